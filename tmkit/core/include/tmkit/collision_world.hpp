@@ -1,0 +1,179 @@
+// Collision checking of one version of a scene.
+//
+// Goal. A search asks "is this configuration free?" hundreds of thousands of times about one version of a scene, so what
+// does not depend on the configuration is worked out once. A CollisionWorld collects the collision shapes of all frames
+// and settles which pairs of frames are checked and with what margin; a CollisionView adds what is known when only some
+// joints move:
+//
+//     frames between two moving joints are welded into *links*, so forward kinematics visits joints, not frames;
+//     shapes that no moving joint carries stand in a tree of axis-aligned boxes;
+//     a query walks the tree with the box of each moving shape, and tests moving shapes against each other by a list.
+//
+// What the boxes leave over goes through a separating-axis test of oriented boxes, and only then to coal's GJK. On the
+// way a pair is looked up in a table (moving frames x all frames) in constant time.
+//
+// Which pairs. Two frames with collision shapes are checked unless they are on one body, or the scene allows the pair,
+// or they are *rigidly joined*: connected by fixed edges alone. An edge whose lower frame is listed as movable joins
+// nothing: so a block that lies on a table as its child is still checked against the table.
+//
+// Margin. A pair is in contact when its signed distance is at most its margin (so with margin 0 touching is contact, to
+// GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth; minus infinity means never.
+//
+// Pairs whose relative pose no joint can change are *constant*: they are checked once and remembered.
+//
+// Frames of different roots are compared as if every root stood at the identity.
+//
+// Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
+// not depend on what was asked before.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tmkit/scene_graph.hpp"
+
+namespace tmkit {
+
+enum class CollisionLevel : std::uint8_t { exact, hull };  // meshes as triangles, or as their convex hulls
+
+struct PairMargin {
+    std::string frame_a, frame_b;
+    double margin = 0.0;  // metres; negative: penetration up to that depth is free; minus infinity: never checked
+};
+
+struct CollisionOptions {
+    std::vector<std::string> movable;       // frames whose edge may be changed by later edits
+    double margin = 0.0;                    // metres, not negative
+    std::vector<PairMargin> pair_margins;   // refine the margin of pairs that are checked anyway
+    CollisionLevel level = CollisionLevel::hull;
+};
+
+// Two frames in contact, as far as numbers can say: point midway between the nearest points, normal from a to b, both in
+// the axes of the root. The distance is negative for penetration.
+struct Contact {
+    std::int32_t frame_a = -1, frame_b = -1;  // frame numbers, a < b
+    double distance = 0.0, margin = 0.0;      // metres
+    Vector3 point{}, normal{};
+};
+
+// Two frames by number; the default stands for none.
+struct FramePair {
+    std::int32_t a = -1, b = -1;
+    explicit operator bool() const { return a >= 0; }
+    bool operator==(const FramePair&) const = default;
+};
+
+class CollisionWorld;
+
+// The checked pairs that can change while some joints move and all others stay.
+class CollisionView {
+public:
+    class Scratch;
+    struct Model;  // opaque
+
+    // `moves[i]` says whether entry i of the configuration moves; `base` holds the values of the others.
+    CollisionView(const CollisionWorld& world, const std::vector<bool>& moves, const double* base);
+    CollisionView(CollisionView&&) noexcept;
+    ~CollisionView();
+
+    Scratch scratch() const;
+
+    // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
+    FramePair find_collision(const double* q, Scratch& scratch) const;
+
+    // Frame pairs of these within their margin, the deepest contact of each, in frame order.
+    std::vector<Contact> contacts(const double* q, Scratch& scratch) const;
+
+    // The pair of smallest signed distance among these and `best`.
+    void nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const;
+
+    const Model& model() const { return *model_; }
+
+private:
+    std::unique_ptr<const Model> model_;
+};
+
+// Room to work in. One for each thread; never shared.
+class CollisionView::Scratch {
+public:
+    explicit Scratch(const Model& model);
+    Scratch(Scratch&&) noexcept;
+    ~Scratch();
+    struct Data;
+    Data& data() { return *data_; }
+
+private:
+    std::unique_ptr<Data> data_;
+};
+
+struct EdgeCollision {
+    double fraction = 0.0;  // of the way from q0 to q1
+    std::vector<double> q;
+    FramePair pair;
+};
+
+class CollisionWorld {
+public:
+    // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin that is negative or
+    // NaN, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
+    // computed once for each shape in the life of the process.
+    CollisionWorld(SceneGraph scene, CollisionOptions options);
+    ~CollisionWorld();
+    CollisionWorld(const CollisionWorld&) = delete;
+    CollisionWorld& operator=(const CollisionWorld&) = delete;
+
+    const SceneGraph& scene() const;
+    const CollisionOptions& options() const;
+    std::size_t joint_count() const;
+    std::string frame_name(std::int32_t frame) const;
+
+    // Every checked pair with its margin, in frame order. O(frames^2).
+    std::vector<Contact> pairs() const;
+
+    // The first checked pair in contact at q (all entries are read), or none.
+    FramePair find_collision(const double* q) const;
+    bool in_collision(const double* q) const { return static_cast<bool>(find_collision(q)); }
+    std::vector<Contact> contacts(const double* q) const;
+    std::optional<Contact> nearest(const double* q) const;
+    // The contact of one pair at q, whatever its distance.
+    Contact contact(FramePair pair, const double* q) const;
+
+    // The straight motion from q0 to q1, both ends included, at steps of at most `resolution` (radians or metres) in the
+    // maximum norm. `edge_free` tests the middle first and halves, so that a collision is found soon.
+    bool edge_free(const double* q0, const double* q1, double resolution) const;
+    std::optional<EdgeCollision> find_edge_collision(const double* q0, const double* q1, double resolution) const;
+
+    // A view for a search that moves only some joints from the base configuration. Check the base with the world first:
+    // the view does not contain the pairs that cannot change.
+    CollisionView view(const std::vector<bool>& moves, const double* base) const;
+
+    struct Rules;
+    const Rules& rules() const { return *rules_; }
+
+private:
+    FramePair constant_collision() const;
+
+    std::unique_ptr<const Rules> rules_;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// The number of equal steps between q0 and q1 such that none exceeds `resolution` in the maximum norm; at least 1.
+std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution);
+
+// Visits the k in 1 .. steps - 1 in bisecting order (the middle first) until visit(k) returns false; true when none did.
+template <class Visit>
+bool visit_bisecting(std::int64_t steps, Visit&& visit) {
+    std::int64_t stride = 1;
+    while (stride < steps) stride *= 2;
+    for (; stride > 1; stride /= 2)
+        for (std::int64_t k = stride / 2; k < steps; k += stride)
+            if (!visit(k)) return false;
+    return true;
+}
+
+}  // namespace tmkit

@@ -1,0 +1,57 @@
+// Random numbers that are the same everywhere.
+//
+// A search is reproducible only if its random numbers are, so nothing here depends on the standard library's unspecified
+// distributions, on a clock or on shared state: a generator is a small value, made from a seed and the number of a
+// stream, and each user owns one. The generator is xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number
+// generators", ACM TOMS 2021), its state filled by splitmix64; a uniform double takes the upper 53 bits.
+#pragma once
+
+#include <cstdint>
+
+namespace tmkit {
+
+class Random {
+public:
+    // Streams of one seed are independent of each other for every practical purpose.
+    explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
+        std::uint64_t mixer = seed;
+        mixer = split_mix(mixer) ^ (stream * 0xD1342543DE82EF95ULL);
+        for (std::uint64_t& word : state_) word = split_mix(mixer);
+    }
+
+    std::uint64_t bits() {
+        const std::uint64_t result = rotate(state_[1] * 5, 7) * 9;
+        const std::uint64_t shifted = state_[1] << 17;
+        state_[2] ^= state_[0];
+        state_[3] ^= state_[1];
+        state_[1] ^= state_[2];
+        state_[0] ^= state_[3];
+        state_[2] ^= shifted;
+        state_[3] = rotate(state_[3], 45);
+        return result;
+    }
+
+    // In [0, 1), a multiple of 2^-53.
+    double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+    double uniform(double lower, double upper) { return lower + (upper - lower) * uniform(); }
+
+    // In [0, count); the bias is below count / 2^64.
+    std::uint64_t below(std::uint64_t count) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits()) * count) >> 64);
+    }
+
+private:
+    static std::uint64_t rotate(std::uint64_t word, int by) { return (word << by) | (word >> (64 - by)); }
+
+    static std::uint64_t split_mix(std::uint64_t& state) {
+        std::uint64_t word = (state += 0x9E3779B97F4A7C15ULL);
+        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        word = (word ^ (word >> 27)) * 0x94D049BB133111EBULL;
+        return word ^ (word >> 31);
+    }
+
+    std::uint64_t state_[4];
+};
+
+}  // namespace tmkit

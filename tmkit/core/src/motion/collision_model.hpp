@@ -1,0 +1,226 @@
+// What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a view.
+#pragma once
+
+#include <coal/collision_data.h>
+#include <coal/narrowphase/gjk.h>
+
+#include <array>
+#include <vector>
+
+#include "tmkit/collision_world.hpp"
+
+namespace tmkit {
+
+// A coal geometry as it hangs off a Shape, with its bounds.
+class CoalStructure : public CollisionStructure {
+public:
+    std::unique_ptr<coal::CollisionGeometry> geometry;
+    bool convex = true;  // false: a triangle mesh
+};
+
+// The structure of a shape at a level; built on first use. Throws Error(shape).
+const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level);
+
+coal::Transform3s to_coal(const Pose& pose);
+
+using MarginClass = std::uint16_t;  // 0: the pair is not checked; k: its margin is margins[k]
+
+// One collision shape of the scene.
+struct CollisionItem {
+    std::int32_t object;   // number of its frame among the frames with shapes
+    const coal::CollisionGeometry* geometry;
+    bool convex;
+    Pose frame_from_shape;
+    coal::Vec3s center, half;  // bounding box in the axes of the shape
+};
+
+struct CollisionWorld::Rules {
+    Rules(SceneGraph scene, CollisionOptions options);
+
+    SceneGraph scene;
+    CollisionOptions options;
+    const Layout* layout;
+    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending
+    std::vector<std::int32_t> object_rigid;  // by object: number of its rigid cluster
+    std::vector<CollisionItem> items;        // by object
+    std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
+    double largest_margin = 0.0;
+
+    std::size_t object_count() const { return object_frame.size(); }
+    MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
+    // Fill row[b] with margin_class(object, b) for every object b. O(objects + exceptions of the row).
+    void fill_row(std::int32_t object, MarginClass* row) const;
+
+private:
+    struct Exception {  // both orders are stored, sorted
+        std::int32_t a, b;
+        MarginClass margin;
+        bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
+    };
+    void collect_items();
+    void find_rigid_clusters();
+    void collect_exceptions();
+    MarginClass class_of(double margin);
+    std::vector<Exception> exceptions_;
+    std::vector<std::int32_t> first_exception_;  // by object, offsets
+};
+
+struct Bounds {
+    std::array<double, 3> lower, upper;
+    bool overlaps(const Bounds& other) const {
+        return lower[0] <= other.upper[0] && other.lower[0] <= upper[0] && lower[1] <= other.upper[1] &&
+               other.lower[1] <= upper[1] && lower[2] <= other.upper[2] && other.lower[2] <= upper[2];
+    }
+    Bounds inflated(double by) const {
+        return {{lower[0] - by, lower[1] - by, lower[2] - by}, {upper[0] + by, upper[1] + by, upper[2] + by}};
+    }
+    // The distance of two boxes, zero when they overlap.
+    double distance(const Bounds& other) const;
+};
+
+// A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its subtree.
+class BoundsTree {
+public:
+    explicit BoundsTree(const std::vector<Bounds>& boxes);
+
+    template <class Visit>
+    bool visit(const Bounds& query, Visit&& visit_item) const {
+        for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
+            const Node& node = nodes_[at];
+            if (!node.bounds.overlaps(query)) {
+                at = node.skip;
+                continue;
+            }
+            if (node.item >= 0 && visit_item(node.item)) return true;
+            ++at;
+        }
+        return false;
+    }
+
+private:
+    struct Node {
+        Bounds bounds;
+        std::int32_t item;  // -1 for an inner node
+        std::int32_t skip;
+    };
+    void build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last);
+    std::vector<Node> nodes_;
+};
+
+struct CollisionView::Model {
+    Model(const CollisionWorld::Rules& rules, const std::vector<bool>& moves, const double* base);
+
+    // A set of frames welded together, carried by one moving joint whose axis is the link's own z.
+    struct Link {
+        std::int32_t parent;  // -1: the world
+        std::int32_t q_index;
+        bool prismatic;
+        double multiplier, offset;
+        coal::Transform3s parent_from_joint;
+    };
+    struct Placed {
+        std::int32_t item;
+        std::int32_t link;  // -1: the world
+        coal::Transform3s link_from_shape;
+    };
+    struct MovingPair {
+        std::int32_t a, b;  // numbers of placed items
+        MarginClass margin;
+    };
+    struct Candidate {
+        std::int32_t a, b;  // numbers of placed items
+        double margin;
+    };
+
+    const CollisionWorld::Rules* rules;
+    std::vector<Link> links;
+    std::vector<Placed> placed;        // moving items first, then those that stand still
+    std::int32_t moving_count = 0;
+    std::vector<coal::Transform3s> still_pose;  // by item that stands still
+    std::vector<Bounds> still_bounds;
+    BoundsTree tree;
+    std::vector<std::int32_t> row;     // by moving item: its row of `table`
+    std::vector<MarginClass> table;    // rows x objects
+    std::vector<MovingPair> moving_pairs;
+
+    // Forward kinematics and bounds of all moving items.
+    void place(const double* q, Scratch::Data& scratch) const;
+
+    const CollisionItem& item(std::int32_t number) const { return rules->items[placed[number].item]; }
+    const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
+    const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
+    FramePair frames(const Candidate& candidate) const;
+
+    // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns true.
+    template <class Visit>
+    bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
+    template <class Visit>
+    bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
+
+    bool in_contact(const Candidate& candidate, Scratch::Data& scratch) const;
+    // Signed distance, point and normal of the candidate.
+    Contact measure(const Candidate& candidate, const Scratch::Data& scratch) const;
+    void gather(const Candidate& candidate, Scratch::Data& scratch, std::vector<Contact>& contacts) const;
+
+private:
+    void build_links(const std::vector<bool>& moves, const double* base);
+    void build_pairs();
+};
+
+struct CollisionView::Scratch::Data {
+    std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
+    std::vector<Bounds> shape_bounds;
+    coal::details::GJK gjk{128, 1e-6};
+    coal::details::MinkowskiDiff difference;
+};
+
+inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {
+    return number < moving_count ? scratch.shape_pose[number] : still_pose[number - moving_count];
+}
+
+inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scratch::Data& scratch) const {
+    return number < moving_count ? scratch.shape_bounds[number] : still_bounds[number - moving_count];
+}
+
+template <class Visit>
+bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
+    const std::vector<double>& margins = rules->margins;
+    for (std::int32_t a = 0; a < moving_count; ++a) {
+        const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
+        const Bounds query = scratch.shape_bounds[a].inflated(rules->largest_margin);
+        const bool stopped = tree.visit(query, [&](std::int32_t still) {
+            const std::int32_t b = moving_count + still;
+            const MarginClass margin = of_object[item(b).object];
+            return margin != 0 && visit(Candidate{a, b, margins[margin]});
+        });
+        if (stopped) return true;
+    }
+    for (const MovingPair& pair : moving_pairs) {
+        const double margin = margins[pair.margin];
+        const Bounds query = scratch.shape_bounds[pair.a].inflated(margin > 0.0 ? margin : 0.0);
+        if (query.overlaps(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin})) return true;
+    }
+    return false;
+}
+
+template <class Visit>
+bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
+    const auto offer = [&](std::int32_t a, std::int32_t b) {
+        const MarginClass margin = rules->margin_class(item(a).object, item(b).object);
+        return margin != 0 && visit(Candidate{a, b, rules->margins[margin]});
+    };
+    for (std::int32_t a = 0; a < moving_count; ++a)
+        for (std::int32_t b = a + 1; b < moving_count && placed[b].link == placed[a].link; ++b)
+            if (offer(a, b)) return true;
+    const std::int32_t count = static_cast<std::int32_t>(placed.size());
+    for (std::int32_t a = moving_count; a < count; ++a) {
+        const Bounds query = bounds(a, scratch).inflated(rules->largest_margin);
+        if (tree.visit(query, [&](std::int32_t still) {
+                return moving_count + still > a && offer(a, moving_count + still);
+            }))
+            return true;
+    }
+    return false;
+}
+
+}  // namespace tmkit

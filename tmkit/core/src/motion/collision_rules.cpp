@@ -1,0 +1,202 @@
+// The collision shapes of a scene and the rules that say which pairs of frames are checked, and with what margin.
+#include <coal/BV/OBBRSS.h>
+#include <coal/BVH/BVH_model.h>
+#include <coal/shape/convex.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "collision_model.hpp"
+
+namespace tmkit {
+namespace {
+
+std::string described(const Shape& shape) {
+    return shape.source().empty() ? std::string("a mesh") : "mesh '" + shape.source() + "'";
+}
+
+std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
+    const std::vector<double>& v = shape.vertices();
+    auto points = std::make_shared<std::vector<coal::Vec3s>>(v.size() / 3);
+    for (std::size_t i = 0; i < points->size(); ++i) (*points)[i] = coal::Vec3s(v[3 * i], v[3 * i + 1], v[3 * i + 2]);
+    return points;
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
+    auto points = points_of(shape);
+    try {
+        const auto count = static_cast<unsigned int>(points->size());
+        return std::unique_ptr<coal::CollisionGeometry>(coal::ConvexBase::convexHull(points, count, true, "Qt"));
+    } catch (const std::exception&) {
+        throw Error(ErrorKind::shape,
+                    described(shape) + " has no convex hull with a volume (are its " +
+                        std::to_string(points->size()) +
+                        " vertices in one plane?); use a box instead, or check it at the level 'exact'",
+                    {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
+    }
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {
+    const std::vector<std::int32_t>& f = shape.faces();
+    std::vector<coal::Triangle> triangles;
+    for (std::size_t i = 0; i + 2 < f.size(); i += 3) triangles.emplace_back(f[i], f[i + 1], f[i + 2]);
+    const auto points = points_of(shape);
+    auto model = std::make_unique<coal::BVHModel<coal::OBBRSS>>();
+    model->beginModel(static_cast<unsigned int>(triangles.size()), static_cast<unsigned int>(points->size()));
+    model->addSubModel(*points, triangles);
+    model->endModel();
+    return model;
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_geometry(const Shape& shape, CollisionLevel level) {
+    const std::vector<double>& d = shape.dimensions();
+    switch (shape.kind()) {
+        case ShapeKind::box: return std::make_unique<coal::Box>(d[0], d[1], d[2]);
+        case ShapeKind::sphere: return std::make_unique<coal::Sphere>(d[0]);
+        case ShapeKind::cylinder: return std::make_unique<coal::Cylinder>(d[0], d[1]);
+        case ShapeKind::cone: return std::make_unique<coal::Cone>(d[0], d[1]);
+        case ShapeKind::capsule: return std::make_unique<coal::Capsule>(d[0], d[1]);
+        case ShapeKind::mesh: break;
+    }
+    return level == CollisionLevel::hull ? build_hull(shape) : build_triangles(shape);
+}
+
+std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std::string& frame) {
+    return layout.index_of(scene.record(frame).id);
+}
+
+void check_options(const CollisionOptions& options) {
+    if (!(options.margin >= 0.0) || std::isinf(options.margin))
+        throw Error(ErrorKind::configuration,
+                    "margin must be a finite distance of at least 0 metres, got " + std::to_string(options.margin),
+                    {{"value", options.margin}});
+    for (const PairMargin& pair : options.pair_margins)
+        if (!(pair.margin < std::numeric_limits<double>::infinity()))
+            throw Error(ErrorKind::configuration,
+                        "the margin of the pair '" + pair.frame_a + "', '" + pair.frame_b +
+                            "' must be finite, or -inf for never, got " + std::to_string(pair.margin),
+                        {{"value", pair.margin}});
+}
+
+}  // namespace
+
+const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level) {
+    const auto build = [level](const Shape& from) -> std::unique_ptr<CollisionStructure> {
+        auto structure = std::make_unique<CoalStructure>();
+        structure->geometry = build_geometry(from, level);
+        structure->geometry->computeLocalAABB();
+        structure->convex = from.kind() != ShapeKind::mesh || level == CollisionLevel::hull;
+        return structure;
+    };
+    return static_cast<const CoalStructure&>(shape.collision_structure(static_cast<int>(level), build));
+}
+
+coal::Transform3s to_coal(const Pose& pose) {
+    const Matrix3 r = pose.rotation();
+    coal::Matrix3s rotation;
+    rotation << r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8];
+    return {rotation, coal::Vec3s(pose.translation[0], pose.translation[1], pose.translation[2])};
+}
+
+CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
+    : scene(std::move(s)), options(std::move(o)), layout(&scene.layout()) {
+    check_options(options);
+    margins = {0.0, options.margin};
+    largest_margin = options.margin;
+    collect_items();
+    find_rigid_clusters();
+    collect_exceptions();
+}
+
+void CollisionWorld::Rules::collect_items() {
+    for (std::size_t frame = 0; frame < layout->size(); ++frame) {
+        const FrameRecord& record = scene.record(layout->ids[frame]);
+        if (!record.details) continue;
+        bool first = true;
+        for (const AttachedShape& attached : record.details->shapes) {
+            if (!attached.collision) continue;
+            if (first) object_frame.push_back(static_cast<std::int32_t>(frame));
+            first = false;
+            const CoalStructure& structure = collision_structure(*attached.shape, options.level);
+            const coal::AABB& box = structure.geometry->aabb_local;
+            items.push_back({static_cast<std::int32_t>(object_frame.size()) - 1, structure.geometry.get(),
+                             structure.convex, attached.pose, box.center(), 0.5 * (box.max_ - box.min_)});
+        }
+    }
+}
+
+void CollisionWorld::Rules::find_rigid_clusters() {
+    std::vector<bool> cut(layout->size(), false);
+    for (const std::string& frame : options.movable) cut[number_of(scene, *layout, frame)] = true;
+    std::vector<std::int32_t> cluster(layout->size());
+    for (const std::int32_t frame : layout->order) {
+        const std::int32_t parent = layout->parent[frame];
+        const bool joined = parent >= 0 && layout->type[frame] == JointType::fixed && !cut[frame];
+        cluster[frame] = joined ? cluster[parent] : frame;
+    }
+    for (const std::int32_t frame : object_frame) object_rigid.push_back(cluster[frame]);
+}
+
+// Bodies are rigid clusters too unless a movable edge lies inside one, so pairs on one body are exceptions.
+void CollisionWorld::Rules::collect_exceptions() {
+    std::vector<std::int32_t> object_of(layout->size(), -1);
+    for (std::size_t i = 0; i < object_frame.size(); ++i) object_of[object_frame[i]] = static_cast<std::int32_t>(i);
+    const auto except = [&](std::int32_t a, std::int32_t b, MarginClass margin) {
+        if (a < 0 || b < 0 || a == b) return;
+        exceptions_.push_back({a, b, margin});
+        exceptions_.push_back({b, a, margin});
+    };
+    std::vector<std::pair<BodyId, std::int32_t>> by_body;
+    for (std::size_t i = 0; i < object_frame.size(); ++i)
+        by_body.emplace_back(layout->body[object_frame[i]], static_cast<std::int32_t>(i));
+    std::sort(by_body.begin(), by_body.end());
+    for (std::size_t i = 0; i < by_body.size(); ++i)
+        for (std::size_t j = i + 1; j < by_body.size() && by_body[j].first == by_body[i].first; ++j)
+            except(by_body[i].second, by_body[j].second, 0);
+    for (const AllowedPair& pair : scene.allowed_pairs())
+        except(object_of[number_of(scene, *layout, pair.a)], object_of[number_of(scene, *layout, pair.b)], 0);
+    for (const PairMargin& pair : options.pair_margins) {
+        const std::int32_t a = object_of[number_of(scene, *layout, pair.frame_a)];
+        const std::int32_t b = object_of[number_of(scene, *layout, pair.frame_b)];
+        except(a, b, std::isinf(pair.margin) ? MarginClass{0} : class_of(pair.margin));
+    }
+    // What forbids the check of a pair comes first and wins; of several margins for one pair the last wins.
+    std::stable_sort(exceptions_.begin(), exceptions_.end());
+    std::vector<Exception> kept;
+    for (const Exception& e : exceptions_) {
+        if (kept.empty() || kept.back() < e) kept.push_back(e);
+        else if (kept.back().margin != 0) kept.back() = e;
+    }
+    exceptions_ = std::move(kept);
+    first_exception_.assign(object_frame.size() + 1, 0);
+    for (const Exception& e : exceptions_) ++first_exception_[e.a + 1];
+    for (std::size_t i = 0; i < object_frame.size(); ++i) first_exception_[i + 1] += first_exception_[i];
+}
+
+MarginClass CollisionWorld::Rules::class_of(double margin) {
+    largest_margin = std::max(largest_margin, margin);
+    const auto found = std::find(margins.begin() + 1, margins.end(), margin);
+    if (found != margins.end()) return static_cast<MarginClass>(found - margins.begin());
+    if (margins.size() > std::numeric_limits<MarginClass>::max())
+        throw Error(ErrorKind::configuration, "more than 65534 different pair margins");
+    margins.push_back(margin);
+    return static_cast<MarginClass>(margins.size() - 1);
+}
+
+MarginClass CollisionWorld::Rules::margin_class(std::int32_t a, std::int32_t b) const {
+    if (a == b || object_rigid[a] == object_rigid[b]) return 0;
+    const auto begin = exceptions_.begin() + first_exception_[a], end = exceptions_.begin() + first_exception_[a + 1];
+    const auto found = std::lower_bound(begin, end, Exception{a, b, 0});
+    return found != end && found->b == b ? found->margin : MarginClass{1};
+}
+
+void CollisionWorld::Rules::fill_row(std::int32_t a, MarginClass* row) const {
+    std::fill(row, row + object_count(), MarginClass{1});
+    for (std::int32_t e = first_exception_[a]; e < first_exception_[a + 1]; ++e)
+        row[exceptions_[e].b] = exceptions_[e].margin;
+    for (std::size_t b = 0; b < object_count(); ++b)
+        if (object_rigid[b] == object_rigid[a]) row[b] = 0;
+}
+
+}  // namespace tmkit
