@@ -1,0 +1,78 @@
+#include <charconv>
+#include <cmath>
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+// The fast way for float64 arrays; numpy converts everything else.
+Array as_array(nb::handle values, const char* what, ErrorKind kind) {
+    Array array;
+    if (nb::try_cast<Array>(values, array)) return array;
+    try {
+        nb::object converted =
+            nb::module_::import_("numpy").attr("ascontiguousarray")(values, nb::arg("dtype") = "float64");
+        return nb::cast<Array>(converted);
+    } catch (nb::python_error&) {
+        throw Error(kind, std::string(what) + " must be an array of numbers, not " +
+                              nb::cast<std::string>(nb::repr(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(values.ptr()))))));
+    }
+}
+
+std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
+    std::vector<double> numbers(array.data(), array.data() + array.size());
+    for (double value : numbers)
+        if (!std::isfinite(value))
+            throw Error(kind, std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
+    return numbers;
+}
+
+}  // namespace
+
+std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
+    const Array array = as_array(values, what, kind);
+    if (array.ndim() != 1 || array.size() != expected) {
+        std::string shape = "(";
+        for (std::size_t i = 0; i < array.ndim(); ++i) shape += (i ? ", " : "") + std::to_string(array.shape(i));
+        throw Error(kind, std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape + ")",
+                    {{"expected", static_cast<std::int64_t>(expected)},
+                     {"received", static_cast<std::int64_t>(array.size())}});
+    }
+    return finite(array, what, kind);
+}
+
+Vector3 read_vector3(nb::handle values, const char* what) {
+    const std::vector<double> v = read_vector(values, what, 3, ErrorKind::scene);
+    return {v[0], v[1], v[2]};
+}
+
+std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
+    const Array array = as_array(values, what, kind);
+    if (array.ndim() != 2 || array.shape(1) != columns)
+        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + ")");
+    return finite(array, what, kind);
+}
+
+ConfigurationArgument::ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene)
+    : given(q.has_value()) {
+    if (given) values = read_vector(*q, "q", scene.joint_count());
+}
+
+std::string number_text(double value) {
+    char buffer[32];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+    return std::string(buffer, end);
+}
+
+std::string pose_text(const Pose& pose) {
+    std::string text = "Pose([";
+    for (int i = 0; i < 3; ++i) text += (i ? ", " : "") + number_text(pose.translation[i]);
+    text += "], quat_xyzw=[";
+    for (int i = 0; i < 4; ++i) text += (i ? ", " : "") + number_text(pose.quat_xyzw[i]);
+    return text + "])";
+}
+
+}  // namespace tmkit::bindings

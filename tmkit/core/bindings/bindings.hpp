@@ -1,0 +1,120 @@
+// What the binding files share: reading arrays, making read-only arrays, and the names of the bind functions.
+//
+// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings that become the Python
+// documentation. No rule of the scene graph lives here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tmkit/pose.hpp"
+#include "tmkit/scene_graph.hpp"
+
+namespace nb = nanobind;
+
+namespace tmkit::bindings {
+
+// An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
+struct ArrayArgument {
+    nb::object value;
+    operator nb::handle() const { return value; }
+};
+
+// What Python holds of a shape: one of its owners.
+struct ShapeHandle {
+    Ref<const Shape> shape;
+};
+
+// A read-only numpy array that owns its numbers.
+template <class Number>
+struct OwnedArray {
+    nb::object array;
+};
+using ReadOnlyArray = OwnedArray<double>;
+using ReadOnlyIndices = OwnedArray<std::int32_t>;
+
+template <class Number>
+OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<std::size_t> shape) {
+    auto* owned = new std::vector<Number>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+    return {nb::cast(nb::ndarray<nb::numpy, const Number>(owned->data(), shape.size(), shape.begin(), owner))};
+}
+
+// Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`.
+std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
+                                ErrorKind kind = ErrorKind::configuration);
+Vector3 read_vector3(nb::handle values, const char* what);
+// Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
+std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
+                                ErrorKind kind = ErrorKind::configuration);
+
+inline ReadOnlyArray make_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
+    return make_owned(std::move(values), shape);
+}
+
+template <std::size_t N>
+ReadOnlyArray make_array(const std::array<double, N>& values) {
+    return make_array(std::vector<double>(values.begin(), values.end()), {N});
+}
+
+// A configuration argument: checked against the number of joints; nullptr when it is None.
+struct ConfigurationArgument {
+    ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene);
+    const double* get() const { return given ? values.data() : nullptr; }
+    std::vector<double> values;
+    bool given = false;
+};
+
+// Shortest text that reads back to the same number.
+std::string number_text(double value);
+std::string pose_text(const Pose& pose);
+
+void bind_errors(nb::module_& m);
+void bind_pose(nb::module_& m);
+void bind_shape(nb::module_& m);
+void bind_joint(nb::module_& m);
+void bind_scene_graph(nb::module_& m);
+void bind_kinematics(nb::module_& m);
+void bind_collision_world(nb::module_& m);
+void bind_inverse_kinematics(nb::module_& m);
+void bind_path_search(nb::module_& m);
+
+}  // namespace tmkit::bindings
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<tmkit::bindings::ArrayArgument> {
+    NB_TYPE_CASTER(tmkit::bindings::ArrayArgument, const_name("numpy.typing.ArrayLike"))
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        value.value = borrow(source);
+        return true;
+    }
+    static handle from_cpp(const tmkit::bindings::ArrayArgument& source, rv_policy, cleanup_list*) noexcept {
+        return source.value.inc_ref();
+    }
+};
+
+template <class Number>
+struct type_caster<tmkit::bindings::OwnedArray<Number>> {
+    NB_TYPE_CASTER(tmkit::bindings::OwnedArray<Number>,
+                   const_name("numpy.typing.NDArray[numpy.") + const_name<std::is_floating_point_v<Number>>("float64", "int32") +
+                       const_name("]"))
+    bool from_python(handle, std::uint8_t, cleanup_list*) noexcept { return false; }
+    static handle from_cpp(const tmkit::bindings::OwnedArray<Number>& source, rv_policy, cleanup_list*) noexcept {
+        return source.array.inc_ref();
+    }
+};
+
+}  // namespace nanobind::detail

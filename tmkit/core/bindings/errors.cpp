@@ -1,0 +1,42 @@
+// The one place where an error of the core becomes an error of tmkit.errors.
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+const char* class_name(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::scene: return "SceneError";
+        case ErrorKind::shape: return "ShapeError";
+        case ErrorKind::cycle: return "CycleError";
+        case ErrorKind::duplicate_name: return "DuplicateNameError";
+        case ErrorKind::disconnected: return "DisconnectedError";
+        case ErrorKind::capacity: return "CapacityError";
+        case ErrorKind::unknown_name: return "UnknownNameError";
+        case ErrorKind::configuration: return "ConfigurationError";
+    }
+    return "TmkitError";
+}
+
+void raise_in_python(const Error& error) {
+    nb::object type = nb::module_::import_("tmkit.errors").attr(class_name(error.kind()));
+    nb::dict facts;
+    for (const auto& [name, value] : error.facts())
+        std::visit([&](const auto& fact) { facts[name.c_str()] = nb::cast(fact); }, value);
+    nb::object made = type(error.what(), **facts);
+    PyErr_SetObject(type.ptr(), made.ptr());
+}
+
+}  // namespace
+
+void bind_errors(nb::module_&) {
+    nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const Error& error) {
+            raise_in_python(error);
+        }
+    });
+}
+
+}  // namespace tmkit::bindings

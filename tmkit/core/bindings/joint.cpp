@@ -1,0 +1,146 @@
+#include "tmkit/joint.hpp"
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+struct Mimic {
+    std::string joint;
+    double multiplier = 1.0, offset = 0.0;
+};
+
+Joint make_joint(JointType type, const Vector3& axis, double lower, double upper, double velocity, double effort,
+                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+    Joint joint;
+    joint.type = type;
+    joint.axis = axis;
+    joint.lower = lower;
+    joint.upper = upper;
+    joint.velocity = velocity;
+    joint.effort = effort;
+    joint.damping = damping;
+    joint.friction = friction;
+    joint.name = name;
+    if (mimic) {
+        joint.mimic = mimic->joint;
+        joint.mimic_multiplier = mimic->multiplier;
+        joint.mimic_offset = mimic->offset;
+    }
+    joint.check();
+    return joint;
+}
+
+std::string joint_text(const Joint& joint) {
+    std::string text = name_of(joint.type);
+    text[0] = static_cast<char>(std::toupper(text[0]));
+    if (!is_actuated(joint.type)) return text + "()";
+    text += "([" + number_text(joint.axis[0]) + ", " + number_text(joint.axis[1]) + ", " + number_text(joint.axis[2]) + "]";
+    if (joint.type != JointType::continuous)
+        text += ", lower=" + number_text(joint.lower) + ", upper=" + number_text(joint.upper);
+    if (!joint.name.empty()) text += ", name='" + joint.name + "'";
+    if (!joint.mimic.empty()) text += ", mimic='" + joint.mimic + "'";
+    return text + ")";
+}
+
+constexpr const char* common_arguments = R"(
+
+Args:
+    axis: (3,) direction in the frame itself; it is normalised.
+    lower: smallest value, radians or metres.
+    upper: largest value.
+    velocity: largest speed, rad/s or m/s.
+    effort: largest torque or force, N m or N.
+    damping: N m s/rad or N s/m.
+    friction: N m or N.
+    name: name of the joint, unique in a scene; the frame's name when empty.
+    mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+Raises:
+    SceneError: a zero axis, NaN, lower above upper, a negative limit.)";
+
+void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
+    const std::string text = summary + common_arguments;
+    m.def(name,
+          [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort, double damping,
+                 double friction, const std::string& joint_name, const std::optional<Mimic>& mimic) {
+              return make_joint(type, read_vector3(axis, "axis"), lower, upper, velocity, effort, damping, friction, joint_name, mimic);
+          },
+          nb::arg("axis"), nb::kw_only(), nb::arg("lower") = -Joint::unlimited, nb::arg("upper") = Joint::unlimited,
+          nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited, nb::arg("damping") = 0.0,
+          nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(), text.c_str());
+}
+
+}  // namespace
+
+void bind_joint(nb::module_& m) {
+    nb::class_<Mimic>(m, "Mimic", R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+
+Args:
+    joint: name of the leading joint.
+    multiplier: factor.
+    offset: radians or metres.)")
+        .def(nb::init<std::string, double, double>(), nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
+        .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
+        .def_ro("multiplier", &Mimic::multiplier, "Factor.")
+        .def_ro("offset", &Mimic::offset, "Radians or metres.")
+        .def("__eq__", [](const Mimic& a, nb::handle b) {
+            if (!nb::isinstance<Mimic>(b)) return false;
+            const auto& o = nb::cast<const Mimic&>(b);
+            return a.joint == o.joint && a.multiplier == o.multiplier && a.offset == o.offset;
+        })
+        .def("__hash__", [](const Mimic& a) { return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset)); })
+        .def("__repr__", [](const Mimic& a) {
+            return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) + ", offset=" + number_text(a.offset) + ")";
+        })
+        .def("__getstate__", [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); })
+        .def("__setstate__", [](Mimic& self, const std::tuple<std::string, double, double>& s) {
+            new (&self) Mimic{std::get<0>(s), std::get<1>(s), std::get<2>(s)};
+        });
+
+    nb::class_<Joint>(m, "Joint", R"(How a frame moves relative to its parent. Immutable.
+
+Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
+parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)")
+        .def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
+                     "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
+        .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); }, "(3,) unit vector in the frame itself, read-only.")
+        .def_ro("name", &Joint::name, "Name of the joint; empty until it is in a scene, when none was given.")
+        .def_ro("lower", &Joint::lower, "Smallest value, radians or metres; -inf when unlimited.")
+        .def_ro("upper", &Joint::upper, "Largest value, radians or metres; inf when unlimited.")
+        .def_ro("velocity", &Joint::velocity, "Largest speed, rad/s or m/s; inf when unlimited.")
+        .def_ro("effort", &Joint::effort, "Largest torque or force, N m or N; inf when unlimited.")
+        .def_ro("damping", &Joint::damping, "N m s/rad or N s/m.")
+        .def_ro("friction", &Joint::friction, "N m or N.")
+        .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
+                     "Whether the joint has a value: revolute, continuous or prismatic.")
+        .def_prop_ro("mimic", [](const Joint& j) {
+            return j.mimic.empty() ? std::optional<Mimic>() : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
+        }, "The rule of a joint that follows another, or None.")
+        .def("__eq__", [](const Joint& a, nb::handle b) { return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b)); })
+        .def("__hash__", [](const Joint& j) { return nb::hash(nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2])); })
+        .def("__repr__", &joint_text)
+        .def("__getstate__", [](nb::handle self) {
+            const Joint& j = nb::cast<const Joint&>(self);
+            return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
+        })
+        .def("__setstate__", [](Joint& self, const nb::tuple& s) {
+            new (&self) Joint(make_joint(static_cast<JointType>(nb::cast<int>(s[0])), read_vector3(s[1], "axis"), nb::cast<double>(s[2]), nb::cast<double>(s[3]),
+                                         nb::cast<double>(s[4]), nb::cast<double>(s[5]), nb::cast<double>(s[6]), nb::cast<double>(s[7]),
+                                         nb::cast<std::string>(s[8]), nb::cast<std::optional<Mimic>>(s[9])));
+        });
+    m.def("Fixed", [] { return Joint{}; }, "Make an edge that does not move.");
+    m.def("Free", [] { Joint j; j.type = JointType::free; return j; },
+          "Make an edge that may stand anywhere: its pose is scene data, it has no entry in the configuration.");
+    bind_limited(m, "Revolute", JointType::revolute, "Make a joint that turns about an axis, in radians.");
+    bind_limited(m, "Prismatic", JointType::prismatic, "Make a joint that slides along an axis, in metres.");
+    m.def("Continuous",
+          [](const ArrayArgument& axis, double velocity, double effort, double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+              return make_joint(JointType::continuous, read_vector3(axis, "axis"), -Joint::unlimited, Joint::unlimited, velocity, effort, damping, friction, name, mimic);
+          },
+          nb::arg("axis"), nb::kw_only(), nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited, nb::arg("damping") = 0.0,
+          nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(),
+          "Make a joint that turns about an axis without limits; the arguments are those of ``Revolute`` without limits of position.");
+}
+
+}  // namespace tmkit::bindings

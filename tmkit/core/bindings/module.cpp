@@ -1,0 +1,21 @@
+#include "bindings.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "The compiled core of tmkit. Import its names from tmkit or from the room that owns them.";
+    using namespace tmkit::bindings;
+    bind_errors(m);
+    bind_pose(m);
+    bind_shape(m);
+    bind_joint(m);
+    bind_scene_graph(m);
+    bind_kinematics(m);
+#if __has_include("collision_world.cpp")
+    bind_collision_world(m);
+#endif
+#if __has_include("inverse_kinematics.cpp")
+    bind_inverse_kinematics(m);
+#endif
+#if __has_include("path_search.cpp")
+    bind_path_search(m);
+#endif
+}

@@ -1,0 +1,53 @@
+// Errors of the core.
+//
+// The core knows no Python, yet every error must reach the user as the class, message and attributes that
+// `tmkit.errors` promises. So an error here is a kind (the name of the Python class), a message and a few named facts;
+// the bindings translate it in one place (bindings/errors.cpp).
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tmkit {
+
+enum class ErrorKind {
+    scene,
+    shape,
+    cycle,
+    duplicate_name,
+    disconnected,
+    capacity,
+    unknown_name,
+    configuration,
+};
+
+class Error : public std::runtime_error {
+public:
+    using Fact = std::pair<std::string, std::variant<std::string, double, std::int64_t>>;
+
+    Error(ErrorKind kind, const std::string& message, std::vector<Fact> facts = {})
+        : std::runtime_error(message), kind_(kind), facts_(std::move(facts)) {}
+
+    ErrorKind kind() const noexcept { return kind_; }
+    const std::vector<Fact>& facts() const noexcept { return facts_; }
+
+private:
+    ErrorKind kind_;
+    std::vector<Fact> facts_;
+};
+
+// Levenshtein distance of two names, case ignored. O(|a| |b|).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate nearest to `name`, or an empty string when none is within half its length. O(sum of lengths).
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+// "unknown frame 'tabel'; did you mean 'table'?" with the facts kind, name and nearest.
+Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace tmkit

@@ -1,0 +1,50 @@
+// Joints: how a frame moves relative to its parent.
+//
+// A frame at joint value v stands at  parent_from_frame = pose * motion(v): rotation about the unit axis (revolute,
+// continuous), translation along it (prismatic), nothing (fixed). A free joint's pose is scene data and has no value.
+// A mimic joint has no entry in the configuration: its value is multiplier * value(leader) + offset.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "tmkit/pose.hpp"
+#include "tmkit/reference.hpp"
+
+namespace tmkit {
+
+enum class JointType : std::uint8_t { fixed, revolute, continuous, prismatic, free };
+
+const char* name_of(JointType type);
+
+inline bool is_actuated(JointType type) { return type != JointType::fixed && type != JointType::free; }
+
+struct Joint : Shared {
+    static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+    JointType type = JointType::fixed;
+    std::string name;                    // empty until the joint is in a scene; then unique
+    Vector3 axis{0.0, 0.0, 1.0};         // unit, in the frame itself
+    double lower = -unlimited, upper = unlimited;        // radians or metres
+    double velocity = unlimited, effort = unlimited;     // rad/s or m/s; N m or N
+    double damping = 0.0, friction = 0.0;                // N m s/rad or N s/m; N m or N
+    std::string mimic;                   // name of the leading joint; empty when none
+    double mimic_multiplier = 1.0, mimic_offset = 0.0;
+
+    // Throws Error(scene) for a zero axis, NaN, lower > upper, a negative velocity or effort; normalises the axis.
+    void check();
+    bool same_content(const Joint& other) const;
+};
+
+// motion(v) for an actuated type about or along a unit axis.
+inline Pose joint_motion(JointType type, const Vector3& axis, double value) {
+    if (type == JointType::prismatic) return {value * axis, {0.0, 0.0, 0.0, 1.0}};
+    return {{0.0, 0.0, 0.0}, quaternion_about(axis, value)};
+}
+
+// pose * motion(v)
+inline Pose moved(const Pose& pose, JointType type, const Vector3& axis, double value) {
+    return is_actuated(type) ? pose * joint_motion(type, axis, value) : pose;
+}
+
+}  // namespace tmkit

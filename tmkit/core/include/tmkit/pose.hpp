@@ -1,0 +1,93 @@
+// Rigid transforms.
+//
+// A Pose is a translation in metres and a unit quaternion stored x, y, z, w. Named `parent_from_child`, it maps
+// coordinates of a point in the child to coordinates in the parent, and `a_from_b * b_from_c` is `a_from_c`.
+//
+// Invariants: all seven numbers are finite and | |q|^2 - 1 | stays within a few units in the last place: the checked
+// constructor normalises what is given (and leaves alone what is already unit, so that written numbers read back to the
+// same bits), and a product corrects the norm to first order, so that chains of any length do not drift.
+//
+// Six-vectors are [rho, theta], linear part first; T = exp(xi) with the usual left Jacobian on rho.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace tmkit {
+
+using Vector3 = std::array<double, 3>;
+using Vector4 = std::array<double, 4>;
+using Vector6 = std::array<double, 6>;
+using Matrix3 = std::array<double, 9>;    // row-major
+using Matrix4 = std::array<double, 16>;   // row-major
+
+inline Vector3 operator+(const Vector3& a, const Vector3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+inline Vector3 operator-(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+inline Vector3 operator*(double s, const Vector3& a) { return {s * a[0], s * a[1], s * a[2]}; }
+inline double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+inline Vector3 cross(const Vector3& a, const Vector3& b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+inline double norm(const Vector3& a) { return std::sqrt(dot(a, a)); }
+
+struct Pose {
+    Vector3 translation{0.0, 0.0, 0.0};
+    Vector4 quat_xyzw{0.0, 0.0, 0.0, 1.0};
+
+    // Check and normalise: throws Error(scene) for numbers that are not finite or a quaternion of norm below 1e-9.
+    static Pose checked(const Vector3& translation, const Vector4& quat_xyzw);
+    // Throws Error(scene) naming the defect when the matrix is not orthonormal within 1e-6 or is left-handed.
+    static Pose from_rotation_matrix(const Vector3& translation, const Matrix3& rotation);
+    // Fixed-axis roll, pitch, yaw as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
+    static Pose from_rpy(const Vector3& translation, const Vector3& rpy);
+    static Pose exp(const Vector6& xi);
+
+    Vector6 log() const;
+    Matrix3 rotation() const;
+    Matrix4 matrix() const;
+    Pose inverse() const;
+    Vector3 rotate(const Vector3& v) const;
+    Vector3 apply(const Vector3& p) const { return rotate(p) + translation; }
+    // Translation linearly, rotation along the shorter great circle; fraction 0 gives *this, 1 gives `other`.
+    Pose interpolate(const Pose& other, double fraction) const;
+    // Metres between the origins and radians of the rotation between the orientations (0 to pi).
+    std::array<double, 2> distance(const Pose& other) const;
+
+    friend bool operator==(const Pose&, const Pose&) = default;
+};
+
+inline Vector3 Pose::rotate(const Vector3& v) const {
+    const Vector3 u{quat_xyzw[0], quat_xyzw[1], quat_xyzw[2]};
+    const Vector3 t = 2.0 * cross(u, v);
+    return v + quat_xyzw[3] * t + cross(u, t);
+}
+
+inline Vector4 multiply_quaternions(const Vector4& a, const Vector4& b) {
+    return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+            a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+            a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+            a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+}
+
+inline Pose operator*(const Pose& a, const Pose& b) {
+    Vector4 q = multiply_quaternions(a.quat_xyzw, b.quat_xyzw);
+    const double correction = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (double& component : q) component *= correction;
+    return {a.apply(b.translation), q};
+}
+
+inline Pose Pose::inverse() const {
+    const Vector4 q{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
+    Pose result{{0.0, 0.0, 0.0}, q};
+    result.translation = -1.0 * result.rotate(translation);
+    return result;
+}
+
+// Rotation by `angle` radians about the unit vector `axis`.
+inline Vector4 quaternion_about(const Vector3& axis, double angle) {
+    const double s = std::sin(0.5 * angle);
+    return {s * axis[0], s * axis[1], s * axis[2], std::cos(0.5 * angle)};
+}
+
+}  // namespace tmkit

@@ -1,0 +1,69 @@
+// Shared ownership of immutable values.
+//
+// Versions of a scene share their nodes, records, shapes and names, and any thread may hold or drop a version. So each
+// shared value carries its own atomic count (one word, no separate control block), and `Ref<T>` is a pointer that counts.
+// Invariant: what a Ref<const T> points to never changes after the first Ref to it has been handed to a second owner.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace tmkit {
+
+class Shared {
+public:
+    Shared() = default;
+    Shared(const Shared&) noexcept {}  // a copy of a value starts with no owner
+    Shared& operator=(const Shared&) = delete;
+
+    void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+
+    // True when the caller was the last owner and must delete the value.
+    bool release() const noexcept { return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+    bool has_one_owner() const noexcept { return owners_.load(std::memory_order_acquire) == 1; }
+
+private:
+    mutable std::atomic<std::uint32_t> owners_{0};
+};
+
+template <class T>
+class Ref {
+public:
+    Ref() noexcept = default;
+    Ref(std::nullptr_t) noexcept {}
+    explicit Ref(T* value) noexcept : value_(value) {
+        if (value_) value_->retain();
+    }
+    Ref(const Ref& other) noexcept : Ref(other.value_) {}
+    Ref(Ref&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+    template <class U>
+    Ref(const Ref<U>& other) noexcept : Ref(static_cast<T*>(other.get())) {}
+    ~Ref() { drop(value_); }
+
+    Ref& operator=(Ref other) noexcept {
+        std::swap(value_, other.value_);
+        return *this;
+    }
+
+    T* get() const noexcept { return value_; }
+    T* operator->() const noexcept { return value_; }
+    T& operator*() const noexcept { return *value_; }
+    explicit operator bool() const noexcept { return value_ != nullptr; }
+    friend bool operator==(const Ref& a, const Ref& b) noexcept { return a.value_ == b.value_; }
+
+private:
+    static void drop(T* value) noexcept {
+        if (value && value->release()) delete value;
+    }
+
+    T* value_ = nullptr;
+};
+
+template <class T, class... Arguments>
+Ref<T> make_ref(Arguments&&... arguments) {
+    return Ref<T>(new T(std::forward<Arguments>(arguments)...));
+}
+
+}  // namespace tmkit

@@ -1,0 +1,47 @@
+#include "tmkit/error.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace tmkit {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t substituted = diagonal + (lower(a[i]) != lower(b[j]));
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+    std::string nearest;
+    std::size_t least = std::max<std::size_t>(name.size(), 2) / 2 + 1;
+    for (const std::string& candidate : candidates) {
+        const std::size_t distance = edit_distance(name, candidate);
+        if (distance < least) {
+            least = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates) {
+    const std::string nearest = nearest_name(name, candidates);
+    std::string message = "unknown " + kind + " '" + std::string(name) + "'";
+    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    if (candidates.empty()) message += "; there is no " + kind + " at all";
+    return Error(ErrorKind::unknown_name, message,
+                 {{"kind", kind}, {"name", std::string(name)}, {"nearest", nearest}});
+}
+
+}  // namespace tmkit

@@ -1,0 +1,156 @@
+#include "tmkit/pose.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tmkit/error.hpp"
+
+namespace tmkit {
+namespace {
+
+// Below this angle the closed forms lose digits, and their Taylor series to second order is exact to double precision.
+constexpr double small_angle = 1e-4;
+
+std::string text(const double* values, std::size_t count) {
+    std::string result = "[";
+    for (std::size_t i = 0; i < count; ++i) {
+        std::string number = std::to_string(values[i]);
+        result += (i ? ", " : "") + number;
+    }
+    return result + "]";
+}
+
+void require_finite(const double* values, std::size_t count, const char* what) {
+    if (!std::all_of(values, values + count, [](double v) { return std::isfinite(v); }))
+        throw Error(ErrorKind::scene, std::string(what) + " must be finite numbers, not " + text(values, count));
+}
+
+// (1 - cos a) / a^2 and (a - sin a) / a^3, the coefficients of the left Jacobian of rotations.
+std::array<double, 2> jacobian_coefficients(double angle) {
+    const double squared = angle * angle;
+    if (angle < small_angle) return {0.5 - squared / 24.0, 1.0 / 6.0 - squared / 120.0};
+    return {(1.0 - std::cos(angle)) / squared, (angle - std::sin(angle)) / (squared * angle)};
+}
+
+Vector3 rotation_vector(Vector4 q) {
+    if (q[3] < 0.0)
+        for (double& component : q) component = -component;
+    const Vector3 v{q[0], q[1], q[2]};
+    const double sine = norm(v);
+    const double scale = sine < small_angle ? 2.0 / q[3] - 2.0 * sine * sine / (3.0 * q[3] * q[3] * q[3])
+                                            : 2.0 * std::atan2(sine, q[3]) / sine;
+    return scale * v;
+}
+
+Vector4 quaternion_of(const Vector3& theta) {
+    const double angle = norm(theta);
+    const double scale = angle < small_angle ? 0.5 - angle * angle / 48.0 : std::sin(0.5 * angle) / angle;
+    return {scale * theta[0], scale * theta[1], scale * theta[2], std::cos(0.5 * angle)};
+}
+
+}  // namespace
+
+Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
+    require_finite(translation.data(), 3, "translation");
+    require_finite(quat_xyzw.data(), 4, "quat_xyzw");
+    Vector4 q = quat_xyzw;
+    const double squared = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    if (squared < 1e-18)
+        throw Error(ErrorKind::scene, "quat_xyzw is zero, which is no rotation; the identity is [0, 0, 0, 1]");
+    if (std::abs(squared - 1.0) > 4e-15) {
+        const double length = std::sqrt(squared);
+        for (double& component : q) component /= length;
+    }
+    return {translation, q};
+}
+
+Pose Pose::from_rotation_matrix(const Vector3& translation, const Matrix3& m) {
+    require_finite(m.data(), 9, "rotation");
+    double defect = 0.0;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            double product = 0.0;
+            for (int k = 0; k < 3; ++k) product += m[3 * i + k] * m[3 * j + k];
+            defect = std::max(defect, std::abs(product - (i == j)));
+        }
+    if (defect > 1e-6)
+        throw Error(ErrorKind::scene, "rotation is not orthonormal: R R^T differs from the identity by " +
+                                          std::to_string(defect) + ", at most 1e-6 is accepted");
+    const Vector3 x{m[0], m[3], m[6]}, y{m[1], m[4], m[7]}, z{m[2], m[5], m[8]};
+    if (dot(cross(x, y), z) < 0.0)
+        throw Error(ErrorKind::scene, "rotation is left-handed: its determinant is -1, a rotation has +1");
+    // Shepperd's method: divide by the largest of the four candidates.
+    const std::array<double, 4> four{m[0] - m[4] - m[8], m[4] - m[0] - m[8], m[8] - m[0] - m[4], m[0] + m[4] + m[8]};
+    const auto largest = static_cast<std::size_t>(std::max_element(four.begin(), four.end()) - four.begin());
+    Vector4 q{};
+    const double d = std::sqrt(1.0 + four[largest]);
+    q[largest] = 0.5 * d;
+    const double s = 0.5 / d;
+    if (largest == 3) {
+        q[0] = s * (m[7] - m[5]);
+        q[1] = s * (m[2] - m[6]);
+        q[2] = s * (m[3] - m[1]);
+    } else {
+        const std::size_t i = largest, j = (i + 1) % 3, k = (i + 2) % 3;
+        q[3] = s * (m[3 * k + j] - m[3 * j + k]);
+        q[j] = s * (m[3 * j + i] + m[3 * i + j]);
+        q[k] = s * (m[3 * k + i] + m[3 * i + k]);
+    }
+    return checked(translation, q);
+}
+
+Pose Pose::from_rpy(const Vector3& translation, const Vector3& rpy) {
+    require_finite(rpy.data(), 3, "rpy");
+    const Vector4 roll = quaternion_about({1, 0, 0}, rpy[0]);
+    const Vector4 pitch = quaternion_about({0, 1, 0}, rpy[1]);
+    const Vector4 yaw = quaternion_about({0, 0, 1}, rpy[2]);
+    return checked(translation, multiply_quaternions(yaw, multiply_quaternions(pitch, roll)));
+}
+
+Pose Pose::exp(const Vector6& xi) {
+    require_finite(xi.data(), 6, "xi");
+    const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]};
+    const auto [a, b] = jacobian_coefficients(norm(theta));
+    const Vector3 once = cross(theta, rho);
+    return checked(rho + a * once + b * cross(theta, once), quaternion_of(theta));
+}
+
+Vector6 Pose::log() const {
+    const Vector3 theta = rotation_vector(quat_xyzw);
+    const double angle = norm(theta);
+    // V^-1 = I - [theta]/2 + c [theta]^2 with c = (1 - (a/2) cot(a/2)) / a^2.
+    const double half = 0.5 * angle;
+    const double c = angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0
+                                         : (1.0 - half * std::cos(half) / std::sin(half)) / (angle * angle);
+    const Vector3 once = cross(theta, translation);
+    const Vector3 rho = translation - 0.5 * once + c * cross(theta, once);
+    return {rho[0], rho[1], rho[2], theta[0], theta[1], theta[2]};
+}
+
+Matrix3 Pose::rotation() const {
+    const auto [x, y, z, w] = quat_xyzw;
+    return {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
+            2 * (x * y + z * w),     1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
+            2 * (x * z - y * w),     2 * (y * z + x * w),     1 - 2 * (x * x + y * y)};
+}
+
+Matrix4 Pose::matrix() const {
+    const Matrix3 r = rotation();
+    return {r[0], r[1], r[2], translation[0], r[3], r[4], r[5], translation[1],
+            r[6], r[7], r[8], translation[2], 0.0,  0.0,  0.0,  1.0};
+}
+
+Pose Pose::interpolate(const Pose& other, double fraction) const {
+    const Vector4 inverse{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
+    const Vector3 theta = rotation_vector(multiply_quaternions(inverse, other.quat_xyzw));
+    return checked(translation + fraction * (other.translation - translation),
+                   multiply_quaternions(quat_xyzw, quaternion_of(fraction * theta)));
+}
+
+std::array<double, 2> Pose::distance(const Pose& other) const {
+    const Vector4 inverse{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
+    return {norm(translation - other.translation),
+            norm(rotation_vector(multiply_quaternions(inverse, other.quat_xyzw)))};
+}
+
+}  // namespace tmkit

@@ -1,0 +1,136 @@
+"""Where the domains and scenes that travel with tmkit lie.
+
+The idea: one name, three kinds of installation. In a checkout (also an editable install) the folders ``domains/`` and
+``scenes/`` lie beside the package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` looks in the
+checkout first, so that an edit of a scene takes effect at once, and then in every folder that Python searches for the
+modules of this package, which an editable install may make two.
+
+A user names a thing in one of two ways, and :func:`resolve_name` is the one place that tells them apart: a bare name
+(``"blocks"``) means ours; anything with a separator or a suffix (``"./blocks"``, ``"blocks.robray"``), and any
+``pathlib.Path``, is a path of the user's own.
+
+Invariants: nothing here depends on the working directory except a user's own relative path; a returned path exists.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from tmkit.errors import MissingFileError, nearest_name
+
+__all__ = ["data_path", "data_roots", "resolve_name"]
+
+
+def data_roots() -> tuple[Path, ...]:
+    """Return the folders that may hold ``domains/`` and ``scenes/``, in the order in which they are searched."""
+    package = Path(__file__).resolve().parent
+    roots = [package.parent] if (package.parent / "pyproject.toml").is_file() else []
+    spec = importlib.util.find_spec(__name__.partition(".")[0])
+    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec is not None else []
+    for place in [*places, package]:
+        root = place.resolve() / "data_files"
+        if root.is_dir() and root not in roots:
+            roots.append(root)
+    return tuple(roots)
+
+
+def data_path(name: str) -> Path:
+    """Return the path of a file or folder that travels with tmkit.
+
+    Args:
+        name: the name with forward slashes, as ``"domains/blocks"`` or ``"scenes/panda_table.robray"``.
+
+    Returns:
+        The absolute path, which exists.
+
+    Raises:
+        MissingFileError: nothing of that name travels with tmkit; the message names the nearest that does.
+    """
+    parts = PurePosixPath(name).parts
+    if parts and ".." not in parts and not PurePosixPath(name).is_absolute():
+        for root in data_roots():
+            candidate = root.joinpath(*parts)
+            if candidate.exists():
+                return candidate
+    near = nearest_name(name, _data_names())
+    hint = f"; did you mean '{near}'?" if near is not None else ""
+    raise MissingFileError(f"tmkit has no data named '{name}'{hint}", path=name, nearest=near)
+
+
+def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Sequence[str] = ()) -> Path:
+    """Return the path that a user's name of a domain, scene or robot stands for.
+
+    Args:
+        name: a bare name, which means ours, or a path: anything with a separator or suffix, or a ``pathlib.Path``.
+        kind_folder: the folder of ours to look in for a bare name, as ``"scenes"``.
+        suffixes: what to append to a bare name, the first that exists wins; empty means a folder of that very name.
+
+    Returns:
+        An existing path; a path of the user's own is returned as it was given.
+
+    Raises:
+        MissingFileError: there is no such file; the message names the nearest name.
+    """
+    if isinstance(name, str) and _is_bare(name):
+        return _ours(name, kind_folder, suffixes)
+    path = Path(name)
+    if path.exists():
+        return path
+    near = nearest_name(path.name, _names_in(path.parent))
+    hint = f"; did you mean '{path.parent / near}'?" if near is not None else ""
+    raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=near)
+
+
+def _is_bare(name: str) -> bool:
+    """Whether the text is a plain name: no separator and no suffix."""
+    separators = {"/", os.sep, os.altsep or "/"}
+    return bool(name) and not any(mark in name for mark in separators) and not Path(name).suffix and name not in ".."
+
+
+def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
+    """Return the path of the thing of ours called ``name``."""
+    endings = tuple(suffixes) or ("",)
+    for root in data_roots():
+        for ending in endings:
+            candidate = root / kind_folder / f"{name}{ending}"
+            if candidate.exists():
+                return candidate
+    known = sorted(set(_known(kind_folder, endings)))
+    near = nearest_name(name, known)
+    message = f"tmkit has no '{name}' in {kind_folder}"
+    if near is not None:
+        message += f"; did you mean '{near}'?"
+    if known:
+        message += f" (known: {', '.join(known)})"
+    message += "; write a path with a separator or suffix for a file of your own"
+    raise MissingFileError(message, path=name, nearest=near)
+
+
+def _known(kind_folder: str, endings: Sequence[str]) -> Iterator[str]:
+    """Yield the bare names of everything of ours in a folder."""
+    for root in data_roots():
+        for entry in _names_in(root / kind_folder):
+            for ending in endings:
+                if not entry.startswith((".", "_")) and entry.endswith(ending):
+                    yield entry.removesuffix(ending)
+                    break
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the sorted names in a folder, none when it cannot be read."""
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []
+
+
+def _data_names() -> list[str]:
+    """Return the names, up to two levels deep, of everything that travels with tmkit."""
+    names: set[str] = set()
+    for root in data_roots():
+        for kind in ("domains", "scenes"):
+            names.update(f"{kind}/{entry}" for entry in _names_in(root / kind) if not entry.startswith("."))
+    return sorted(names)

@@ -1,0 +1,220 @@
+"""Every error tmkit raises, and what each one carries.
+
+The idea: an error is an answer to somebody who now has to do something. So each says what was received, what would
+have been accepted and, for a name, the nearest valid one; and the same facts are attributes, so that a program need not
+parse the message. Every class derives from :class:`TmkitError` and from the builtin that fits (``ValueError``,
+``KeyError``, ...), so that callers may catch either.
+
+Invariants: errors survive pickling (planners run in processes), whatever their attributes; ``str(error)`` is the plain
+message. An expected failure (no plan, unreachable pose, time-out) is never an error but a result value.
+
+This is the lowest room of the house: it imports nothing of tmkit.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = [
+    "CapacityError",
+    "CollisionError",
+    "ConfigurationError",
+    "CycleError",
+    "DisconnectedError",
+    "DuplicateNameError",
+    "FileFormatError",
+    "MeshError",
+    "MissingExtraError",
+    "MissingFileError",
+    "OutputError",
+    "PlanFileError",
+    "RobotError",
+    "SceneError",
+    "SemanticsMismatchError",
+    "ShapeError",
+    "SimulationError",
+    "TaskError",
+    "TaskPlannerError",
+    "TmkitError",
+    "UnknownNameError",
+    "nearest_name",
+]
+
+
+def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate most like ``name``, or ``None`` when none is near.
+
+    Args:
+        name: the name that was received.
+        candidates: the names that would have been accepted.
+
+    Returns:
+        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored.
+    """
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+class TmkitError(Exception):
+    """Base of all errors of tmkit.
+
+    Args:
+        message: what went wrong, for a person.
+        **data: the same as facts; each becomes an attribute of the error.
+
+    Attributes:
+        message: the message.
+        data: the facts by name, read-only by convention.
+    """
+
+    def __init__(self, message: str, /, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data: Mapping[str, Any] = data
+        for key, value in data.items():
+            setattr(self, key, value)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.message, dict(self.data))
+
+
+def _restore(cls: type[TmkitError], message: str, data: dict[str, Any]) -> TmkitError:
+    """Make the error again from its pickled parts."""
+    return cls(message, **data)
+
+
+class SceneError(TmkitError, ValueError):
+    """An edit or value that would make a scene inconsistent: a negative size, a NaN, a zero quaternion, a bad limit."""
+
+
+class ShapeError(SceneError):
+    """A shape that cannot exist: a size that is not positive, faces that name no vertex, a hull with no volume."""
+
+
+class CycleError(SceneError):
+    """An edit that would make a frame its own ancestor. Attributes: ``frame``, ``parent``."""
+
+
+class DuplicateNameError(SceneError):
+    """A frame, joint or body of that name is already there. Attributes: ``kind``, ``name``."""
+
+
+class DisconnectedError(SceneError):
+    """Two frames stand in different trees, so no relation between them is known. Attributes: ``target``, ``reference``."""
+
+
+class CapacityError(TmkitError, OverflowError):
+    """A preallocated store is full. Attributes: ``kind``, ``capacity``."""
+
+
+class UnknownNameError(TmkitError, KeyError):
+    """No frame, joint, body, file or object of that name. Attributes: ``kind``, ``name``, ``nearest``."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return self.message
+
+    @classmethod
+    def of(cls, kind: str, name: str, candidates: Iterable[str], *, where: str = "") -> UnknownNameError:
+        """Build the error for a ``name`` that is not among ``candidates``, which it lists when they are few."""
+        names = list(candidates)
+        near = nearest_name(name, names)
+        message = f"{where + ': ' if where else ''}unknown {kind} '{name}'"
+        if near is not None:
+            message += f"; did you mean '{near}'?"
+        if names and len(names) <= 12:
+            message += f" (known: {', '.join(sorted(names))})"
+        elif not names:
+            message += f"; there is no {kind} at all"
+        return cls(message, kind=kind, name=name, nearest=near)
+
+
+class ConfigurationError(TmkitError, ValueError):
+    """A configuration that is missing, of the wrong shape, not finite or outside the joint limits.
+
+    Attributes where they apply: ``joint``, ``value``, ``lower``, ``upper``, ``expected``, ``received``.
+    """
+
+
+class CollisionError(TmkitError, ValueError):
+    """A configuration in collision where a free one is required. Attributes: ``pairs`` of frame names."""
+
+
+class FileFormatError(TmkitError, ValueError):
+    """A file that does not say what its format requires.
+
+    Attributes: ``path`` (str), ``line`` and ``column`` (1-based int or ``None``), ``reason``.
+    """
+
+    @classmethod
+    def at(
+        cls,
+        path: object,
+        reason: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        source_line: str | None = None,
+        **data: Any,
+    ) -> FileFormatError:
+        """Build the error ``path:line:column: reason``, followed by the line and a caret under the column when given."""
+        place = str(path)
+        if line is not None:
+            place += f":{line}"
+            if column is not None:
+                place += f":{column}"
+        message = f"{place}: {reason}"
+        if source_line is not None:
+            message += f"\n    {source_line}"
+            if column is not None:
+                indent = "".join("\t" if c == "\t" else " " for c in source_line[: column - 1])
+                message += f"\n    {indent}^"
+        return cls(message, path=str(path), line=line, column=column, reason=reason, **data)
+
+
+class MeshError(FileFormatError):
+    """A mesh file that is missing, unreadable or empty."""
+
+
+class RobotError(FileFormatError):
+    """A robot description that does not fit its scene: an unknown tip frame, a joint that is not on the chain, ..."""
+
+
+class PlanFileError(FileFormatError):
+    """A plan file that is broken, of another version, or whose robot, scene or domain has changed since."""
+
+
+class MissingFileError(TmkitError, FileNotFoundError):
+    """A file, folder or data name that is not there. Attributes: ``path``, ``nearest``."""
+
+
+class OutputError(TmkitError, OSError):
+    """An output that cannot be written. Attributes: ``path``, ``reason``."""
+
+
+class TaskError(FileFormatError):
+    """A PDDL domain, problem or goal that is wrong: syntax, arity, type, unknown name."""
+
+
+class TaskPlannerError(TmkitError, RuntimeError):
+    """A task planner that could not be run or ended in an error of its own. Attributes: ``command``, ``output``."""
+
+
+class SemanticsMismatchError(TmkitError, RuntimeError):
+    """The state derived from a scene differs from the state PDDL predicts.
+
+    Attributes: ``action``, ``missing`` (predicted but not derived) and ``unexpected`` (derived but not predicted) facts.
+    """
+
+
+class SimulationError(TmkitError, RuntimeError):
+    """The physics simulation could not be built or run."""
+
+
+class MissingExtraError(TmkitError, ImportError):
+    """An optional dependency is absent. Attributes: ``extra``, ``module``."""

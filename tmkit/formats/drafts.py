@@ -1,0 +1,181 @@
+"""What a scene file says, before it is a scene.
+
+The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneDraft`, and one
+builder (:mod:`tmkit.formats.building`) turns any number of drafts into one scene. So files of different formats merge,
+a frame may name a parent that another file declares, and no reader needs to know in which order the graph wants its
+frames. Every draft keeps its :class:`~tmkit.formats.places.Place`, so that whatever the builder or the core refuses is
+reported where it was written.
+
+Invariants: drafts are immutable and hold no numbers that the reader did not check to be finite; names are not yet
+resolved: a parent, a mimic leader or an allowed pair may be wrong until the scene is built.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmkit.formats.places import Place
+
+if TYPE_CHECKING:
+    from tmkit._core import Shape
+
+__all__ = [
+    "AllowedDraft",
+    "FrameDraft",
+    "GeometryDraft",
+    "InertiaDraft",
+    "JointDraft",
+    "MeshDraft",
+    "MimicDraft",
+    "PoseDraft",
+    "PrimitiveDraft",
+    "SceneDraft",
+]
+
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PoseDraft:
+    """A rigid transform as written: metres, and either a quaternion xyzw or fixed-axis roll, pitch, yaw in radians."""
+
+    translation: Triple = (0.0, 0.0, 0.0)
+    quat_xyzw: Quadruple | None = None
+    rpy: Triple | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MimicDraft:
+    """The joint follows another: ``multiplier * leader + offset``; ``place`` is where that is said."""
+
+    joint: str
+    multiplier: float
+    offset: float
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class JointDraft:
+    """How a frame moves relative to its parent.
+
+    Attributes:
+        type: fixed, revolute, continuous, prismatic or free.
+        name: empty means the name of the frame.
+        axis: in the frame itself; not yet normalised.
+        lower: radians or metres, ``-inf`` when unlimited; likewise ``upper``.
+        velocity: radians or metres a second; ``effort``: newton metres or newtons; ``inf`` when unlimited.
+        damping: N m s/rad or N s/m; ``friction``: N m or N.
+    """
+
+    type: str = "fixed"
+    name: str = ""
+    axis: Triple = (0.0, 0.0, 1.0)
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: MimicDraft | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveDraft:
+    """A shape of the core's own: its kind and its dimensions in the core's order."""
+
+    kind: str
+    dimensions: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeshDraft:
+    """A mesh file and the factors by which its coordinates are multiplied."""
+
+    path: Path
+    scale: Triple = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryDraft:
+    """One shape on a frame.
+
+    Attributes:
+        shape: what it is; a reader that already holds the core's shape may give that.
+        pose: frame_from_shape.
+        color: red, green, blue, alpha from 0 to 1, or ``None`` when the file leaves it open.
+        visual: whether it is drawn; ``collision``: whether it collides.
+        mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
+    """
+
+    shape: PrimitiveDraft | MeshDraft | Shape
+    place: Place
+    pose: PoseDraft = PoseDraft()
+    color: Quadruple | None = None
+    visual: bool = True
+    collision: bool = True
+    mass: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InertiaDraft:
+    """Mass properties of a frame's body as written.
+
+    Attributes:
+        mass: kilograms.
+        origin: frame_from_inertial; the centre of mass is its translation.
+        matrix: ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of ``origin``; ``None``
+            means that the mass is spread evenly over the frame's shapes.
+    """
+
+    mass: float
+    place: Place
+    origin: PoseDraft = PoseDraft()
+    matrix: tuple[float, float, float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameDraft:
+    """A frame as declared.
+
+    Attributes:
+        parent: the name of the parent, ``None`` for a root of its own.
+        body: the body it sits on, ``None`` for one of its own name.
+        classes: what the frame is, in the order of mention.
+        friction: coefficient of friction of its surface, ``None`` when the file does not say.
+        parent_place: where the parent is named.
+    """
+
+    name: str
+    parent: str | None
+    place: Place
+    pose: PoseDraft = PoseDraft()
+    joint: JointDraft = JointDraft()
+    body: str | None = None
+    classes: tuple[str, ...] = ()
+    geometry: tuple[GeometryDraft, ...] = ()
+    inertia: InertiaDraft | None = None
+    friction: float | None = None
+    parent_place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedDraft:
+    """Two frames that may touch, and why."""
+
+    first: str
+    second: str
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SceneDraft:
+    """Everything that one file and what it includes say, in the order in which it is said."""
+
+    frames: tuple[FrameDraft, ...] = ()
+    allowed: tuple[AllowedDraft, ...] = ()

@@ -1,0 +1,407 @@
+"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values.
+
+The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never flattened
+into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and what is written
+out again is what was read. Evaluation lives in :mod:`tmkit.tasks.evaluation`; this module only says what the trees are
+and what follows from their shape alone: substitution and free variables.
+
+Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
+with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``
+of every value is PDDL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+__all__ = [
+    "Add",
+    "And",
+    "Arithmetic",
+    "Atom",
+    "Comparison",
+    "Delete",
+    "Effect",
+    "EffectAnd",
+    "Equals",
+    "Exists",
+    "Expression",
+    "Fact",
+    "ForEach",
+    "Forall",
+    "Formula",
+    "FunctionTerm",
+    "Imply",
+    "IncreaseCost",
+    "Not",
+    "Number",
+    "Or",
+    "Parameter",
+    "When",
+    "atoms_of",
+    "free_variables",
+    "is_variable",
+    "substitute",
+    "typed_list",
+]
+
+
+def is_variable(term: str) -> bool:
+    """Tell whether ``term`` is a variable rather than the name of an object."""
+    return term.startswith("?")
+
+
+def _call(name: str, terms: tuple[str, ...]) -> str:
+    return f"({' '.join((name, *terms))})"
+
+
+class Fact(NamedTuple):
+    """A ground atom: a predicate and the names of its arguments. ``str(Fact("on", ("a", "b")))`` is ``(on a b)``."""
+
+    predicate: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _call(self.predicate, self.arguments)
+
+    @classmethod
+    def of(cls, predicate: str, *arguments: str) -> Fact:
+        """Return ``Fact(predicate, arguments)``; ``Fact.of("on", "a", "b")`` reads better than the nested tuple."""
+        return cls(predicate, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A typed variable or a typed object: its name and the types of which it may have any (several mean ``either``)."""
+
+    name: str
+    types: tuple[str, ...] = ("object",)
+
+
+def typed_list(parameters: tuple[Parameter, ...]) -> str:
+    """Return ``parameters`` as a PDDL typed list, neighbours of one type joined: ``?x ?y - block ?z - place``."""
+    pieces: list[str] = []
+    for position, parameter in enumerate(parameters):
+        pieces.append(parameter.name)
+        last = position + 1 == len(parameters)
+        if last or parameters[position + 1].types != parameter.types:
+            types = parameter.types
+            pieces.append(f"- {types[0]}" if len(types) == 1 else f"- (either {' '.join(types)})")
+    return " ".join(pieces)
+
+
+# --------------------------------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A numeric constant."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return str(int(self.value)) if self.value == int(self.value) else repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTerm:
+    """A numeric function applied to terms, such as ``(distance ?from ?to)``."""
+
+    name: str
+    terms: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _call(self.name, self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``+``, ``-``, ``*`` or ``/`` of two expressions, or ``-`` of one."""
+
+    operator: str
+    parts: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return _call(self.operator, tuple(map(str, self.parts)))
+
+
+Expression: TypeAlias = Number | FunctionTerm | Arithmetic
+
+
+# ------------------------------------------------------------------------------------------------------ formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A predicate applied to terms; it holds when the fact it becomes under a binding is in the state."""
+
+    predicate: str
+    terms: tuple[str, ...] = ()
+
+    def ground(self, binding: Mapping[str, str]) -> Fact:
+        """Return the fact that the atom becomes when each variable is replaced by its value in ``binding``."""
+        return Fact(self.predicate, tuple([binding.get(term, term) for term in self.terms]))
+
+    def __str__(self) -> str:
+        return _call(self.predicate, self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """Two terms name the same object."""
+
+    left: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"(= {self.left} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``<``, ``<=``, ``=``, ``>=`` or ``>`` between two numeric expressions."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"({self.operator} {self.left} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Formula
+
+    def __str__(self) -> str:
+        return f"(not {self.part})"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold; with no part it always holds."""
+
+    parts: tuple[Formula, ...] = ()
+
+    def __str__(self) -> str:
+        return _call("and", tuple(map(str, self.parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Some part holds; with no part it never holds."""
+
+    parts: tuple[Formula, ...] = ()
+
+    def __str__(self) -> str:
+        return _call("or", tuple(map(str, self.parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Imply:
+    """The conclusion holds, or the premise does not."""
+
+    premise: Formula
+    conclusion: Formula
+
+    def __str__(self) -> str:
+        return f"(imply {self.premise} {self.conclusion})"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The body holds for some objects of the parameters' types."""
+
+    parameters: tuple[Parameter, ...]
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"(exists ({typed_list(self.parameters)}) {self.body})"
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    """The body holds for all objects of the parameters' types."""
+
+    parameters: tuple[Parameter, ...]
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"(forall ({typed_list(self.parameters)}) {self.body})"
+
+
+Formula: TypeAlias = Atom | Equals | Comparison | Not | And | Or | Imply | Exists | Forall
+
+
+# ------------------------------------------------------------------------------------------------------- effects
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """The atom holds afterwards."""
+
+    atom: Atom
+
+    def __str__(self) -> str:
+        return str(self.atom)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The atom does not hold afterwards, unless the same action also adds it."""
+
+    atom: Atom
+
+    def __str__(self) -> str:
+        return f"(not {self.atom})"
+
+
+@dataclass(frozen=True, slots=True)
+class IncreaseCost:
+    """The action costs so much more."""
+
+    amount: Expression
+
+    def __str__(self) -> str:
+        return f"(increase (total-cost) {self.amount})"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectAnd:
+    """All parts happen."""
+
+    parts: tuple[Effect, ...] = ()
+
+    def __str__(self) -> str:
+        return _call("and", tuple(map(str, self.parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """The effect happens if the condition held before the action."""
+
+    condition: Formula
+    effect: Effect
+
+    def __str__(self) -> str:
+        return f"(when {self.condition} {self.effect})"
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """The effect happens for all objects of the parameters' types."""
+
+    parameters: tuple[Parameter, ...]
+    effect: Effect
+
+    def __str__(self) -> str:
+        return f"(forall ({typed_list(self.parameters)}) {self.effect})"
+
+
+Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
+
+
+# ------------------------------------------------------------------------------------------- what follows from shape
+
+
+def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
+    """Return ``formula`` with every free term that ``binding`` knows replaced by its value.
+
+    Variables of a quantifier hide those of the same name outside. Values must be objects, not variables, or variables
+    that no quantifier of the formula binds.
+    """
+
+    def terms(old: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([binding.get(term, term) for term in old])
+
+    match formula:
+        case Atom(predicate, arguments):
+            return Atom(predicate, terms(arguments))
+        case Equals(left, right):
+            return Equals(*terms((left, right)))
+        case Comparison(operator, left_value, right_value):
+            return Comparison(operator, _in_expression(left_value, binding), _in_expression(right_value, binding))
+        case Not(part):
+            return Not(substitute(part, binding))
+        case And(parts):
+            return And(tuple(substitute(part, binding) for part in parts))
+        case Or(parts):
+            return Or(tuple(substitute(part, binding) for part in parts))
+        case Imply(premise, conclusion):
+            return Imply(substitute(premise, binding), substitute(conclusion, binding))
+        case Exists(parameters, body):
+            return Exists(parameters, substitute(body, _without(binding, parameters)))
+        case Forall(parameters, body):
+            return Forall(parameters, substitute(body, _without(binding, parameters)))
+
+
+def _in_expression(expression: Expression, binding: Mapping[str, str]) -> Expression:
+    match expression:
+        case Number():
+            return expression
+        case FunctionTerm(name, terms):
+            return FunctionTerm(name, tuple(binding.get(term, term) for term in terms))
+        case Arithmetic(operator, parts):
+            return Arithmetic(operator, tuple(_in_expression(part, binding) for part in parts))
+
+
+def _without(binding: Mapping[str, str], parameters: tuple[Parameter, ...]) -> Mapping[str, str]:
+    hidden = {parameter.name for parameter in parameters}
+    return {name: value for name, value in binding.items() if name not in hidden} if hidden & binding.keys() else binding
+
+
+def free_variables(formula: Formula) -> frozenset[str]:
+    """Return the variables of ``formula`` that no quantifier of it binds."""
+    match formula:
+        case Atom(_, terms):
+            return frozenset(filter(is_variable, terms))
+        case Equals(left, right):
+            return frozenset(filter(is_variable, (left, right)))
+        case Comparison(_, left_value, right_value):
+            return _variables(left_value) | _variables(right_value)
+        case Not(part):
+            return free_variables(part)
+        case And(parts) | Or(parts):
+            return frozenset().union(*map(free_variables, parts))
+        case Imply(premise, conclusion):
+            return free_variables(premise) | free_variables(conclusion)
+        case Exists(parameters, body) | Forall(parameters, body):
+            return free_variables(body) - {parameter.name for parameter in parameters}
+
+
+def _variables(expression: Expression) -> frozenset[str]:
+    match expression:
+        case Number():
+            return frozenset()
+        case FunctionTerm(_, terms):
+            return frozenset(filter(is_variable, terms))
+        case Arithmetic(_, parts):
+            return frozenset().union(*map(_variables, parts))
+
+
+def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold.
+
+    Args:
+        formula: the formula.
+        positive: the polarity of the formula itself.
+    """
+    match formula:
+        case Atom():
+            yield formula, positive
+        case Not(part):
+            yield from atoms_of(part, positive=not positive)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from atoms_of(part, positive=positive)
+        case Imply(premise, conclusion):
+            yield from atoms_of(premise, positive=not positive)
+            yield from atoms_of(conclusion, positive=positive)
+        case Exists(_, body) | Forall(_, body):
+            yield from atoms_of(body, positive=positive)
+        case Equals() | Comparison():
+            return

@@ -1,0 +1,411 @@
+"""What each section of a PDDL file declares.
+
+The idea: one method per section. It respells the section, lets pddlpy's grammar parse it and pddlpy's walker show the
+tree to a listener that collects the declarations, each checked against everything declared before. This module imports
+pddlpy (a quarter of a second), so the parser imports it only when there is something to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pddlpy.pddlListener import pddlListener
+from pddlpy.pddlParser import pddlParser
+
+from tmkit.tasks import grammar
+from tmkit.tasks.formulas import And, Effect, EffectAnd, Fact, Formula, Parameter, substitute
+from tmkit.tasks.grammar import Origins, Respelling
+from tmkit.tasks.model import Action, Axiom, Domain, Metric, negative_cycle
+from tmkit.tasks.source import Group, Source, Token
+from tmkit.tasks.state import State
+from tmkit.tasks.trees import TreeBuilder, typed_items
+from tmkit.tasks.vocabulary import TOTAL_COST, Function, Predicate, Type, Vocabulary
+
+__all__ = ["Declared", "SectionReader", "renamed"]
+
+_LISTS = frozenset({"either"})
+_INIT = frozenset({"not", "="})
+_ACTION_KEYS = (":parameters", ":precondition", ":effect")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declarations of a domain that were read so far."""
+
+    types: tuple[Type, ...] = ()
+    constants: tuple[Parameter, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    functions: tuple[Function, ...] = ()
+
+
+class SectionReader:
+    """Reads the sections of one file.
+
+    Args:
+        source: the file.
+        domain: for a problem, its domain; ``None`` while a domain is read.
+    """
+
+    def __init__(self, source: Source, domain: Domain | None = None) -> None:
+        self.source = source
+        self.declared = Declared()
+        self._domain = domain
+        self._derived: frozenset[str] = frozenset() if domain is None else domain.derived_predicates
+
+    def declare(self, **sections: Any) -> None:
+        """Take note of what a section declared, so that later sections may use it."""
+        self.declared = replace(self.declared, **{name: tuple(items) for name, items in sections.items()})
+
+    def _vocabulary(self) -> Vocabulary:
+        if self._domain is not None:
+            return self._domain.vocabulary
+        declared = self.declared
+        objects = {constant.name: constant.types for constant in declared.constants}
+        return Vocabulary(
+            declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects
+        )
+
+    def _parse(self, group: Group, rule: Any, keywords: frozenset[str]) -> tuple[Any, Origins]:
+        respelling = Respelling(self.source, keywords=keywords)
+        respelling.group(group)
+        return grammar.parse(respelling, rule)
+
+    def _unique(self, kind: str, names: Iterable[Token]) -> None:
+        seen: set[str] = set()
+        for token in names:
+            if token.text in seen:
+                raise self.source.error(token, f"{kind} '{token.text}' is declared twice")
+            seen.add(token.text)
+
+    # ------------------------------------------------------------------------------------------------------ headers
+
+    def header(self, group: Group) -> str:
+        """Return the name in ``(domain NAME)`` or ``(problem NAME)``."""
+        rule = pddlParser.domainName if group.head == "domain" else pddlParser.problemDecl
+        tree, origins = self._parse(group, rule, frozenset({"domain", "problem"}))
+        return origins.name(tree.name())
+
+    def check_domain(self, group: Group) -> None:
+        """Check that ``(:domain NAME)`` names the domain."""
+        tree, origins = self._parse(group, pddlParser.problemDomain, frozenset())
+        name = origins.name(tree.name())
+        if self._domain is not None and name != self._domain.name:
+            reason = f"the problem is one of domain '{name}', but the domain given is '{self._domain.name}'"
+            raise self.source.error(origins.token(tree.name()), reason)
+
+    def requirements(self, group: Group) -> tuple[str, ...]:
+        """Return the keywords of ``(:requirements ...)``; whether they are known was checked before."""
+        return tuple(part.text for part in group.parts[1:] if isinstance(part, Token))
+
+    # ------------------------------------------------------------------------------------------------- declarations
+
+    def types(self, group: Group) -> tuple[Type, ...]:
+        """Return the types of ``(:types ...)``."""
+        tree, origins = self._parse(group, pddlParser.typesDef, _LISTS)
+        listener = _Collector(origins)
+        grammar.walk(listener, tree)
+        tokens = {item: origins.token(item) for item, _ in listener.items}
+        self._unique("type", tokens.values())
+        types = tuple(
+            Type(tokens[item].text, tuple(map(origins.name, parents)) or ("object",))
+            for item, parents in listener.items
+            if tokens[item].text != "object"
+        )
+        words = Vocabulary(types, predicates=(), functions=(), objects={})
+        for item, parents in listener.items:
+            for parent in parents:
+                if fault := words.type_fault(origins.name(parent)):
+                    raise self.source.error(origins.token(parent), fault.reason)
+            if wrong := words.hierarchy_fault():
+                if tokens[item].text == wrong[0]:
+                    raise self.source.error(tokens[item], wrong[1].reason)
+        return types
+
+    def objects(self, group: Group) -> tuple[Parameter, ...]:
+        """Return the objects of ``(:objects ...)`` or ``(:constants ...)``."""
+        rule = pddlParser.constantsDef if group.head == ":constants" else pddlParser.objectDecl
+        tree, origins = self._parse(group, rule, _LISTS)
+        listener = _Collector(origins)
+        grammar.walk(listener, tree)
+        builder = TreeBuilder(self._vocabulary(), origins)
+        self._unique("object", (origins.token(item) for item, _ in listener.items))
+        constants = self._vocabulary().objects
+        for item, _ in listener.items:
+            if origins.name(item) in constants:
+                raise builder.error(item, f"object '{origins.name(item)}' is already a constant of the domain")
+        return tuple(
+            Parameter(origins.name(item), tuple(map(builder.type_name, types)) or ("object",))
+            for item, types in listener.items
+        )
+
+    def predicates(self, group: Group) -> tuple[Predicate, ...]:
+        """Return the predicates of ``(:predicates ...)``."""
+        tree, origins = self._parse(group, pddlParser.predicatesDef, _LISTS)
+        listener = _Collector(origins, TreeBuilder(self._vocabulary(), origins))
+        grammar.walk(listener, tree)
+        self._unique("predicate", (token for token, _ in listener.signatures))
+        return tuple(Predicate(token.text, parameters) for token, parameters in listener.signatures)
+
+    def functions(self, group: Group) -> tuple[Function, ...]:
+        """Return the functions of ``(:functions ...)``."""
+        respelling = Respelling(self.source, keywords=_LISTS)
+        respelling.verbatim("(", group.opening)
+        before = ""
+        for part in group.parts:
+            if isinstance(part, Group):
+                respelling.group(part)
+            elif before == "-" and part.text == "number":
+                respelling.verbatim("number", part)
+            else:
+                respelling.word(part)
+            before = part.text if isinstance(part, Token) else ""
+        respelling.verbatim(")", group.closing)
+        tree, origins = grammar.parse(respelling, pddlParser.functionsDef)
+        listener = _Collector(origins, TreeBuilder(self._vocabulary(), origins))
+        grammar.walk(listener, tree)
+        self._unique("function", (token for token, _ in listener.signatures))
+        return tuple(Function(token.text, parameters) for token, parameters in listener.signatures)
+
+    # --------------------------------------------------------------------------------------------- actions and axioms
+
+    def axiom(self, group: Group) -> Axiom:
+        """Return the rule of ``(:derived (PREDICATE PARAMETERS) CONDITION)``, read as an action's precondition."""
+        parts = group.parts
+        if len(parts) != 3 or not isinstance(parts[1], Group) or not isinstance(parts[2], Group):
+            raise self.source.error(group.first, "expected (:derived (PREDICATE PARAMETERS) CONDITION)")
+        head, condition = parts[1], parts[2]
+        if not head.head:
+            raise self.source.error(head.first, "expected the name of a derived predicate")
+        respelling = Respelling(self.source, keywords=grammar.LOGIC)
+        for spelling, origin in (("(", group.opening), (":action", group.first), ("name", head.first)):
+            respelling.verbatim(spelling, origin)
+        respelling.verbatim(":parameters", head.opening)
+        respelling.verbatim("(", head.opening)
+        respelling.parts(head, start=1)
+        respelling.verbatim(")", head.closing)
+        respelling.verbatim(":precondition", condition.opening)
+        respelling.group(condition)
+        respelling.verbatim(")", group.closing)
+        tree, origins = grammar.parse(respelling, pddlParser.actionDef)
+        return self._axiom_from(tree, origins, head.first)
+
+    def _axiom_from(self, tree: Any, origins: Origins, name: Token) -> Axiom:
+        words = self._vocabulary()
+        builder = TreeBuilder(words, origins)
+        parameters = builder.parameters(tree.typedVariableList())
+        predicate = words.predicates.get(name.text)
+        if predicate is not None and len(predicate.parameters) == len(parameters):
+            untyped = [not types for _, types in typed_items(tree.typedVariableList(), origins)]
+            parameters = tuple(
+                replace(given, types=declared.types) if bare else given
+                for given, declared, bare in zip(parameters, predicate.parameters, untyped, strict=True)
+            )
+        scope = {parameter.name: parameter.types for parameter in parameters}
+        if fault := words.atom_fault(name.text, tuple(scope), scope):
+            raise self.source.error(name, fault.reason)
+        precondition = tree.actionDefBody().precondition()
+        condition = And() if precondition is None else builder.formula(precondition.goalDesc(), scope)
+        return Axiom(name.text, parameters, condition)
+
+    def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
+        """Take note of the derived predicates; the first axiom that closes a negative cycle is refused."""
+        self._derived = frozenset(axiom.predicate for axiom in axioms)
+        for count, group in enumerate(groups, start=1):
+            if cyclic := negative_cycle(axioms[:count]):
+                head = group.parts[1]
+                where = head.first if isinstance(head, Group) else group.first
+                raise self.source.error(where, f"derived predicate '{cyclic}' depends on its own negation")
+
+    def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
+        """Return the actions of all ``(:action ...)`` sections."""
+        found: dict[str, Action] = {}
+        for group in groups:
+            token, action = self._action(group)
+            if action.name in found:
+                raise self.source.error(token, f"action '{action.name}' is declared twice")
+            found[action.name] = action
+        return tuple(found.values())
+
+    def _action(self, group: Group) -> tuple[Token, Action]:
+        name = group.parts[1] if len(group.parts) > 1 else group.closing
+        if not isinstance(name, Token) or name.text[0] in ":?()":
+            raise self.source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
+        tree, origins = grammar.parse(self._respelled_action(group, name), pddlParser.actionDef)
+        builder = TreeBuilder(self._vocabulary(), origins, derived=self._derived)
+        parameters = builder.parameters(tree.typedVariableList())
+        scope = {parameter.name: parameter.types for parameter in parameters}
+        body = tree.actionDefBody()
+        precondition: Formula = And()
+        if body.precondition() is not None:
+            precondition = builder.formula(body.precondition().goalDesc(), scope)
+        effect: Effect = EffectAnd()
+        if body.effect() is not None:
+            effect = builder.effect(body.effect(), scope)
+        return name, Action(name.text, parameters, precondition, effect)
+
+    def _respelled_action(self, group: Group, name: Token) -> Respelling:
+        """Put the parts of an action into the order that the grammar wants, with ``:parameters ()`` where left out."""
+        given = self._action_parts(group)
+        respelling = Respelling(self.source, keywords=grammar.EFFECTS)
+        respelling.verbatim("(", group.opening)
+        respelling.verbatim(":action", group.first)
+        respelling.word(name)
+        for key in _ACTION_KEYS:
+            if key in given:
+                token, value = given[key]
+                respelling.verbatim(key, token)
+                if key == ":effect":
+                    _respell_effect(respelling, value)
+                else:
+                    respelling.group(value)
+            elif key == ":parameters":
+                for spelling in (":parameters", "(", ")"):
+                    respelling.verbatim(spelling, name)
+        respelling.verbatim(")", group.closing)
+        return respelling
+
+    def _action_parts(self, group: Group) -> dict[str, tuple[Token, Group]]:
+        given: dict[str, tuple[Token, Group]] = {}
+        rest = list(group.parts[2:])
+        while rest:
+            key = rest.pop(0)
+            if not isinstance(key, Token) or key.text not in _ACTION_KEYS:
+                token = key.first if isinstance(key, Group) else key
+                raise self.source.error(token, f"unexpected '{token.text}'; expected {', '.join(_ACTION_KEYS)} or ')'")
+            if key.text in given:
+                raise self.source.error(key, f"'{key.text}' is given twice")
+            value = rest.pop(0) if rest else group.closing
+            if not isinstance(value, Group):
+                raise self.source.error(value, f"expected '(' after '{key.text}'")
+            given[key.text] = (key, value)
+        return given
+
+    # ------------------------------------------------------------------------------------------------------ problems
+
+    def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
+        """Return the facts and the numeric values of ``(:init ...)``."""
+        for part in group.parts[1:]:
+            if isinstance(part, Group) and part.head == "at" and len(part.parts) == 3 and _is_timed(part):
+                raise self.source.error(part.first, "timed initial literals are not supported")
+        tree, origins = self._parse(group, pddlParser.init, _INIT)
+        listener = _InitListener(TreeBuilder(words, origins, derived=self._derived))
+        grammar.walk(listener, tree)
+        return State(listener.facts), listener.values
+
+    def goal(self, group: Group, words: Vocabulary) -> Formula:
+        """Return a formula; an empty list always holds."""
+        if not group.parts:
+            return And()
+        tree, origins = self._parse(group, pddlParser.goalDesc, grammar.LOGIC)
+        return TreeBuilder(words, origins).formula(tree, {})
+
+    def metric(self, group: Group) -> Metric:
+        """Return what ``(:metric ...)`` asks for: only ``minimize (total-cost)`` is supported."""
+        respelling = Respelling(self.source, keywords=frozenset("+-*/"))
+        for spelling, token in (("(", group.opening), (":metric", group.first)):
+            respelling.verbatim(spelling, token)
+        for part in group.parts[1:]:
+            if isinstance(part, Group):
+                respelling.group(part)
+            elif part.text in ("minimize", "maximize", "total-time"):
+                respelling.verbatim(part.text, part)
+            else:
+                respelling.word(part)
+        respelling.verbatim(")", group.closing)
+        tree, origins = grammar.parse(respelling, pddlParser.metricSpec)
+        function = tree.metricFExp().functionSymbol()
+        plain = function is not None and not tree.metricFExp().name() and origins.name(function) == TOTAL_COST
+        if not plain or origins.name(tree.optimization()) != "minimize":
+            raise self.source.error(group.first, "the only metric that is supported is (:metric minimize (total-cost))")
+        if fault := self._vocabulary().function_fault(TOTAL_COST, (), {}):
+            raise self.source.error(origins.token(function), fault.reason)
+        return Metric.TOTAL_COST
+
+
+class _Collector(pddlListener):  # type: ignore[misc]  # pddlpy has no type information
+    """Collects typed names, and the signatures of predicates and functions."""
+
+    def __init__(self, origins: Origins, builder: TreeBuilder | None = None) -> None:
+        self._origins = origins
+        self._builder = builder
+        self.items: list[tuple[Any, tuple[Any, ...]]] = []
+        self.signatures: list[tuple[Token, tuple[Parameter, ...]]] = []
+
+    def enterTypedNameList(self, ctx: Any) -> None:
+        self.items.extend(typed_items(ctx, self._origins))
+
+    def enterAtomicFormulaSkeleton(self, ctx: Any) -> None:
+        self._signature(ctx.predicate(), ctx)
+
+    def enterAtomicFunctionSkeleton(self, ctx: Any) -> None:
+        self._signature(ctx.functionSymbol(), ctx)
+
+    def _signature(self, name: Any, context: Any) -> None:
+        if self._builder is not None:
+            parameters = self._builder.parameters(context.typedVariableList(), distinct=False)
+            self.signatures.append((self._origins.token(name), parameters))
+
+
+class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type information
+    """Collects the facts and values of an ``:init`` section; ``(not FACT)`` only says that the fact is not there."""
+
+    def __init__(self, builder: TreeBuilder) -> None:
+        self._builder = builder
+        self._denied: set[Fact] = set()
+        self.facts: set[Fact] = set()
+        self.values: dict[Fact, float] = {}
+
+    def enterInitEl(self, ctx: Any) -> None:
+        if ctx.fHead() is not None:
+            term = self._builder.function_term(ctx.fHead(), {})
+            key = Fact(term.name, term.terms)
+            if key in self.values:
+                raise self._builder.error(ctx.fHead(), f"{key} is given a value twice")
+            self.values[key] = float(self._builder.name(ctx.NUMBER()))
+
+    def enterNameLiteral(self, ctx: Any) -> None:
+        positive = ctx.getChildCount() == 1
+        fact = self._builder.fact(ctx.atomicNameFormula())
+        (self.facts if positive else self._denied).add(fact)
+        if fact in self.facts and fact in self._denied:
+            raise self._builder.error(ctx.atomicNameFormula(), f"{fact} is both stated and denied")
+
+
+def _is_timed(group: Group) -> bool:
+    """Tell ``(at 5 (p))`` from ``(at a b)``."""
+    return isinstance(group.parts[2], Group)
+
+
+def _respell_effect(respelling: Respelling, effect: Group) -> None:
+    """Append an effect, with each ``and`` directly inside another one dissolved, which the grammar does not know."""
+    if effect.head not in ("and", "forall", "when"):
+        respelling.group(effect)
+        return
+    respelling.verbatim("(", effect.opening)
+    respelling.verbatim(effect.head, effect.first)
+    for part in effect.parts[1:-1] if effect.head != "and" else ():
+        if isinstance(part, Group):
+            respelling.group(part)
+        else:
+            respelling.word(part)
+    for part in _dissolved(effect) if effect.head == "and" else effect.parts[1:][-1:]:
+        if isinstance(part, Group):
+            _respell_effect(respelling, part)
+        else:
+            respelling.word(part)
+    respelling.verbatim(")", effect.closing)
+
+
+def _dissolved(conjunction: Group) -> Iterable[Token | Group]:
+    for part in conjunction.parts[1:]:
+        if isinstance(part, Group) and part.head == "and":
+            yield from _dissolved(part)
+        else:
+            yield part
+
+
+def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
+    """Return the formula with objects renamed."""
+    return substitute(formula, {old: new for old, new in spelling.items() if old != new})
