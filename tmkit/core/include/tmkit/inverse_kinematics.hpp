@@ -111,6 +111,7 @@ public:
     // Turn angles by whole turns to where they are nearest to `near`, within the limits.
     void unwind(double* x, const double* near) const;
 
+    const std::vector<double>& base() const { return q_; }
     std::vector<double> full(const double* x) const;     // q with the moving values put in
     std::vector<double> moving(const double* q) const;   // the moving values of q
     bool out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const;

@@ -1,4 +1,5 @@
 // The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
+#include "axis.hpp"
 #include "collision_model.hpp"
 
 #include <algorithm>
@@ -6,14 +7,6 @@
 
 namespace tmkit {
 namespace {
-
-// The rotation that takes z to the unit vector `axis`.
-Pose from_z_to(const Vector3& axis) {
-    const double c = axis[2];
-    if (c < -1.0 + 1e-12) return {{0.0, 0.0, 0.0}, {1.0, 0.0, 0.0, 0.0}};
-    const double w = std::sqrt(0.5 * (1.0 + c));
-    return {{0.0, 0.0, 0.0}, {-0.5 * axis[1] / w, 0.5 * axis[0] / w, 0.0, w}};
-}
 
 Bounds bounds_of(const CollisionItem& item, const coal::Transform3s& pose) {
     const coal::Vec3s center = pose.transform(item.center);

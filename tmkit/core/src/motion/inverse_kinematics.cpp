@@ -1,0 +1,303 @@
+// Damped least squares with held limits, restarts, and the enumeration of solutions.
+#include "tmkit/inverse_kinematics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tmkit/random.hpp"
+
+namespace tmkit {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+// Metres that count as much as one radian in the error that a step reduces.
+constexpr double rotation_weight = 0.3;
+
+// The rotation vector of target * current^T, in the axes both are given in.
+Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
+    Matrix3 m;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            m[3 * i + j] = target[3 * i] * current[3 * j] + target[3 * i + 1] * current[3 * j + 1] +
+                           target[3 * i + 2] * current[3 * j + 2];
+    const Vector3 v{0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1])};
+    const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
+    if (sine > 1e-7) return (std::atan2(sine, cosine) / sine) * v;
+    if (cosine > 0.0) return v;
+    // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal entry.
+    int k = 0;
+    for (int i = 1; i < 3; ++i)
+        if (m[4 * i] > m[4 * k]) k = i;
+    Vector3 axis{m[k], m[3 + k], m[6 + k]};
+    axis[k] += 1.0;
+    return (pi / norm(axis)) * axis;
+}
+
+// Solves the symmetric positive definite a y = b by Cholesky's factors, in place.
+void solve_symmetric(double (&a)[6][6], Vector6& b) {
+    for (int j = 0; j < 6; ++j) {
+        for (int k = 0; k < j; ++k)
+            for (int i = j; i < 6; ++i) a[i][j] -= a[i][k] * a[j][k];
+        const double scale = 1.0 / std::sqrt(a[j][j]);
+        for (int i = j; i < 6; ++i) a[i][j] *= scale;
+    }
+    for (int i = 0; i < 6; ++i) {
+        for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+        b[i] /= a[i][i];
+    }
+    for (int i = 5; i >= 0; --i) {
+        for (int k = i + 1; k < 6; ++k) b[i] -= a[k][i] * b[k];
+        b[i] /= a[i][i];
+    }
+}
+
+// The damped step of the joints that are not held, and zero for those that are.
+void damped_step(const Vector6* columns, std::size_t n, const bool* held, const Vector6& error, double damping,
+                 double* step) {
+    double a[6][6] = {};
+    for (int i = 0; i < 6; ++i) a[i][i] = damping;
+    for (std::size_t c = 0; c < n; ++c)
+        if (!held[c])
+            for (int i = 0; i < 6; ++i)
+                for (int j = 0; j <= i; ++j) a[i][j] += columns[c][i] * columns[c][j];
+    Vector6 y = error;
+    solve_symmetric(a, y);
+    for (std::size_t c = 0; c < n; ++c) {
+        step[c] = 0.0;
+        if (!held[c])
+            for (int i = 0; i < 6; ++i) step[c] += columns[c][i] * y[i];
+    }
+}
+
+double max_distance(const std::vector<double>& a, const std::vector<double>& b) {
+    double distance = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) distance = std::max(distance, std::abs(a[i] - b[i]));
+    return distance;
+}
+
+std::vector<std::int32_t> on_chain(const Layout& layout, std::int32_t tip, std::int32_t reference,
+                                   const std::vector<std::int32_t>& entries) {
+    std::vector<int> times(layout.joint_count(), 0);
+    for (const std::int32_t end : {tip, reference})
+        for (std::int32_t frame = end; frame >= 0; frame = layout.parent[frame])
+            if (layout.q_index[frame] >= 0) ++times[layout.q_index[frame]];
+    std::vector<std::int32_t> result;
+    for (const std::int32_t entry : entries)
+        if (times[entry] > 0) result.push_back(entry);
+    return result;
+}
+
+}  // namespace
+
+InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
+                                     const std::vector<std::int32_t>& entries, const std::vector<double>& q)
+    : entries_(on_chain(scene.layout(), tip, reference, entries)), q_(q),
+      chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
+    for (const std::int32_t entry : entries_) {
+        const Joint& joint = joint_of_entry(scene, entry);
+        const bool limited = joint.type != JointType::continuous;
+        const double lower = limited ? joint.lower : -Joint::unlimited, upper = limited ? joint.upper : Joint::unlimited;
+        if (!(q[entry] >= lower - 1e-9 && q[entry] <= upper + 1e-9))
+            throw Error(ErrorKind::configuration,
+                        "joint '" + joint.name + "' is at " + std::to_string(q[entry]) + ", outside its limits " +
+                            std::to_string(lower) + " to " + std::to_string(upper),
+                        {{"joint", joint.name}, {"value", q[entry]}, {"lower", lower}, {"upper", upper}});
+        limits_.push_back({lower, upper});
+        const bool prismatic = joint.type == JointType::prismatic;
+        ranges_.push_back({std::isinf(lower) ? (prismatic ? q[entry] - 1.0 : -pi) : lower,
+                           std::isinf(upper) ? (prismatic ? q[entry] + 1.0 : pi) : upper});
+    }
+    for (const Chain::Segment& segment : chain_.segments())
+        if (segment.prismatic || segment.multiplier != std::round(segment.multiplier)) turns_[segment.column] = false;
+}
+
+bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptions& options, double* x,
+                                double errors[2], int& iterations, bool with_limits) const {
+    const std::size_t n = entries_.size();
+    const Matrix3 target_rotation = target.rotation();
+    std::array<Vector6, max_chain_joints> columns;
+    std::array<double, max_chain_joints> step;
+    std::array<bool, max_chain_joints> held;
+    double best = std::numeric_limits<double>::infinity();
+    int stalled = 0;
+    for (int iteration = 0;; ++iteration) {
+        Matrix3 rotation;
+        Vector3 translation;
+        chain_.jacobian(x, rotation, translation, columns.data());
+        const Vector3 linear = target.translation - translation;
+        const Vector3 angular = options.position_only ? Vector3{} : rotation_error(target_rotation, rotation);
+        errors[0] = norm(linear);
+        errors[1] = norm(angular);
+        if (errors[0] <= options.position_tolerance && errors[1] <= options.rotation_tolerance) return true;
+        if (iteration == options.iterations) return false;
+        ++iterations;
+        const double weight = options.position_only ? 0.0 : rotation_weight;
+        Vector6 error;
+        for (int i = 0; i < 3; ++i) {
+            error[i] = linear[i];
+            error[3 + i] = weight * angular[i];
+        }
+        for (std::size_t c = 0; c < n; ++c)
+            for (int i = 3; i < 6; ++i) columns[c][i] *= weight;
+        const double cost = errors[0] * errors[0] + weight * weight * errors[1] * errors[1];
+        stalled = cost < 0.9 * best ? 0 : stalled + 1;
+        best = std::min(best, cost);
+        if (stalled > 6) return false;
+
+        std::fill(held.begin(), held.begin() + n, false);
+        for (bool again = true; again;) {
+            again = false;
+            damped_step(columns.data(), n, held.data(), error, 0.05 * cost + 1e-10, step.data());
+            if (!with_limits) break;
+            for (std::size_t c = 0; c < n; ++c) {
+                const auto& [lower, upper] = limits_[c];
+                if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0)))
+                    again = held[c] = true;
+            }
+        }
+        double longest = 0.0;
+        for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
+        const double scale = longest > 1.0 ? 1.0 / longest : 1.0;
+        for (std::size_t c = 0; c < n; ++c) {
+            x[c] += scale * step[c];
+            if (with_limits) x[c] = std::clamp(x[c], limits_[c][0], limits_[c][1]);
+        }
+    }
+}
+
+void InverseKinematics::unwind(double* x, const double* near) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (!turns_[i]) continue;
+        const double turned = x[i] - 2.0 * pi * std::round((x[i] - near[i]) / (2.0 * pi));
+        if (turned >= limits_[i][0] && turned <= limits_[i][1]) x[i] = turned;
+    }
+}
+
+std::vector<double> InverseKinematics::full(const double* x) const {
+    std::vector<double> q = q_;
+    for (std::size_t i = 0; i < entries_.size(); ++i) q[entries_[i]] = x[i];
+    return q;
+}
+
+std::vector<double> InverseKinematics::moving(const double* q) const {
+    std::vector<double> x(entries_.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = q[entries_[i]];
+    return x;
+}
+
+bool InverseKinematics::out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const {
+    return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + options.position_tolerance;
+}
+
+InverseKinematicsResult InverseKinematics::solve(const Pose& target, const InverseKinematicsOptions& options) const {
+    InverseKinematicsResult result;
+    const std::vector<double> start = moving(q_.data());
+    std::array<double, max_chain_joints> x;
+    std::array<double, max_chain_joints> best_x;
+    double best = std::numeric_limits<double>::infinity();
+    const bool hopeless = out_of_reach(target, options);
+    Random random(options.seed);
+    for (int attempt = 0; attempt <= options.restarts; ++attempt) {
+        if (attempt == 0) std::copy(start.begin(), start.end(), x.begin());
+        else sample(random, x.data());
+        result.restarts = attempt;
+        double errors[2];
+        const bool solved = improve(target, options, x.data(), errors, result.iterations);
+        const double cost = errors[0] + rotation_weight * errors[1];
+        if (solved || cost < best) {
+            best = cost;
+            best_x = x;
+            result.position_error = errors[0];
+            result.rotation_error = errors[1];
+        }
+        if (solved) result.status = InverseKinematicsStatus::solved;
+        else if (hopeless) result.status = InverseKinematicsStatus::out_of_reach;
+        if (solved || hopeless || entries_.empty()) break;
+    }
+    unwind(best_x.data(), start.data());
+    result.q = full(best_x.data());
+    return result;
+}
+
+InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
+                                     const InverseKinematicsOptions& options, int count, double separation,
+                                     const CollisionWorld* world, const std::function<bool()>& interrupted) {
+    InverseKinematicsSolutions result;
+    if (problem.out_of_reach(target, options)) {
+        result.status = InverseKinematicsStatus::out_of_reach;
+        return result;
+    }
+    const std::vector<double>& q = problem.base();
+    const std::vector<double> start = problem.moving(q.data());
+    std::array<double, max_chain_joints> x;
+    PairCounter blocking;
+    Random random(options.seed);
+    for (int attempt = 0; attempt <= options.restarts; ++attempt) {
+        if (static_cast<int>(result.configurations.size()) >= count) break;
+        if (interrupted && attempt % 64 == 63 && interrupted()) break;
+        if (attempt == 0) std::copy(start.begin(), start.end(), x.begin());
+        else problem.sample(random, x.data());
+        double errors[2];
+        int iterations = 0;
+        ++result.tries;
+        if (!problem.improve(target, options, x.data(), errors, iterations)) continue;
+        problem.unwind(x.data(), start.data());
+        std::vector<double> solution = problem.full(x.data());
+        const auto close = [&](const std::vector<double>& other) { return max_distance(solution, other) <= separation; };
+        if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
+        if (world) {
+            if (const FramePair pair = world->find_collision(solution.data())) {
+                ++result.in_collision;
+                blocking.add(pair);
+                continue;
+            }
+        }
+        result.configurations.push_back(std::move(solution));
+    }
+    std::stable_sort(result.configurations.begin(), result.configurations.end(),
+                     [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); });
+    if (!result.configurations.empty()) result.status = InverseKinematicsStatus::solved;
+    result.blocking = blocking.sorted();
+    return result;
+}
+
+void PairCounter::add(FramePair pair) {
+    const auto found = std::find_if(counts_.begin(), counts_.end(), [&](const PairCount& c) { return c.pair == pair; });
+    if (found != counts_.end()) ++found->count;
+    else counts_.push_back({pair, 1});
+}
+
+std::vector<PairCount> PairCounter::sorted() const {
+    std::vector<PairCount> result = counts_;
+    std::sort(result.begin(), result.end(), [](const PairCount& a, const PairCount& b) {
+        if (a.count != b.count) return a.count > b.count;
+        return a.pair.a != b.pair.a ? a.pair.a < b.pair.a : a.pair.b < b.pair.b;
+    });
+    return result;
+}
+
+const Joint& joint_of_entry(const SceneGraph& scene, std::int32_t entry) {
+    const Layout& layout = scene.layout();
+    return *scene.record(layout.ids[layout.joint_frame[entry]]).joint;
+}
+
+std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vector<std::string>& joints) {
+    const Layout& layout = scene.layout();
+    std::vector<std::int32_t> entries;
+    for (const std::string& name : joints) {
+        const std::int32_t frame = layout.index_of(scene.joint_frame(name));
+        const std::int32_t entry = layout.q_index[frame];
+        if (entry < 0 || layout.joint_frame[entry] != frame)
+            throw Error(ErrorKind::configuration,
+                        "joint '" + name + "' has no entry in the configuration: it follows another joint",
+                        {{"joint", name}});
+        if (std::find(entries.begin(), entries.end(), entry) != entries.end())
+            throw Error(ErrorKind::configuration, "joint '" + name + "' is named twice", {{"joint", name}});
+        entries.push_back(entry);
+    }
+    return entries;
+}
+
+}  // namespace tmkit
