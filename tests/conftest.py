@@ -1,0 +1,24 @@
+"""Settings of the whole test suite: how hard hypothesis tries.
+
+Profiles, chosen by the environment variable ``TMKIT_TEST_PROFILE``:
+
+* ``default``: what a developer runs many times a day; random, so that every run looks somewhere else;
+* ``ci``: the same effort from a fixed seed, so that a run can be repeated;
+* ``long``: for a night, or after a change to the core.
+
+A test that needs another effort than the profile's scales it: ``@settings(max_examples=scaled_examples(0.2))``, from
+``support.effort``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("default", max_examples=100, **_COMMON)
+settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_COMMON)
+settings.register_profile("long", max_examples=3000, **_COMMON)
+settings.load_profile(os.environ.get("TMKIT_TEST_PROFILE", "default"))

@@ -1,0 +1,1 @@
+"""What several tests share: plain models, oracles and generators of random values."""
