@@ -69,6 +69,7 @@ class JointDraft:
         lower: radians or metres, ``-inf`` when unlimited; likewise ``upper``.
         velocity: radians or metres a second; ``effort``: newton metres or newtons; ``inf`` when unlimited.
         damping: N m s/rad or N s/m; ``friction``: N m or N.
+        offset: added to the joint's value wherever the frame stands; the pose of the built frame takes it up.
     """
 
     type: str = "fixed"
@@ -80,13 +81,18 @@ class JointDraft:
     effort: float = math.inf
     damping: float = 0.0
     friction: float = 0.0
+    offset: float = 0.0
     mimic: MimicDraft | None = None
     place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveDraft:
-    """A shape of the core's own: its kind and its dimensions in the core's order."""
+    """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
+
+    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in the
+    core; it is built as a convex mesh.
+    """
 
     kind: str
     dimensions: tuple[float, ...]

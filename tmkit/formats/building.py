@@ -1,0 +1,328 @@
+"""From drafts to a scene.
+
+All drafts of a load go into one scene. Frames are added in the order of the files, except that a frame waits for its
+parent: its ancestors are added just before it. So the order of the joints in a configuration is the order in which the
+files declare them, and a parent may be declared later, or by another file.
+
+Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
+bodies) is the core's business, and what it refuses is reported at the place of the draft. ``world`` is special: it is the
+root that exists without being declared, and several files may put shapes on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from tmkit.errors import FileFormatError, TmkitError
+from tmkit.formats.drafts import FrameDraft, GeometryDraft, InertiaDraft, JointDraft, MeshDraft, PoseDraft, PrimitiveDraft
+from tmkit.formats.drafts import SceneDraft as SceneDraft
+from tmkit.formats.inertias import united_inertia
+from tmkit.formats.meshes import MeshLoader
+from tmkit.formats.places import Place, did_you_mean
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Continuous,
+    Cylinder,
+    Fixed,
+    Free,
+    Inertia,
+    Joint,
+    Mesh,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneEdit,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.spatial import Pose
+
+__all__ = ["WORLD", "build_scene", "pose_of"]
+
+WORLD = "world"
+
+FRUSTUM_SIDES = 64  # the circles of a frustum are polygons of so many corners
+
+
+def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGraph:
+    """Build one scene from everything that was read.
+
+    Args:
+        drafts: what the files say, in order.
+        loader: loads the meshes.
+
+    Raises:
+        FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
+            place in its file.
+    """
+    frames = _by_name(draft for scene in drafts for draft in scene.frames)
+    _check_joint_names(frames.values())
+    _check_parents(frames)
+    with SceneGraph(root=None).edit() as edit:
+        if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
+            edit.add_root(WORLD)
+        for draft in _parents_first(frames):
+            _add_frame(edit, draft, loader)
+        _add_mimics(edit, frames)
+        for scene in drafts:
+            for pair in scene.allowed:
+                for name in (pair.first, pair.second):
+                    if name not in edit.scene:
+                        hint = did_you_mean(name, edit.scene.frame_names)
+                        raise pair.place.error(f"allow_collision names the unknown frame '{name}'{hint}")
+                with _reported(pair.place):
+                    if not edit.scene.is_allowed(pair.first, pair.second):
+                        edit.allow_collision(pair.first, pair.second, reason=pair.reason)
+    return edit.finish()
+
+
+@contextmanager
+def _reported(place: Place) -> Iterator[None]:
+    """Report whatever the core refuses at a place."""
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except TmkitError as error:
+        raise place.error(str(error)) from error
+
+
+def _by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
+    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united."""
+    frames: dict[str, FrameDraft] = {}
+    for draft in drafts:
+        earlier = frames.get(draft.name)
+        if draft.name == WORLD and draft.parent is not None:
+            raise draft.place.error(f"'{WORLD}' is the root of every scene and has no parent")
+        if earlier is not None and draft.name != WORLD:
+            raise draft.place.error(f"the frame '{draft.name}' is already declared at {earlier.place}")
+        if draft.parent is None and (draft.pose != PoseDraft() or draft.joint.type != "fixed"):
+            raise draft.place.error(f"'{draft.name}' is a root, so it has neither a pose nor a joint")
+        frames[draft.name] = draft if earlier is None else _united(earlier, draft)
+    return frames
+
+
+def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
+    """Return the ``world`` of two files as one."""
+    return FrameDraft(
+        name=first.name,
+        parent=None,
+        place=first.place,
+        classes=tuple(dict.fromkeys((*first.classes, *second.classes))),
+        geometry=(*first.geometry, *second.geometry),
+        inertia=first.inertia or second.inertia,
+    )
+
+
+def _check_joint_names(frames: Iterable[FrameDraft]) -> None:
+    """Refuse two joints of one name."""
+    places: dict[str, Place] = {}
+    for draft in frames:
+        if draft.joint.type in ("fixed", "free"):
+            continue
+        name, place = draft.joint.name or draft.name, draft.joint.place or draft.place
+        if name in places:
+            raise place.error(f"the joint '{name}' is already declared at {places[name]}")
+        places[name] = place
+
+
+def _check_parents(frames: dict[str, FrameDraft]) -> None:
+    """Refuse parents that nobody declares and frames that are their own ancestors."""
+    safe = {WORLD}
+    for draft in frames.values():
+        path: dict[str, FrameDraft] = {}
+        current = draft
+        while current.name not in safe:
+            if current.name in path:
+                raise _cycle(list(path), current)
+            path[current.name] = current
+            if current.parent is None or current.parent == WORLD:
+                break
+            if current.parent not in frames:
+                hint = did_you_mean(current.parent, [*frames, WORLD])
+                reason = f"the frame '{current.name}' has the parent '{current.parent}', which no file declares{hint}"
+                raise (current.parent_place or current.place).error(reason)
+            current = frames[current.parent]
+        safe.update(path)
+
+
+def _cycle(path: list[str], first: FrameDraft) -> FileFormatError:
+    """Return the error for frames that are each other's ancestors."""
+    around = [*path[path.index(first.name) :], first.name]
+    return (first.parent_place or first.place).error(f"the parents go round in a circle: {' -> '.join(around)}")
+
+
+def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
+    """Yield the frames in order of declaration, each after its ancestors."""
+    done = {WORLD} if WORLD not in frames else set()
+    for draft in frames.values():
+        waiting: list[FrameDraft] = []
+        current: FrameDraft | None = draft
+        while current is not None and current.name not in done:
+            waiting.append(current)
+            current = frames.get(current.parent) if current.parent is not None else None
+        for ready in reversed(waiting):
+            done.add(ready.name)
+            yield ready
+
+
+def _add_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
+    """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
+    shapes = [_attached(geometry, loader) for geometry in draft.geometry]
+    with _reported(draft.place):
+        if draft.parent is None:
+            edit.add_root(draft.name)
+            edit.set_classes(draft.name, draft.classes)
+            edit.set_shapes(draft.name, shapes)
+        else:
+            with _reported(draft.joint.place or draft.place):
+                joint = _joint(draft.joint)
+            pose = _moved_by_offset(pose_of(draft.pose), joint, draft.joint.offset)
+            edit.add_frame(
+                draft.name,
+                draft.parent,
+                pose=pose,
+                joint=joint,
+                body=draft.body,
+                classes=draft.classes,
+                shapes=shapes,
+            )
+    if draft.inertia is not None:
+        with _reported(draft.inertia.place):
+            edit.set_inertia(draft.name, _inertia(draft.inertia, draft.geometry, shapes))
+
+
+def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
+    """Tie every mimic joint to its leader, now that all joints are there."""
+    leaders = {
+        draft.joint.name or draft.name: draft for draft in frames.values() if draft.joint.type not in ("fixed", "free")
+    }
+    for draft in frames.values():
+        mimic = draft.joint.mimic
+        if mimic is None:
+            continue
+        if mimic.joint not in leaders:
+            hint = did_you_mean(mimic.joint, leaders)
+            raise mimic.place.error(f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}")
+        with _reported(mimic.place):
+            rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
+            edit.set_joint(draft.name, _joint(draft.joint, mimic=rule))
+
+
+def pose_of(draft: PoseDraft) -> Pose:
+    """Return the core's pose."""
+    if draft.quat_xyzw is not None:
+        return Pose(draft.translation, draft.quat_xyzw)
+    return Pose.from_rpy(draft.translation, draft.rpy) if draft.rpy is not None else Pose(draft.translation)
+
+
+def _joint(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
+    """Return the core's joint."""
+    if draft.type == "fixed":
+        return Fixed()
+    if draft.type == "free":
+        return Free()
+    if draft.type == "continuous":
+        return Continuous(
+            draft.axis,
+            velocity=draft.velocity,
+            effort=draft.effort,
+            damping=draft.damping,
+            friction=draft.friction,
+            name=draft.name,
+            mimic=mimic,
+        )
+    make = Revolute if draft.type == "revolute" else Prismatic
+    return make(
+        draft.axis,
+        lower=draft.lower,
+        upper=draft.upper,
+        velocity=draft.velocity,
+        effort=draft.effort,
+        damping=draft.damping,
+        friction=draft.friction,
+        name=draft.name,
+        mimic=mimic,
+    )
+
+
+def _moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
+    """Return the pose of a frame whose joint value is counted from ``offset``."""
+    if offset == 0.0:
+        return pose
+    motion = offset * np.asarray(joint.axis)
+    zero = np.zeros(3)
+    return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
+
+
+def _attached(draft: GeometryDraft, loader: MeshLoader) -> AttachedShape:
+    """Return a shape on its frame."""
+    with _reported(draft.place):
+        shape = _shape(draft, loader)
+        return AttachedShape(
+            shape, pose_of(draft.pose), color=draft.color, visual=draft.visual, collision=draft.collision
+        )
+
+
+def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
+    """Return the core's shape."""
+    if isinstance(draft.shape, MeshDraft):
+        return loader.load(draft.shape, place=draft.place)
+    if not isinstance(draft.shape, PrimitiveDraft):
+        return draft.shape
+    kind, sizes = draft.shape.kind, draft.shape.dimensions
+    if kind == "box":
+        return Box(sizes)
+    if kind == "frustum":
+        return _frustum(*sizes)
+    makers: dict[str, Callable[..., Shape]] = {
+        "sphere": Sphere,
+        "cylinder": Cylinder,
+        "cone": Cone,
+        "capsule": Capsule,
+    }
+    return makers[kind](*sizes)
+
+
+def _frustum(bottom: float, top: float, height: float) -> Shape:
+    """Return a cone without its tip, centred, as a closed mesh."""
+    angles = 2.0 * np.pi * np.arange(FRUSTUM_SIDES) / FRUSTUM_SIDES
+    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(FRUSTUM_SIDES)], axis=1)
+    half = np.array([0.0, 0.0, 0.5 * height])
+    vertices = np.concatenate([bottom * circle - half, top * circle + half, [-half], [half]])
+    here, after = np.arange(FRUSTUM_SIDES), (np.arange(FRUSTUM_SIDES) + 1) % FRUSTUM_SIDES
+    low, high = np.full(FRUSTUM_SIDES, 2 * FRUSTUM_SIDES), np.full(FRUSTUM_SIDES, 2 * FRUSTUM_SIDES + 1)
+    faces = [
+        np.stack([here, after, after + FRUSTUM_SIDES], axis=1),
+        np.stack([here, after + FRUSTUM_SIDES, here + FRUSTUM_SIDES], axis=1),
+        np.stack([low, after, here], axis=1),
+        np.stack([high, here + FRUSTUM_SIDES, after + FRUSTUM_SIDES], axis=1),
+    ]
+    return Mesh(vertices, np.concatenate(faces).astype(np.int32))
+
+
+def _inertia(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:
+    """Return the core's inertia: as written, or spread evenly over the solids of the frame."""
+    if draft.matrix is not None:
+        origin = pose_of(draft.origin)
+        ixx, ixy, ixz, iyy, iyz, izz = draft.matrix
+        matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        if draft.origin.quat_xyzw is not None or draft.origin.rpy not in (None, (0.0, 0.0, 0.0)):
+            matrix = origin.rotation @ matrix @ origin.rotation.T
+            matrix = 0.5 * (matrix + matrix.T)
+        return Inertia(draft.mass, origin.translation, matrix=matrix)
+    own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
+    if own:
+        return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
+    solids = [shape for shape in shapes if shape.collision] or list(shapes)
+    volume = sum(shape.shape.volume for shape in solids)
+    return united_inertia(
+        [(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids]
+    )

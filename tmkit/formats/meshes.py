@@ -1,0 +1,225 @@
+"""Mesh files: obj, stl, dae and ply, through trimesh.
+
+What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of the
+file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot viewers
+do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of negative factors
+mirrors, and then the faces are turned round so that they still face outwards. Vertices that are equal to the last bit are
+merged, in the order of their first mention, so that the same file gives the same arrays everywhere.
+
+Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one load
+of a scene, and gives the same :class:`Shape` for the same file and scale.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tmkit.errors import MeshError, ShapeError
+from tmkit.formats.drafts import MeshDraft, Triple
+from tmkit.formats.packages import PackageResolver
+from tmkit.formats.places import Place
+
+if TYPE_CHECKING:
+    from tmkit._core import Shape
+
+__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
+
+MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply")
+
+# The parts of a COLLADA file that say how it looks and moves.
+_LOOKS = (
+    "bind_material",
+    "instance_camera",
+    "instance_light",
+    "library_animations",
+    "library_cameras",
+    "library_controllers",
+    "library_effects",
+    "library_images",
+    "library_lights",
+    "library_materials",
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MeshArrays:
+    """Vertices (n, 3) in metres and faces (m, 3) of a mesh, not yet a shape."""
+
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int32]
+
+
+@dataclass
+class MeshLoader:
+    """Loads mesh files and remembers them.
+
+    Attributes:
+        packages: gives the portable name by which a shape remembers its file.
+    """
+
+    packages: PackageResolver = field(default_factory=PackageResolver)
+    _read: dict[Path, MeshArrays] = field(default_factory=dict)
+    _shapes: dict[tuple[Path, Triple], Shape] = field(default_factory=dict)
+
+    def load(self, mesh: MeshDraft, *, place: Place | None = None) -> Shape:
+        """Return the mesh as a shape, the same object for the same file and scale.
+
+        Args:
+            mesh: the file and the scale.
+            place: where the mesh is asked for, for messages.
+
+        Raises:
+            MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
+        """
+        path = mesh.path.resolve()
+        key = (path, mesh.scale)
+        if key not in self._shapes:
+            try:
+                self._shapes[key] = self._make(path, mesh.scale)
+            except MeshError as error:
+                if place is None:
+                    raise
+                raise place.mesh_error(f"{mesh.path}: {error.data['reason']}", mesh=str(mesh.path)) from error
+        return self._shapes[key]
+
+    def _make(self, path: Path, scale: Triple) -> Shape:
+        """Return the shape of a file that was not asked for before."""
+        from tmkit._core import Mesh
+
+        if path not in self._read:
+            self._read[path] = read_mesh(path)
+        arrays = scaled(self._read[path], scale)
+        try:
+            return Mesh(arrays.vertices, arrays.faces, source=source_of(path, scale, packages=self.packages))
+        except ShapeError as error:
+            raise MeshError.at(path, str(error)) from error
+
+
+def read_mesh(path: Path) -> MeshArrays:
+    """Read a mesh file as one mesh.
+
+    Raises:
+        MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
+    """
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
+    if not path.is_file():
+        raise MeshError.at(path, "there is no such file")
+    parts = _parts(path)
+    if not parts:
+        raise MeshError.at(path, "the mesh is empty: it has no triangles")
+    vertices = np.concatenate([part.vertices for part in parts])
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    if not np.isfinite(vertices).all():
+        raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
+    return _merged(MeshArrays(vertices, faces.astype(np.int32)))
+
+
+def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
+    """Return the mesh with its coordinates multiplied; a mirrored mesh keeps facing outwards."""
+    faces = arrays.faces
+    if np.prod(np.sign(scale)) < 0.0:
+        faces = np.ascontiguousarray(faces[:, ::-1])
+    return MeshArrays(arrays.vertices * np.asarray(scale), faces)
+
+
+def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
+    """Return the remark by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
+    name = packages.portable_uri(path) or path.name
+    if scale == (1.0, 1.0, 1.0):
+        return name
+    return f"{name}#scale={','.join(repr(factor) for factor in scale)}"
+
+
+def _parts(path: Path) -> list[MeshArrays]:
+    """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
+    import trimesh
+
+    text, unit = _plain_collada(path) if path.suffix.lower() == ".dae" else (path.read_bytes(), 1.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kind = path.suffix.lower().removeprefix(".")
+            scene = trimesh.load_scene(io.BytesIO(text), file_type=kind, process=False, skip_materials=True)
+            found = [
+                (np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64), matrix)
+                for geometry, matrix in _placed(scene)
+            ]
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the many readers behind trimesh raise means that the file is broken
+        logger.debug("trimesh could not read %s", path, exc_info=True)
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
+    return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
+
+
+def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
+    """Return the meshes of a trimesh scene with their 4 x 4 transforms, in the order of the file."""
+    placed = []
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        if hasattr(geometry, "faces"):
+            placed.append((geometry, np.asarray(matrix, dtype=np.float64)))
+    return placed
+
+
+def _moved(
+    vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float
+) -> MeshArrays:
+    """Return a mesh moved by a 4 x 4 matrix, which may scale and mirror, and whose translation is in ``unit`` metres."""
+    if not np.array_equal(matrix, np.eye(4)):
+        vertices = vertices @ matrix[:3, :3].T + unit * matrix[:3, 3]
+        if np.linalg.det(matrix[:3, :3]) < 0.0:
+            faces = faces[:, ::-1]
+    return MeshArrays(vertices, faces.astype(np.int32))
+
+
+def _plain_collada(path: Path) -> tuple[bytes, float]:
+    """Return a COLLADA file without everything but its geometry, and the metres in one of its units.
+
+    Looks are left out because a broken reference to a texture would otherwise take the geometry with it.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    try:
+        root = etree.parse(path, parser).getroot()
+    except (etree.XMLSyntaxError, OSError) as error:
+        raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
+    for element in root.xpath("//*[%s]" % " or ".join(f"local-name()='{name}'" for name in _LOOKS)):
+        element.getparent().remove(element)
+    for unit in root.findall("{*}asset/{*}unit"):
+        try:
+            metres = float(unit.get("meter", "1"))
+        except ValueError:
+            metres = 0.0
+        if not (np.isfinite(metres) and metres > 0.0):
+            raise MeshError.at(path, f"the unit '{unit.get('meter')}' is no length in metres", line=unit.sourceline)
+        return etree.tostring(root), metres
+    return etree.tostring(root), 1.0
+
+
+def _merged(arrays: MeshArrays) -> MeshArrays:
+    """Return the mesh without repeated vertices, without unused ones, and without faces that lost a corner."""
+    used = np.unique(arrays.faces)
+    _, first, inverse = np.unique(arrays.vertices[used] + 0.0, axis=0, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
+    new_index[used] = rank[inverse.reshape(-1)]
+    faces = new_index[arrays.faces]
+    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return MeshArrays(arrays.vertices[used][np.sort(first)], np.ascontiguousarray(faces[whole]))

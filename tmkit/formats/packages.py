@@ -1,0 +1,207 @@
+"""Where ``package://`` URIs lead, and back.
+
+Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME lies.
+A :class:`PackageResolver` looks, in this order, in
+
+1. the folders that the user gave (a folder that holds NAME, or is NAME itself),
+2. the folders of ``ROS_PACKAGE_PATH``, in the same way,
+3. what is installed in Python: tmkit's own data (``package://tmkit/scenes/...``), a package called NAME (found without
+   importing it), or a distribution called NAME that installs a ``share/NAME`` folder under its prefix,
+4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
+   ``package://meshes/...`` for the folder beside them.
+
+The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused. The way back,
+:meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer, so that what is saved
+carries no absolute path.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import posixpath
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from tmkit.data import data_roots
+from tmkit.errors import nearest_name
+from tmkit.formats.places import Place
+
+__all__ = ["PackageResolver"]
+
+_SCHEME = "package://"
+_SITES = ("site-packages", "dist-packages")
+
+
+def _ros_package_path() -> tuple[Path, ...]:
+    """Return the folders of ``ROS_PACKAGE_PATH``."""
+    return tuple(Path(entry) for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if entry)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageResolver:
+    """Finds the files that URIs name.
+
+    Attributes:
+        folders: the user's own folders, searched first.
+        ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
+    """
+
+    folders: tuple[Path, ...] = ()
+    ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
+
+    @classmethod
+    def of(cls, package_path: Sequence[str | os.PathLike[str]]) -> PackageResolver:
+        """Return a resolver that searches these folders first."""
+        return cls(tuple(Path(folder) for folder in package_path))
+
+    def resolve(self, uri: str, *, folder: Path, place: Place) -> Path:
+        """Return the existing file that ``uri`` names.
+
+        Args:
+            uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
+            folder: the folder of the file that names the URI.
+            place: where the URI is written, for messages.
+
+        Raises:
+            FileFormatError: no such file; the message lists where it was looked for.
+        """
+        if uri.startswith(_SCHEME):
+            return self._in_packages(uri, folder, place)
+        scheme, colon, _ = uri.partition("://")
+        if colon and scheme != "file":
+            raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
+        path = folder / (unquote(uri.removeprefix("file://")) if colon else uri)
+        if uri and path.is_file():
+            return path
+        raise place.error(f"there is no file '{uri}' (looked for {path}){_hint(path)}")
+
+    def portable_uri(self, path: Path) -> str | None:
+        """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
+        real = path.resolve()
+        for root in data_roots():
+            if (found := _below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
+                return f"{_SCHEME}tmkit/{found}"
+        for name, root in _installed_around(real):
+            if (found := _below(real, root)) is not None:
+                return f"{_SCHEME}{name}/{found}"
+        for root in (*self.folders, *self.ros_folders):
+            found = _below(real, root.resolve())
+            if found is not None and "/" in found:
+                return f"{_SCHEME}{found}"
+        return None
+
+    def find(self, uri: str) -> Path | None:
+        """Return the file that a portable URI names here, ``None`` when it is not there or not a package URI."""
+        name, rest = _split(uri)
+        if not name or not rest or _climbs(rest):
+            return None
+        candidates = (root / rest for root in self._roots(name))
+        return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+    def _in_packages(self, uri: str, folder: Path, place: Place) -> Path:
+        """Return the file that a ``package://`` URI names."""
+        name, rest = _split(uri)
+        if not name or not rest:
+            raise place.error(f"'{uri}' is no package URI; expected package://NAME/FILE")
+        if name == ".." or _climbs(rest):
+            raise place.error(f"'{uri}' climbs out of its package")
+        looked: list[Path] = []
+        upwards = (above / name for above in (folder.resolve(), *folder.resolve().parents))
+        for root in (*self._roots(name), *upwards):
+            if (root / rest).is_file():
+                return root / rest
+            looked.append(root)
+        raise place.error(f"there is no file '{uri}'; {_searched(name, rest, looked)}")
+
+    def _roots(self, name: str) -> Iterator[Path]:
+        """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
+        for folder in (*self.folders, *self.ros_folders):
+            yield folder / name
+            if folder.resolve().name == name:
+                yield folder
+        if name == "tmkit":
+            yield from data_roots()
+        yield from _installed(name)
+
+
+def _split(uri: str) -> tuple[str, str]:
+    """Return name and rest of a package URI; both empty when it is none. Extra slashes and escapes are undone."""
+    if not uri.startswith(_SCHEME):
+        return "", ""
+    name, _, rest = unquote(uri.removeprefix(_SCHEME)).lstrip("/").partition("/")
+    return name, posixpath.normpath(rest.lstrip("/")) if rest.strip("/") else ""
+
+
+def _climbs(rest: str) -> bool:
+    """Whether a normalised path leads out of the folder it starts in."""
+    return rest == ".." or rest.startswith("../")
+
+
+def _installed(name: str) -> Iterator[Path]:
+    """Yield the folders of an installed Python package or distribution of this name, without importing it."""
+    if name.isidentifier():
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is not None and spec.origin is not None:  # without an origin it is only a folder on the path
+            yield from (Path(place) for place in spec.submodule_search_locations or ())
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return
+    for prefix in ("cmeel.prefix", "."):
+        share = Path(str(distribution.locate_file(f"{prefix}/share/{name}")))
+        if share.is_dir():
+            yield share
+
+
+def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield name and folder of the installed packages that this file may belong to."""
+    for entry in sys.path:
+        site = Path(entry).resolve()
+        if site.name not in _SITES or (found := _below(path, site)) is None:
+            continue
+        parts = found.split("/")
+        if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
+            parts = parts[2:]
+        for root in _installed(parts[0]):
+            yield parts[0], root.resolve()
+
+
+def _below(path: Path, folder: Path) -> str | None:
+    """Return the path relative to the folder with forward slashes, ``None`` when it is not below it."""
+    try:
+        return path.relative_to(folder).as_posix()
+    except ValueError:
+        return None
+
+
+def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
+    """Say shortly where a package was looked for, and what was nearly right."""
+    existing = [root for root in looked if root.is_dir()]
+    if existing:
+        return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
+    shown = [str(root.parent) for root in looked]
+    shown = list(dict.fromkeys(shown))
+    more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
+    return (
+        f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python package of that name "
+        "installed; give its folder by package_path or ROS_PACKAGE_PATH"
+    )
+
+
+def _hint(path: Path) -> str:
+    """Return what of a missing path does exist: the nearest name in its folder, or that the folder is missing."""
+    parent = path.parent
+    try:
+        names = sorted(entry.name for entry in parent.iterdir())
+    except OSError:
+        return f"; there is no folder {parent}"
+    near = nearest_name(path.name, names)
+    return f"; did you mean '{near}'?" if near is not None else ""

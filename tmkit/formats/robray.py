@@ -1,0 +1,350 @@
+"""Scene files in the robray language of the original TMKit.
+
+A file is a list of statements::
+
+    include "FILE"                     another file is read here; its path is relative to the including file
+    def NAME EXPRESSION;               a named number; a later definition of the same name holds from there on
+    class NAME { ATTRIBUTES }          a named set of attributes
+    frame NAME { ATTRIBUTES, geometry { ATTRIBUTES }, frame NAME { ... } }
+    allow_collision NAME NAME;         two frames that may touch
+    // comment      # comment      /* comment */
+
+Values are numbers with ``+ - * / ^ **``, parentheses and the constants ``pi``, ``π`` and ``deg`` (there are no built-in
+lengths: metres and radians), arrays in brackets, names, and quoted texts. A name that is not made of letters, digits,
+``_`` and inner ``-`` is quoted. Expressions bind: unary minus, then power (to the right), then ``* /``, then ``+ -``.
+
+Frame attributes: ``parent``, ``translation``, ``quaternion`` (xyzw) or ``rpy`` (fixed axes, yaw after pitch after roll),
+``type`` (fixed, revolute, prismatic), ``axis``, ``offset`` (added to the joint's value), ``variable`` (the joint's name,
+else that of the frame), ``isa``. A nested frame is a child of the frame around it; a frame without a parent hangs off
+``world``. Geometry attributes: ``shape`` (box, sphere, cylinder, cone, grid) or ``mesh``, ``dimension``, ``radius``,
+``height``, ``start_radius``, ``end_radius``, ``scale``, ``color``, ``alpha``, ``visual``, ``collision``, ``isa``; and for the
+eye only, checked but not kept, ``specular``, ``no-shadow``, ``delta``, ``thickness``. See :mod:`tmkit.formats.robray_geometry`.
+
+**Classes.** A class holds frame attributes, geometry attributes and ``isa`` of other classes. An attribute of one's own
+beats that of a class; of several ``isa`` the *first* wins in a frame, the *last* in a geometry block or a class; of
+several statements in one block the last wins. Every class named by ``isa`` in the frame or in its geometry, and every
+class behind those, becomes a class tag of the frame. A class is defined before it is used; only ``surface`` and
+``movable``, which tmkit itself asks for, need no definition.
+
+**Extensions of ours.** ``include`` takes any scene file by its suffix (``include "robot.urdf"``) and ``package://`` URIs, and
+reads a file once however often it is included. Frames have ``lower`` and ``upper`` (joint limits), ``mass`` (kilograms,
+spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and ``friction`` may come from a
+class that the geometry names. Numbers are 64-bit floats, where the original read 32-bit ones.
+
+Everything wrong is refused with file, line, column and a caret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tmkit.formats.drafts import AllowedDraft, FrameDraft, GeometryDraft, InertiaDraft, JointDraft, PoseDraft, SceneDraft
+from tmkit.formats.packages import PackageResolver
+from tmkit.formats.places import Place, did_you_mean
+from tmkit.formats.robray_geometry import geometry_of
+from tmkit.formats.robray_syntax import (
+    AllowCollision,
+    Attribute,
+    ClassBlock,
+    Definition,
+    FrameBlock,
+    GeometryBlock,
+    Include,
+    Name,
+    SourceText,
+    parse_robray,
+)
+from tmkit.formats.robray_values import (
+    CLASS_RULES,
+    CONSTANTS,
+    FRAME_RULES,
+    GEOMETRY_RULES,
+    Rule,
+    Value,
+    evaluate,
+    number_of,
+)
+
+__all__ = ["read_robray"]
+
+# Classes that tmkit itself asks for; a file need not define them.
+KNOWN_CLASSES = ("surface", "movable")
+
+# The original writes these two with a dash in some places and an underscore in others.
+SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
+
+Values = dict[str, Value]
+
+
+def read_robray(path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneDraft]) -> SceneDraft:
+    """Read a robray file and everything it includes.
+
+    Args:
+        path: the file.
+        packages: where ``package://`` URIs lead.
+        read_other: reads an included file of another format.
+
+    Raises:
+        FileFormatError: the file, or one that it includes, is wrong.
+    """
+    reader = _Reader(packages, read_other)
+    reader.read(path, ())
+    return SceneDraft(tuple(reader.frames), tuple(reader.allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """A class with everything it inherits: its attributes, and the names of itself and of the classes behind it."""
+
+    values: Mapping[str, Value]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Solid:
+    """A shape of a frame with the names of its classes and all its attributes."""
+
+    draft: GeometryDraft
+    tags: tuple[str, ...]
+    values: Mapping[str, Value]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One file with its includes, which share constants and classes."""
+
+    packages: PackageResolver
+    read_other: Callable[[Path], SceneDraft]
+    constants: dict[str, float] = field(default_factory=lambda: dict(CONSTANTS))
+    classes: dict[str, _Class] = field(default_factory=dict)
+    class_places: dict[str, Place] = field(default_factory=dict)
+    seen: set[Path] = field(default_factory=set)
+    frames: list[FrameDraft] = field(default_factory=list)
+    allowed: list[AllowedDraft] = field(default_factory=list)
+
+    def read(self, path: Path, including: tuple[Path, ...]) -> None:
+        """Read a file that is reached through the files ``including``."""
+        source, text = SourceText.read(path)
+        self.seen.add(path.resolve())
+        chain = (*including, path)
+        for statement in parse_robray(source, text):
+            if isinstance(statement, Include):
+                self.include(statement, source, chain)
+            elif isinstance(statement, Definition):
+                self.define(statement, source)
+            elif isinstance(statement, ClassBlock):
+                self.add_class(statement, source)
+            elif isinstance(statement, FrameBlock):
+                self.add_frame(statement, source, outer=None)
+            else:
+                self.allow(statement, source)
+
+    def include(self, statement: Include, source: SourceText, chain: tuple[Path, ...]) -> None:
+        """Read another file, once."""
+        place = source.place(statement.file.at)
+        path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
+        cycle = [str(earlier) for earlier in chain if earlier.resolve() == path.resolve()]
+        if cycle:
+            names = [str(earlier) for earlier in chain]
+            around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
+            raise place.error(f"the include goes round in a circle: {around}")
+        if path.resolve() in self.seen:
+            return
+        if path.suffix == ".robray":
+            if len(chain) > 64:
+                raise place.error("includes are nested more than 64 deep")
+            self.read(path, chain)
+            return
+        self.seen.add(path.resolve())
+        other = self.read_other(path)
+        self.frames.extend(other.frames)
+        self.allowed.extend(other.allowed)
+
+    def define(self, statement: Definition, source: SourceText) -> None:
+        """Name a number."""
+        if statement.name.text in CONSTANTS:
+            raise source.place(statement.name.at).error(f"the constant '{statement.name.text}' cannot be redefined")
+        number = number_of(statement.value, source=source, constants=self.constants)
+        self.constants[statement.name.text] = number
+
+    def add_class(self, block: ClassBlock, source: SourceText) -> None:
+        """Name a set of attributes."""
+        name, place = block.name.text, source.place(block.name.at)
+        if name in self.class_places:
+            raise place.error(f"the class '{name}' is already defined at {self.class_places[name]}")
+        own, parents = self.attributes(block.attributes, CLASS_RULES, f"class '{name}'", source)
+        values = _merged(own, reversed(parents))
+        tags = [name, *(tag for parent in parents for tag in parent.tags)]
+        self.classes[name] = _Class(values, tuple(dict.fromkeys(tags)))
+        self.class_places[name] = place
+
+    def attributes(
+        self, attributes: Iterable[Attribute], rules: Mapping[str, Rule], block: str, source: SourceText
+    ) -> tuple[Values, list[_Class]]:
+        """Return a block's own values, and the classes it names by ``isa`` in order."""
+        values: Values = {}
+        parents: list[_Class] = []
+        for attribute in attributes:
+            name = SPELLINGS.get(attribute.name.text, attribute.name.text)
+            if name == "isa":
+                parents.append(self.find_class(attribute, source))
+            elif name in rules:
+                values[name] = evaluate(rules[name], attribute.value, source=source, constants=self.constants)
+            else:
+                known = sorted({*rules, "isa"})
+                raise source.place(attribute.name.at).error(
+                    f"unknown attribute '{name}' in {block}{did_you_mean(name, known)} (known: {', '.join(known)})"
+                )
+        return values, parents
+
+    def find_class(self, attribute: Attribute, source: SourceText) -> _Class:
+        """Return the class that an ``isa`` names."""
+        place = source.place(attribute.value.at)
+        if not isinstance(attribute.value, Name):
+            raise place.error("expected the name of a class")
+        name = attribute.value.text
+        if name in self.classes:
+            return self.classes[name]
+        if name in KNOWN_CLASSES:
+            return _Class({}, (name,))
+        hint = did_you_mean(name, [*self.classes, *KNOWN_CLASSES])
+        raise place.error(f"unknown class '{name}'{hint}; a class is defined before it is used")
+
+    def allow(self, statement: AllowCollision, source: SourceText) -> None:
+        """Allow two frames to touch."""
+        first, second = statement.first.text, statement.second.text
+        self.allowed.append(AllowedDraft(first, second, "user", source.place(statement.first.at)))
+
+    def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
+        """Declare a frame, then the frames nested in it."""
+        place = source.place(block.name.at)
+        if not block.name.text:
+            raise place.error("a frame needs a name")
+        if depth > 200:
+            raise place.error("frames are nested more than 200 deep")
+        written = [member for member in block.members if isinstance(member, Attribute)]
+        own, parents = self.attributes(written, FRAME_RULES, f"frame '{block.name.text}'", source)
+        values = _merged(own, parents)
+        blocks = [member for member in block.members if isinstance(member, GeometryBlock)]
+        solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
+        tags = [tag for parent in parents for tag in parent.tags]
+        tags += [tag for solid in solids for tag in solid.tags]
+        inertia, geometry = _inertia(values, solids, place)
+        parent, parent_place = _parent(values, outer, place)
+        self.frames.append(
+            FrameDraft(
+                name=block.name.text,
+                parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
+                place=place,
+                pose=_pose(own, values),
+                joint=_joint(values, block.name.text, place),
+                classes=tuple(dict.fromkeys(tags)),
+                geometry=geometry,
+                inertia=inertia,
+                friction=_friction(values, solids),
+                parent_place=parent_place,
+            )
+        )
+        for member in block.members:
+            if isinstance(member, FrameBlock):
+                self.add_frame(member, source, block.name.text, depth + 1)
+
+    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
+        """Return a shape of a frame."""
+        where = f"the geometry of frame '{frame}'"
+        own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
+        values = _merged(own, reversed(parents))
+        geometry = geometry_of(values, own=own, place=source.place(block.at), packages=self.packages)
+        return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
+
+
+def _merged(own: Values, classes: Iterable[_Class]) -> Values:
+    """Return one's own values, completed by those of the classes; earlier classes win."""
+    values = dict(own)
+    for parent in classes:
+        for name, value in parent.values.items():
+            values.setdefault(name, value)
+    return values
+
+
+def _parent(values: Values, outer: str | None, place: Place) -> tuple[str, Place | None]:
+    """Return the name of a frame's parent, and where it is written if it is."""
+    if "parent" not in values:
+        return (outer if outer is not None else "world"), None
+    if outer is not None:
+        raise values["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")
+    return values["parent"].text, values["parent"].place
+
+
+def _triple(value: Value | None) -> tuple[float, float, float]:
+    """Return the three numbers of a value, zeros when there is none."""
+    if value is None:
+        return 0.0, 0.0, 0.0
+    x, y, z = value.numbers
+    return x, y, z
+
+
+def _pose(own: Values, values: Values) -> PoseDraft:
+    """Return the pose of a frame; an orientation of its own beats that of a class."""
+    if "quaternion" in own and "rpy" in own:
+        raise own["rpy"].place.error("a frame has either a quaternion or rpy, not both")
+    translation = _triple(values.get("translation"))
+    if "quaternion" in values and "rpy" not in own:
+        x, y, z, w = values["quaternion"].numbers
+        return PoseDraft(translation, quat_xyzw=(x, y, z, w))
+    return PoseDraft(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
+
+
+def _joint(values: Values, frame: str, place: Place) -> JointDraft:
+    """Return the joint of a frame."""
+    kind = values["type"].text if "type" in values else "fixed"
+    if kind == "fixed":
+        for name in ("axis", "offset", "variable", "lower", "upper"):
+            if name in values:
+                reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
+                raise values[name].place.error(reason)
+        return JointDraft(place=place)
+    if "axis" not in values:
+        raise values["type"].place.error(f"the {kind} frame '{frame}' needs an axis")
+    limits = {name: values[name].number for name in ("lower", "upper", "offset") if name in values}
+    if "lower" in limits and "upper" in limits and limits["lower"] > limits["upper"]:
+        reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
+        raise values["upper"].place.error(reason)
+    name = values["variable"].text if "variable" in values else frame
+    return JointDraft(
+        type=kind,
+        name=name,
+        axis=_triple(values["axis"]),
+        lower=limits.get("lower", JointDraft.lower),
+        upper=limits.get("upper", JointDraft.upper),
+        offset=limits.get("offset", 0.0),
+        place=values["variable"].place if "variable" in values else place,
+    )
+
+
+def _inertia(
+    values: Values, solids: list[_Solid], place: Place
+) -> tuple[InertiaDraft | None, tuple[GeometryDraft, ...]]:
+    """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some."""
+    geometry = tuple(solid.draft for solid in solids)
+    masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
+    if "mass" not in values:
+        return (InertiaDraft(sum(mass.number for mass in masses), place) if masses else None), geometry
+    mass = values["mass"]
+    if not solids:
+        raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
+    if any(other.place != mass.place for other in masses):
+        raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
+    return InertiaDraft(mass.number, mass.place), tuple(replace(draft, mass=None) for draft in geometry)
+
+
+def _friction(values: Values, solids: list[_Solid]) -> float | None:
+    """Return the friction of a frame: its own, else that of its geometry's class."""
+    if "friction" in values:
+        return values["friction"].number
+    found = [solid.values["friction"] for solid in solids if "friction" in solid.values]
+    if len({value.number for value in found}) > 1:
+        raise found[-1].place.error("two shapes of one frame have different friction; give it for the frame")
+    return found[0].number if found else None
