@@ -1,0 +1,241 @@
+#include "tmkit/collision_world.hpp"
+
+#include <nanobind/stl/map.h>
+
+#include <cmath>
+#include <map>
+
+#include "motion.hpp"
+
+namespace tmkit::bindings {
+
+std::string quoted(const std::string& text) { return nb::cast<std::string>(nb::repr(nb::cast(text))); }
+
+std::string pair_text(const std::optional<PairNames>& pair) {
+    if (!pair) return "None";
+    std::string text = "(";
+    text += quoted(pair->first) + ", " + quoted(pair->second);
+    return text += ")";
+}
+
+nb::tuple named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
+    nb::list rows;
+    for (const PairCount& count : counts)
+        rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b), count.count));
+    return nb::tuple(rows);
+}
+
+void require_positive(double value, const char* name) {
+    if (!(value > 0.0) || std::isinf(value))
+        throw Error(ErrorKind::configuration,
+                    std::string(name) + " must be positive and finite, got " + number_text(value), {{"value", value}});
+}
+
+namespace {
+
+// A contact with names instead of numbers.
+struct NamedContact {
+    std::string frame_a, frame_b;
+    double distance, margin;
+    Vector3 point, normal;
+};
+
+struct NamedEdgeCollision {
+    double fraction;
+    std::vector<double> q;
+    std::string frame_a, frame_b;
+};
+
+NamedContact named(const CollisionWorld& world, const Contact& c) {
+    return {world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.distance, c.margin, c.point, c.normal};
+}
+
+using MarginMap = std::map<PairNames, double>;
+
+void make_world(CollisionWorld* self, const SceneGraph& scene, const std::vector<std::string>& movable, double margin,
+                const MarginMap& pair_margins, const std::string& level) {
+    CollisionOptions options;
+    options.movable = movable;
+    options.margin = margin;
+    for (const auto& [pair, value] : pair_margins) options.pair_margins.push_back({pair.first, pair.second, value});
+    if (level == "exact") options.level = CollisionLevel::exact;
+    else if (level != "hull") throw unknown_name("level", level, {"exact", "hull"});
+    nb::gil_scoped_release released;
+    new (self) CollisionWorld(scene, std::move(options));
+}
+
+std::vector<double> configuration(const CollisionWorld& world, const ArrayArgument& q, const char* name = "q") {
+    return read_vector(q, name, world.joint_count());
+}
+
+nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument) {
+    const std::size_t n = world.joint_count();
+    const std::vector<double> rows = read_matrix(argument, "qs", n);
+    const std::size_t count = n == 0 ? nb::len(argument.value) : rows.size() / n;
+    bool* answers = new bool[count]{};
+    nb::capsule owner(answers, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    without_gil([&](const auto& interrupted) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i % 4096 == 4095 && interrupted()) break;
+            answers[i] = world.in_collision(rows.data() + i * n);
+        }
+        return 0;
+    });
+    return {answers, {count}, owner};
+}
+
+std::optional<NamedContact> find_collision(const CollisionWorld& world, const ArrayArgument& argument) {
+    const std::vector<double> q = configuration(world, argument);
+    const auto found = without_gil([&](const auto&) -> std::optional<Contact> {
+        const FramePair pair = world.find_collision(q.data());
+        if (!pair) return std::nullopt;
+        return world.contact(pair, q.data());
+    });
+    if (!found) return std::nullopt;
+    return named(world, *found);
+}
+
+std::vector<NamedContact> contacts(const CollisionWorld& world, const ArrayArgument& argument) {
+    const std::vector<double> q = configuration(world, argument);
+    std::vector<NamedContact> result;
+    for (const Contact& c : without_gil([&](const auto&) { return world.contacts(q.data()); }))
+        result.push_back(named(world, c));
+    return result;
+}
+
+std::optional<NamedContact> nearest(const CollisionWorld& world, const ArrayArgument& argument) {
+    const std::vector<double> q = configuration(world, argument);
+    const auto found = without_gil([&](const auto&) { return world.nearest(q.data()); });
+    if (!found) return std::nullopt;
+    return named(world, *found);
+}
+
+bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const ArrayArgument& to, double resolution) {
+    require_positive(resolution, "resolution");
+    const std::vector<double> q0 = configuration(world, from, "q0"), q1 = configuration(world, to, "q1");
+    return without_gil([&](const auto&) { return world.edge_free(q0.data(), q1.data(), resolution); });
+}
+
+std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& world, const ArrayArgument& from,
+                                                      const ArrayArgument& to, double resolution) {
+    require_positive(resolution, "resolution");
+    const std::vector<double> q0 = configuration(world, from, "q0"), q1 = configuration(world, to, "q1");
+    const auto found =
+        without_gil([&](const auto&) { return world.find_edge_collision(q0.data(), q1.data(), resolution); });
+    if (!found) return std::nullopt;
+    return NamedEdgeCollision{found->fraction, found->q, world.frame_name(found->pair.a),
+                              world.frame_name(found->pair.b)};
+}
+
+nb::tuple checked_pairs(const CollisionWorld& world) {
+    nb::list rows;
+    for (const Contact& c : world.pairs())
+        rows.append(nb::make_tuple(world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.margin));
+    return nb::tuple(rows);
+}
+
+void bind_contact(nb::module_& m) {
+    nb::class_<NamedContact>(m, "Contact", R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
+        .def_ro("frame_a", &NamedContact::frame_a, "The frame that comes first in the scene.")
+        .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
+        .def_ro("distance", &NamedContact::distance,
+                "Signed distance in metres; negative is the depth of penetration. Between meshes at the level 'exact' the "
+                "depth is only that of the triangles that meet.")
+        .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
+        .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
+                     "(3,) the point midway between the nearest (or deepest) points, in the root.")
+        .def_prop_ro("normal", [](const NamedContact& c) { return make_array(c.normal); },
+                     "(3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.")
+        .def("__repr__", [](const NamedContact& c) {
+            return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) + ")";
+        });
+    nb::class_<NamedEdgeCollision>(m, "EdgeCollision", "Where a straight joint motion first meets a collision.")
+        .def_ro("fraction", &NamedEdgeCollision::fraction, "How far along the motion, 0 to 1.")
+        .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q, {e.q.size()}); },
+                     "(n_joints,) the configuration there, read-only.")
+        .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
+        .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
+        .def("__repr__", [](const NamedEdgeCollision& e) {
+            return "EdgeCollision(" + quoted(e.frame_a) + ", " + quoted(e.frame_b) + ", fraction=" + number_text(e.fraction) + ")";
+        });
+}
+
+}  // namespace
+
+void bind_collision_world(nb::module_& m) {
+    bind_contact(m);
+    nb::class_<CollisionWorld>(m, "CollisionWorld", R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+
+Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are rigidly
+joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its margin, so with
+margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root stood at the identity.
+Immutable; any number of threads may ask at once, and no answer depends on what was asked before.
+
+Args:
+    scene: the version of the scene.
+    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies on a
+        table as its child is checked against the table. Free joints never join.
+    margin: metres, at least 0.
+    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
+        them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
+    level: how meshes count: ``"hull"`` as their convex hulls, ``"exact"`` as their triangles (surfaces only: an object
+        wholly inside a mesh goes unnoticed). Hulls and triangle trees are computed once for each shape and shared.
+
+Raises:
+    UnknownNameError: a frame that is not in the scene, or another level.
+    ConfigurationError: a margin that is negative, infinite or NaN.
+    ShapeError: a mesh without a convex hull, e.g. a flat one.
+
+Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)")
+        .def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
+             nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
+        .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
+        .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; }, "The default margin in metres.")
+        .def_prop_ro("level", [](const CollisionWorld& w) {
+            return w.options().level == CollisionLevel::hull ? "hull" : "exact";
+        }, "How meshes count: \"hull\" or \"exact\".")
+        .def_prop_ro("movable", [](const CollisionWorld& w) { return nb::tuple(nb::cast(w.options().movable)); },
+                     "Names of the frames whose edge joins nothing.")
+        .def_prop_ro("pairs", &checked_pairs, "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
+        .def("in_collision", [](const CollisionWorld& w, const ArrayArgument& argument) {
+            const std::vector<double> q = configuration(w, argument);
+            return without_gil([&](const auto&) { return w.in_collision(q.data()); });
+        }, nb::arg("q"), R"(Tell whether any checked pair is in contact at a configuration.
+
+Args:
+    q: (n_joints,) full configuration; limits are not looked at.
+
+Raises:
+    ConfigurationError: the wrong length, or numbers that are not finite.)")
+        .def("in_collision_batch", &in_collision_batch, nb::arg("qs"),
+             "Tell for each row of ``qs`` (m, n_joints) whether it is in collision: (m,) bool, read-only.")
+        .def("find_collision", &find_collision, nb::arg("q"),
+             "Return a checked pair that is in contact at ``q`` (n_joints,), or None when the configuration is free.")
+        .def("contacts", &contacts, nb::arg("q"),
+             "Return all checked pairs within their margin at ``q`` (n_joints,): the deepest contact of each, in frame order.")
+        .def("nearest", &nearest, nb::arg("q"),
+             "Return the checked pair of smallest signed distance at ``q`` (n_joints,); None when no pair is checked at all.")
+        .def("distance", [](const CollisionWorld& w, const ArrayArgument& argument) {
+            const std::optional<NamedContact> found = nearest(w, argument);
+            return found ? found->distance : std::numeric_limits<double>::infinity();
+        }, nb::arg("q"), "Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.")
+        .def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
+             R"(Tell whether the straight joint motion from q0 to q1 is free, both ends included.
+
+Args:
+    q0: (n_joints,) full configuration.
+    q1: (n_joints,) full configuration.
+    resolution: largest step of any joint between two checks, radians or metres.
+
+Raises:
+    ConfigurationError: a wrong length, numbers that are not finite, or a resolution that is not positive.)")
+        .def("find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
+             nb::arg("resolution") = 0.01,
+             "Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.")
+        .def("__repr__", [](const CollisionWorld& w) {
+            return "CollisionWorld(" + std::to_string(w.pairs().size()) + " pairs, margin=" + number_text(w.options().margin) +
+                   ", level='" + (w.options().level == CollisionLevel::hull ? "hull" : "exact") + "')";
+        });
+}
+
+}  // namespace tmkit::bindings

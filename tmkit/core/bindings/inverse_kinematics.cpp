@@ -1,0 +1,173 @@
+#include "tmkit/inverse_kinematics.hpp"
+
+#include "motion.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+const char* status_text(InverseKinematicsStatus status) {
+    switch (status) {
+        case InverseKinematicsStatus::solved: return "SOLVED";
+        case InverseKinematicsStatus::not_found: return "NOT_FOUND";
+        case InverseKinematicsStatus::out_of_reach: return "OUT_OF_REACH";
+    }
+    return "";
+}
+
+// Solutions with the names of what was in the way.
+struct NamedSolutions {
+    InverseKinematicsSolutions solutions;
+    std::size_t joint_count;
+    nb::tuple blocking;
+};
+
+InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iterations, double position_tolerance,
+                                      double rotation_tolerance, bool position_only) {
+    require_positive(position_tolerance, "position_tolerance");
+    require_positive(rotation_tolerance, "rotation_tolerance");
+    if (restarts < 0) throw Error(ErrorKind::configuration, "restarts must not be negative, got " + std::to_string(restarts));
+    if (iterations < 1) throw Error(ErrorKind::configuration, "iterations must be at least 1, got " + std::to_string(iterations));
+    return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
+}
+
+InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
+                               const ArrayArgument& q, const std::optional<std::string>& reference) {
+    const std::int32_t tip_number = frame_number(scene, tip);
+    const std::int32_t reference_number =
+        reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
+    return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
+                             read_vector(q, "q", scene.joint_count()));
+}
+
+InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::string& tip, const Pose& target,
+                                           const std::vector<std::string>& joints, const ArrayArgument& q,
+                                           const std::optional<std::string>& reference, bool position_only,
+                                           std::uint64_t seed, int restarts, int iterations, double position_tolerance,
+                                           double rotation_tolerance) {
+    const InverseKinematicsOptions options =
+        make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
+    const InverseKinematics problem = make_problem(scene, tip, joints, q, reference);
+    return without_gil([&](const auto&) { return problem.solve(target, options); });
+}
+
+NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::string& tip, const Pose& target,
+                                            const std::vector<std::string>& joints, const ArrayArgument& q, int count,
+                                            const CollisionWorld* world, double separation,
+                                            const std::optional<std::string>& reference, bool position_only,
+                                            std::uint64_t seed, int restarts, int iterations,
+                                            double position_tolerance, double rotation_tolerance) {
+    const InverseKinematicsOptions options =
+        make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
+    require_positive(separation, "separation");
+    if (count < 1) throw Error(ErrorKind::configuration, "count must be at least 1, got " + std::to_string(count));
+    if (world && world->joint_count() != scene.joint_count())
+        throw Error(ErrorKind::configuration, "the world is of another scene: it has " +
+                                                  std::to_string(world->joint_count()) + " joints, not " +
+                                                  std::to_string(scene.joint_count()));
+    const InverseKinematics problem = make_problem(scene, tip, joints, q, reference);
+    InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
+        return solve_all(problem, target, options, count, separation, world, interrupted);
+    });
+    nb::tuple blocking = named_counts(world, found.blocking);
+    return {std::move(found), scene.joint_count(), blocking};
+}
+
+ReadOnlyArray configurations(const NamedSolutions& s) {
+    std::vector<double> rows;
+    for (const std::vector<double>& q : s.solutions.configurations) rows.insert(rows.end(), q.begin(), q.end());
+    return make_array(std::move(rows), {s.solutions.configurations.size(), s.joint_count});
+}
+
+void bind_results(nb::module_& m) {
+    nb::enum_<InverseKinematicsStatus>(m, "InverseKinematicsStatus", "How a search for joint values ended.")
+        .value("SOLVED", InverseKinematicsStatus::solved, "the tolerances are met, the limits kept")
+        .value("NOT_FOUND", InverseKinematicsStatus::not_found, "no try succeeded; a solution may exist")
+        .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach, "proved: the target is farther than the links are long");
+    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", "What ``inverse_kinematics`` found.")
+        .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
+        .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
+                     "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
+        .def_ro("position_error", &InverseKinematicsResult::position_error, "Metres between the tip at ``q`` and the target.")
+        .def_ro("rotation_error", &InverseKinematicsResult::rotation_error, "Radians between the tip at ``q`` and the target.")
+        .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
+        .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
+        .def("__repr__", [](const InverseKinematicsResult& r) {
+            return std::string("InverseKinematicsResult(") + status_text(r.status) + ", position_error=" +
+                   number_text(r.position_error) + ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" +
+                   std::to_string(r.restarts) + ")";
+        });
+    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
+        .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; }, "SOLVED when there is at least one.")
+        .def_prop_ro("configurations", &configurations,
+                     "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
+        .def_prop_ro("tries", [](const NamedSolutions& s) { return s.solutions.tries; }, "Starting configurations used.")
+        .def_prop_ro("in_collision", [](const NamedSolutions& s) { return s.solutions.in_collision; },
+                     "Solutions thrown away because the world found them in collision.")
+        .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
+                     "(frame_a, frame_b, count) of what those collided with, most frequent first.")
+        .def("__repr__", [](const NamedSolutions& s) {
+            return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
+                   std::to_string(s.solutions.configurations.size()) + " found, " +
+                   std::to_string(s.solutions.in_collision) + " in collision)";
+        });
+}
+
+}  // namespace
+
+void bind_inverse_kinematics(nb::module_& m) {
+    bind_results(m);
+    m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("target"),
+          nb::arg("joints"), nb::arg("q"), nb::arg("reference") = nb::none(), nb::arg("position_only") = false,
+          nb::arg("seed") = 0, nb::arg("restarts") = 25, nb::arg("iterations") = 100,
+          nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+          R"(Find joint values that put the tip frame at a pose.
+
+The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi). A
+solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us for an arm
+of seven joints.
+
+Args:
+    scene: the version of the scene.
+    tip: frame to place.
+    target: reference_from_tip.
+    joints: names of the joints that may move; those off the chain from reference to tip stay as they are.
+    q: (n_joints,) values of all joints, and the first start.
+    reference: frame that the target is relative to; the root of the tip when left out. It may be moved by the joints too.
+    position_only: place the origin of the tip and leave its orientation open.
+    seed: of the random configurations; the same seed gives the same result.
+    restarts: random configurations to try after ``q``.
+    iterations: steps of one try.
+    position_tolerance: metres.
+    rotation_tolerance: radians.
+
+Raises:
+    UnknownNameError: a frame or joint that is not in the scene.
+    DisconnectedError: tip and reference stand in different trees.
+    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.)");
+    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"), nb::kw_only(),
+          nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"), nb::arg("world") = nb::none(),
+          nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(), nb::arg("position_only") = false,
+          nb::arg("seed") = 0, nb::arg("restarts") = 100, nb::arg("iterations") = 100,
+          nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+          R"(Find several different joint values that put the tip frame at a pose.
+
+Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up.
+
+Args:
+    scene: the version of the scene.
+    tip: frame to place.
+    target: reference_from_tip.
+    joints: names of the joints that may move.
+    q: (n_joints,) values of all joints, and the first start.
+    count: how many solutions are wanted.
+    world: keep only configurations that are free in this world; all when left out.
+    separation: two solutions differ by more than this in some joint, radians or metres.
+    reference: as for ``inverse_kinematics``; and so the other options.
+
+Raises:
+    UnknownNameError: a frame or joint that is not in the scene.
+    DisconnectedError: tip and reference stand in different trees.
+    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.)");
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,49 @@
+// What the bindings of the motion half share.
+#pragma once
+
+#include "bindings.hpp"
+#include "tmkit/collision_world.hpp"
+#include "tmkit/inverse_kinematics.hpp"
+
+namespace tmkit::bindings {
+
+// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python wants to stop (after
+// Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
+template <class Run>
+auto without_gil(Run&& run) {
+    bool stopped = false;
+    const auto interrupted = [&stopped] {
+        nb::gil_scoped_acquire acquired;
+        stopped = stopped || PyErr_CheckSignals() != 0;
+        return stopped;
+    };
+    auto result = [&] {
+        nb::gil_scoped_release released;
+        return run(interrupted);
+    }();
+    if (stopped) throw nb::python_error();
+    return result;
+}
+
+using PairNames = std::pair<std::string, std::string>;
+
+inline std::optional<PairNames> pair_names(const CollisionWorld* world, FramePair pair) {
+    if (!pair || !world) return std::nullopt;
+    return PairNames{world->frame_name(pair.a), world->frame_name(pair.b)};
+}
+
+// (frame_a, frame_b, count) of each, as a tuple.
+nb::tuple named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts);
+
+// "'a'" / "('a', 'b')" / "None" as Python writes them.
+std::string quoted(const std::string& text);
+std::string pair_text(const std::optional<PairNames>& pair);
+
+// Throws Error(configuration) unless value > 0 and finite.
+void require_positive(double value, const char* name);
+
+inline std::int32_t frame_number(const SceneGraph& scene, const std::string& frame) {
+    return scene.layout().index_of(scene.record(frame).id);
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,344 @@
+#include "tmkit/path_search.hpp"
+
+#include <cmath>
+
+#include "motion.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+// Results with names instead of numbers, so that they outlive the world.
+struct NamedPath {
+    PathResult result;
+    std::size_t joint_count;
+    std::optional<PairNames> pair;
+    std::optional<std::string> joint;
+    nb::tuple blocking;
+};
+
+struct NamedLine {
+    StraightLineResult result;
+    std::size_t joint_count;
+    std::optional<PairNames> pair;
+    std::optional<std::string> joint;
+};
+
+struct NamedRecheck {
+    RecheckResult result;
+    std::optional<PairNames> pair;
+    std::optional<std::string> joint;
+};
+
+const char* status_text(PathStatus status) {
+    switch (status) {
+        case PathStatus::solved: return "SOLVED";
+        case PathStatus::start_in_collision: return "START_IN_COLLISION";
+        case PathStatus::goal_in_collision: return "GOAL_IN_COLLISION";
+        case PathStatus::start_out_of_limits: return "START_OUT_OF_LIMITS";
+        case PathStatus::goal_out_of_limits: return "GOAL_OUT_OF_LIMITS";
+        case PathStatus::no_path: return "NO_PATH";
+        case PathStatus::time_limit: return "TIME_LIMIT";
+        case PathStatus::recheck_failed: return "RECHECK_FAILED";
+        case PathStatus::interrupted: return "INTERRUPTED";
+    }
+    return "";
+}
+
+const char* status_text(StraightLineStatus status) {
+    switch (status) {
+        case StraightLineStatus::solved: return "SOLVED";
+        case StraightLineStatus::unreachable: return "UNREACHABLE";
+        case StraightLineStatus::joint_limit: return "JOINT_LIMIT";
+        case StraightLineStatus::joint_jump: return "JOINT_JUMP";
+        case StraightLineStatus::collision: return "COLLISION";
+    }
+    return "";
+}
+
+const char* status_text(RecheckStatus status) {
+    switch (status) {
+        case RecheckStatus::ok: return "OK";
+        case RecheckStatus::collision: return "COLLISION";
+        case RecheckStatus::out_of_limits: return "OUT_OF_LIMITS";
+    }
+    return "";
+}
+
+std::optional<std::string> joint_name(const SceneGraph& scene, std::int32_t entry) {
+    if (entry < 0) return std::nullopt;
+    return joint_of_entry(scene, entry).name;
+}
+
+Configurations rows_of(const std::vector<double>& values, std::size_t columns) {
+    Configurations rows;
+    for (std::size_t i = 0; i < values.size(); i += columns)
+        rows.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(i),
+                          values.begin() + static_cast<std::ptrdiff_t>(i + columns));
+    return rows;
+}
+
+ReadOnlyArray array_of(const Configurations& rows, std::size_t columns) {
+    std::vector<double> values;
+    for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
+    return make_array(std::move(values), {rows.size(), columns});
+}
+
+// One configuration, or several as rows.
+Configurations read_goals(const ArrayArgument& argument, std::size_t columns) {
+    const bool single = nb::len(argument.value) > 0 && !nb::hasattr(argument.value[0], "__len__");
+    if (single) return {read_vector(argument, "goals", columns)};
+    Configurations goals = rows_of(read_matrix(argument, "goals", columns), columns);
+    if (goals.empty()) throw Error(ErrorKind::configuration, "goals must hold at least one configuration");
+    return goals;
+}
+
+RecheckOptions recheck_options(const SceneGraph& scene, double resolution, const std::optional<std::string>& tool_frame,
+                               double tool_travel) {
+    require_positive(resolution, "resolution");
+    require_positive(tool_travel, "tool_travel");
+    return {resolution, tool_frame ? frame_number(scene, *tool_frame) : -1, tool_travel};
+}
+
+void require_joint_count(const CollisionWorld& world, std::size_t count, const char* name) {
+    if (world.joint_count() != count)
+        throw Error(ErrorKind::configuration, std::string(name) + " is of another scene: it has " +
+                                                  std::to_string(world.joint_count()) + " joints, not " +
+                                                  std::to_string(count));
+}
+
+NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
+                 const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
+                 double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit,
+                 const CollisionWorld* recheck_world, double recheck_resolution,
+                 const std::optional<std::string>& tool_frame, double tool_travel) {
+    require_positive(step, "step");
+    require_positive(resolution, "resolution");
+    if (max_iterations < 0 || shortcut_iterations < 0)
+        throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
+    if (time_limit && !(*time_limit >= 0.0))
+        throw Error(ErrorKind::configuration, "time_limit must not be negative, got " + number_text(*time_limit));
+    const std::size_t n = world.joint_count();
+    PathOptions options;
+    options.seed = seed;
+    options.max_iterations = max_iterations;
+    options.step = step;
+    options.resolution = resolution;
+    options.shortcut_iterations = shortcut_iterations;
+    if (time_limit) options.time_limit = *time_limit;
+    if (recheck_world) {
+        require_joint_count(*recheck_world, n, "recheck_world");
+        options.recheck_world = recheck_world;
+        options.recheck = recheck_options(recheck_world->scene(), recheck_resolution, tool_frame, tool_travel);
+    }
+    const std::vector<std::int32_t> entries = joint_entries(world.scene(), joints);
+    if (entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
+    const std::vector<double> q = read_vector(start, "start", n);
+    const Configurations ends = read_goals(goals, n);
+    PathResult result = without_gil([&](const auto& interrupted) {
+        options.interrupted = interrupted;
+        return search_path(world, entries, q, ends, options);
+    });
+    const auto pair = pair_names(&world, result.pair);
+    const auto joint = joint_name(world.scene(), result.joint);
+    nb::tuple blocking = named_counts(&world, result.blocking);
+    return {std::move(result), n, pair, joint, blocking};
+}
+
+NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
+                      const std::vector<std::string>& joints, const CollisionWorld* world,
+                      const std::optional<std::string>& reference, double position_step, double rotation_step,
+                      double max_joint_jump, double deviation, double resolution, bool position_only) {
+    require_positive(position_step, "position_step");
+    require_positive(rotation_step, "rotation_step");
+    require_positive(max_joint_jump, "max_joint_jump");
+    require_positive(deviation, "deviation");
+    require_positive(resolution, "resolution");
+    if (world) require_joint_count(*world, scene.joint_count(), "world");
+    const StraightLineOptions options{position_step, rotation_step, max_joint_jump, deviation, resolution, position_only};
+    const std::int32_t tip_number = frame_number(scene, tip);
+    const std::int32_t reference_number =
+        reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
+    const InverseKinematics problem(scene, tip_number, reference_number, joint_entries(scene, joints),
+                                    read_vector(start, "start", scene.joint_count()));
+    StraightLineResult result =
+        without_gil([&](const auto&) { return straight_line(problem, target, world, options); });
+    const auto pair = pair_names(world, result.pair);
+    const auto joint = joint_name(scene, result.joint);
+    return {std::move(result), scene.joint_count(), pair, joint};
+}
+
+NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, double resolution,
+                     const std::optional<std::string>& tool_frame, double tool_travel) {
+    const RecheckOptions options = recheck_options(world.scene(), resolution, tool_frame, tool_travel);
+    const Configurations rows = rows_of(read_matrix(path, "path", world.joint_count()), world.joint_count());
+    RecheckResult result =
+        without_gil([&](const auto& interrupted) { return recheck_path(world, rows, options, interrupted); });
+    const auto pair = pair_names(&world, result.pair);
+    const auto joint = joint_name(world.scene(), result.joint);
+    return {std::move(result), pair, joint};
+}
+
+void bind_path_result(nb::module_& m) {
+    nb::enum_<PathStatus>(m, "PathStatus", "How a path search ended.")
+        .value("SOLVED", PathStatus::solved, "there is a path")
+        .value("START_IN_COLLISION", PathStatus::start_in_collision, "see ``pair``")
+        .value("GOAL_IN_COLLISION", PathStatus::goal_in_collision, "no goal can be used; see ``pair`` for the first")
+        .value("START_OUT_OF_LIMITS", PathStatus::start_out_of_limits, "see ``joint``")
+        .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits, "every goal is; see ``joint`` for the first")
+        .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
+        .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
+        .value("RECHECK_FAILED", PathStatus::recheck_failed, "paths were found but none passed the finer check; see ``pair``");
+    nb::class_<NamedPath>(m, "PathResult", "What ``search_path`` found.")
+        .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
+        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
+                     "(k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is "
+                     "the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.")
+        .def_prop_ro("goal_index", [](const NamedPath& r) { return r.result.goal_index; }, "Which goal was reached, or -1.")
+        .def_prop_ro("iterations", [](const NamedPath& r) { return r.result.iterations; }, "Random configurations drawn.")
+        .def_prop_ro("checks", [](const NamedPath& r) { return r.result.checks; }, "Configurations checked.")
+        .def_prop_ro("length", [](const NamedPath& r) { return r.result.length; }, "Length of the path, Euclidean over the joints.")
+        .def_prop_ro("blocking_pairs", [](const NamedPath& r) { return r.blocking; },
+                     "(frame_a, frame_b, count) of the collisions met, most frequent first.")
+        .def_prop_ro("pair", [](const NamedPath& r) { return r.pair; }, "The frames that collide at the start, the goal or in the recheck.")
+        .def_prop_ro("joint", [](const NamedPath& r) { return r.joint; }, "The joint that is outside its limits.")
+        .def("__repr__", [](const NamedPath& r) {
+            std::string text = std::string("PathResult(") + status_text(r.result.status);
+            if (!r.result.path.empty()) text += ", " + std::to_string(r.result.path.size()) + " waypoints, length=" + number_text(r.result.length);
+            if (r.pair) text += ", pair=" + pair_text(r.pair);
+            if (r.joint) text += ", joint=" + quoted(*r.joint);
+            return text + ", " + std::to_string(r.result.iterations) + " iterations)";
+        });
+}
+
+void bind_line_result(nb::module_& m) {
+    nb::enum_<StraightLineStatus>(m, "StraightLineStatus", "How a straight motion of the tip ended.")
+        .value("SOLVED", StraightLineStatus::solved, "the tip gets to the target")
+        .value("UNREACHABLE", StraightLineStatus::unreachable, "no joint values were found at ``fraction``")
+        .value("JOINT_LIMIT", StraightLineStatus::joint_limit, "the motion goes on only beyond the limit of ``joint``")
+        .value("JOINT_JUMP", StraightLineStatus::joint_jump, "``joint`` would have to move too far at once")
+        .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
+    nb::class_<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
+        .def_prop_ro("status", [](const NamedLine& r) { return r.result.status; }, "How the motion ended.")
+        .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.result.path, r.joint_count); },
+                     "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
+        .def_prop_ro("fraction", [](const NamedLine& r) { return r.result.fraction; }, "1 when solved, else where on the line it failed.")
+        .def_prop_ro("pair", [](const NamedLine& r) { return r.pair; }, "The frames that collide, of COLLISION.")
+        .def_prop_ro("joint", [](const NamedLine& r) { return r.joint; }, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
+        .def_prop_ro("checks", [](const NamedLine& r) { return r.result.checks; }, "Configurations checked.")
+        .def("__repr__", [](const NamedLine& r) {
+            std::string text = std::string("StraightLineResult(") + status_text(r.result.status) + ", " +
+                               std::to_string(r.result.path.size()) + " waypoints, fraction=" + number_text(r.result.fraction);
+            if (r.pair) text += ", pair=" + pair_text(r.pair);
+            if (r.joint) text += ", joint=" + quoted(*r.joint);
+            return text + ")";
+        });
+}
+
+void bind_recheck_result(nb::module_& m) {
+    nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
+        .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
+        .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
+        .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
+    nb::class_<NamedRecheck>(m, "RecheckResult", "What ``recheck_path`` found first.")
+        .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
+        .def_prop_ro("ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; }, "Whether the path passed.")
+        .def_prop_ro("segment", [](const NamedRecheck& r) { return r.result.segment; },
+                     "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")
+        .def_prop_ro("fraction", [](const NamedRecheck& r) { return r.result.fraction; }, "Where within the segment, 0 to 1.")
+        .def_prop_ro("pair", [](const NamedRecheck& r) { return r.pair; }, "The frames that collide.")
+        .def_prop_ro("joint", [](const NamedRecheck& r) { return r.joint; }, "The joint outside its limits.")
+        .def_prop_ro("q", [](const NamedRecheck& r) -> std::optional<ReadOnlyArray> {
+            if (r.result.q.empty()) return std::nullopt;
+            return make_array(r.result.q, {r.result.q.size()});
+        }, "(n_joints,) the configuration of the failure, read-only.")
+        .def_prop_ro("checks", [](const NamedRecheck& r) { return r.result.checks; }, "Configurations checked.")
+        .def("__repr__", [](const NamedRecheck& r) {
+            std::string text = std::string("RecheckResult(") + status_text(r.result.status);
+            if (r.result.status != RecheckStatus::ok)
+                text += ", segment=" + std::to_string(r.result.segment) + ", fraction=" + number_text(r.result.fraction);
+            if (r.pair) text += ", pair=" + pair_text(r.pair);
+            if (r.joint) text += ", joint=" + quoted(*r.joint);
+            return text + ", " + std::to_string(r.result.checks) + " checks)";
+        });
+}
+
+}  // namespace
+
+void bind_path_search(nb::module_& m) {
+    bind_path_result(m);
+    bind_line_result(m);
+    bind_recheck_result(m);
+    m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"), nb::arg("goals"),
+          nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 1.0, nb::arg("resolution") = 0.01,
+          nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(), nb::arg("recheck_world") = nb::none(),
+          nb::arg("recheck_resolution") = 0.003, nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
+          R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
+
+Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
+arguments alone: iterations decide, the clock only stops.
+
+Args:
+    world: what must not collide, with its margins.
+    joints: names of the joints that may move; all others stay as in ``start``.
+    start: (n_joints,) full configuration.
+    goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
+    seed: of the random numbers.
+    max_iterations: random configurations to draw before giving up.
+    step: longest edge of the trees, Euclidean over the moving joints.
+    resolution: largest step of any joint between two checks, radians or metres.
+    shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
+    time_limit: seconds after which the search stops; None for no limit.
+    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on failure
+        the search is repeated at finer resolutions.
+    recheck_resolution: resolution of that check.
+    tool_frame: frame whose travel between two checks is bounded in the recheck too.
+    tool_travel: metres.
+
+Raises:
+    UnknownNameError: a joint or frame that is not in the scene.
+    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.)");
+    m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("start"),
+          nb::arg("target"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("reference") = nb::none(),
+          nb::arg("position_step") = 0.005, nb::arg("rotation_step") = 0.05, nb::arg("max_joint_jump") = 0.3,
+          nb::arg("deviation") = 0.0005, nb::arg("resolution") = 0.01, nb::arg("position_only") = false,
+          R"(Move the tip frame straight to a target: translation linearly, rotation along the shorter arc.
+
+Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
+posture on the way.
+
+Args:
+    scene: the version of the scene.
+    tip: frame to move.
+    start: (n_joints,) full configuration where the motion begins.
+    target: reference_from_tip at the end.
+    joints: names of the joints that may move.
+    world: what must not collide; None for no collision check.
+    reference: frame that the target is relative to; the root of the tip when left out.
+    position_step: metres between two solutions.
+    rotation_step: radians between two solutions.
+    max_joint_jump: largest change of any joint between two solutions, radians or metres.
+    deviation: metres that the tip may leave the line between two rows of the path.
+    resolution: of the collision check, radians or metres of any joint.
+    position_only: keep the origin of the tip on the line and leave its orientation open.
+
+Raises:
+    UnknownNameError: a joint or frame that is not in the scene.
+    DisconnectedError: tip and reference stand in different trees.
+    ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
+    m.def("recheck_path", &recheck, nb::arg("world"), nb::arg("path"), nb::kw_only(), nb::arg("resolution") = 0.003,
+          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
+          R"(Check a path of straight joint motions again, finely, and report the first failure.
+
+Args:
+    world: what must not collide.
+    path: (k, n_joints) full configurations; (0, n_joints) is fine.
+    resolution: largest step of any joint between two checks, radians or metres.
+    tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no such bound.
+    tool_travel: metres.
+
+Raises:
+    UnknownNameError: no such frame.
+    ConfigurationError: a path of the wrong shape or with numbers that are not finite.)");
+}
+
+}  // namespace tmkit::bindings
