@@ -5,8 +5,8 @@ parent: its ancestors are added just before it. So the order of the joints in a 
 files declare them, and a parent may be declared later, or by another file.
 
 Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
-bodies) is the core's business, and what it refuses is reported at the place of the draft. ``world`` is special: it is the
-root that exists without being declared, and several files may put shapes on it.
+bodies) is the core's business, and what it refuses is reported at the place of the draft. ``world`` is special: it is
+the root that exists without being declared, and several files may put shapes on it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,16 @@ from contextlib import contextmanager
 import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats.drafts import FrameDraft, GeometryDraft, InertiaDraft, JointDraft, MeshDraft, PoseDraft, PrimitiveDraft
-from tmkit.formats.drafts import SceneDraft as SceneDraft
+from tmkit.formats.drafts import (
+    FrameDraft,
+    GeometryDraft,
+    InertiaDraft,
+    JointDraft,
+    MeshDraft,
+    PoseDraft,
+    PrimitiveDraft,
+    SceneDraft,
+)
 from tmkit.formats.inertias import united_inertia
 from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.places import Place, did_you_mean
@@ -323,6 +331,4 @@ def _inertia(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Seq
         return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
     solids = [shape for shape in shapes if shape.collision] or list(shapes)
     volume = sum(shape.shape.volume for shape in solids)
-    return united_inertia(
-        [(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids]
-    )
+    return united_inertia([(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids])

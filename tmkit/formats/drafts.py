@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tmkit.formats.places import Place
 
 if TYPE_CHECKING:
-    from tmkit._core import Shape
+    from tmkit.graph import Shape
 
 __all__ = [
     "AllowedDraft",
@@ -90,8 +90,8 @@ class JointDraft:
 class PrimitiveDraft:
     """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
 
-    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in the
-    core; it is built as a convex mesh.
+    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in
+    the core; it is built as a convex mesh.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """Mass properties of solids of uniform density.
 
-Used when a scene file gives only a mass. The formulas are the textbook integrals over each solid; a capsule is a cylinder
-with two half balls, and a mesh the sum of the signed tetrahedra between its faces and the origin, which is right when the
-mesh is closed and its faces look outwards. Kilograms, metres, kg m^2.
+Used when a scene file gives only a mass. The formulas are the textbook integrals over each solid; a capsule is a
+cylinder with two half balls, and a mesh the sum of the signed tetrahedra between its faces and the origin, which is
+right when the mesh is closed and its faces look outwards. Kilograms, metres, kg m^2.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
     volume = float(volumes.sum())
     lower, upper = shape.bounds
     if volume <= 1e-9 * float(np.prod(np.maximum(upper - lower, 1e-9))):
-        raise ShapeError("the mesh encloses no volume (open, or its faces look inwards), so a mass cannot be spread over it")
+        raise ShapeError(
+            "the mesh encloses no volume (open, or its faces look inwards), so a mass cannot be spread over it"
+        )
     center = np.einsum("i,ij->j", volumes, a + b + c) / (4.0 * volume)
     total = a + b + c
     second = sum(np.einsum("i,ij,ik->jk", volumes, p, p) for p in (a, b, c, total)) / 20.0

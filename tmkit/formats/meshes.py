@@ -1,13 +1,14 @@
 """Mesh files: obj, stl, dae and ply, through trimesh.
 
-What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of the
-file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot viewers
-do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of negative factors
-mirrors, and then the faces are turned round so that they still face outwards. Vertices that are equal to the last bit are
-merged, in the order of their first mention, so that the same file gives the same arrays everywhere.
+What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
+the file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
+viewers do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of
+negative factors mirrors, and then the faces are turned round so that they still face outwards. Vertices that are
+equal to the last bit are merged, in the order of their first mention, so that the same file gives the same arrays
+everywhere.
 
-Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one load
-of a scene, and gives the same :class:`Shape` for the same file and scale.
+Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one
+load of a scene, and gives the same :class:`Shape` for the same file and scale.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import logging
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from tmkit.formats.packages import PackageResolver
 from tmkit.formats.places import Place
 
 if TYPE_CHECKING:
-    from tmkit._core import Shape
+    from tmkit.graph import Shape
 
 __all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
 
@@ -94,7 +95,7 @@ class MeshLoader:
 
     def _make(self, path: Path, scale: Triple) -> Shape:
         """Return the shape of a file that was not asked for before."""
-        from tmkit._core import Mesh
+        from tmkit.graph import Mesh
 
         if path not in self._read:
             self._read[path] = read_mesh(path)
@@ -179,7 +180,7 @@ def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
 def _moved(
     vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float
 ) -> MeshArrays:
-    """Return a mesh moved by a 4 x 4 matrix, which may scale and mirror, and whose translation is in ``unit`` metres."""
+    """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
         vertices = vertices @ matrix[:3, :3].T + unit * matrix[:3, 3]
         if np.linalg.det(matrix[:3, :3]) < 0.0:
@@ -199,15 +200,19 @@ def _plain_collada(path: Path) -> tuple[bytes, float]:
         root = etree.parse(path, parser).getroot()
     except (etree.XMLSyntaxError, OSError) as error:
         raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
-    for element in root.xpath("//*[%s]" % " or ".join(f"local-name()='{name}'" for name in _LOOKS)):
-        element.getparent().remove(element)
+    for element in list(root.iter(*(f"{{*}}{name}" for name in _LOOKS))):
+        parent = element.getparent()
+        if parent is not None:
+            parent.remove(element)
     for unit in root.findall("{*}asset/{*}unit"):
         try:
             metres = float(unit.get("meter", "1"))
         except ValueError:
             metres = 0.0
         if not (np.isfinite(metres) and metres > 0.0):
-            raise MeshError.at(path, f"the unit '{unit.get('meter')}' is no length in metres", line=unit.sourceline)
+            raise MeshError.at(
+                path, f"the unit '{unit.get('meter')}' is no length in metres", line=cast("int | None", unit.sourceline)
+            )
         return etree.tostring(root), metres
     return etree.tostring(root), 1.0
 

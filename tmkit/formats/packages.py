@@ -1,7 +1,7 @@
 """Where ``package://`` URIs lead, and back.
 
-Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME lies.
-A :class:`PackageResolver` looks, in this order, in
+Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME
+lies. A :class:`PackageResolver` looks, in this order, in
 
 1. the folders that the user gave (a folder that holds NAME, or is NAME itself),
 2. the folders of ``ROS_PACKAGE_PATH``, in the same way,

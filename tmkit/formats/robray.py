@@ -13,12 +13,13 @@ Values are numbers with ``+ - * / ^ **``, parentheses and the constants ``pi``, 
 lengths: metres and radians), arrays in brackets, names, and quoted texts. A name that is not made of letters, digits,
 ``_`` and inner ``-`` is quoted. Expressions bind: unary minus, then power (to the right), then ``* /``, then ``+ -``.
 
-Frame attributes: ``parent``, ``translation``, ``quaternion`` (xyzw) or ``rpy`` (fixed axes, yaw after pitch after roll),
-``type`` (fixed, revolute, prismatic), ``axis``, ``offset`` (added to the joint's value), ``variable`` (the joint's name,
-else that of the frame), ``isa``. A nested frame is a child of the frame around it; a frame without a parent hangs off
-``world``. Geometry attributes: ``shape`` (box, sphere, cylinder, cone, grid) or ``mesh``, ``dimension``, ``radius``,
-``height``, ``start_radius``, ``end_radius``, ``scale``, ``color``, ``alpha``, ``visual``, ``collision``, ``isa``; and for the
-eye only, checked but not kept, ``specular``, ``no-shadow``, ``delta``, ``thickness``. See :mod:`tmkit.formats.robray_geometry`.
+Frame attributes: ``parent``, ``translation``, ``quaternion`` (xyzw) or ``rpy`` (fixed axes, yaw after pitch after
+roll), ``type`` (fixed, revolute, prismatic), ``axis``, ``offset`` (added to the joint's value), ``variable`` (the
+joint's name, else that of the frame), ``isa``. A nested frame is a child of the frame around it; a frame without a
+parent hangs off ``world``. Geometry attributes: ``shape`` (box, sphere, cylinder, cone, grid) or ``mesh``,
+``dimension``, ``radius``, ``height``, ``start_radius``, ``end_radius``, ``scale``, ``color``, ``alpha``, ``visual``,
+``collision``, ``isa``; and for the eye only, checked but not kept, ``specular``, ``no-shadow``, ``delta``,
+``thickness``. See :mod:`tmkit.formats.robray_geometry`.
 
 **Classes.** A class holds frame attributes, geometry attributes and ``isa`` of other classes. An attribute of one's own
 beats that of a class; of several ``isa`` the *first* wins in a frame, the *last* in a geometry block or a class; of
@@ -26,21 +27,31 @@ several statements in one block the last wins. Every class named by ``isa`` in t
 class behind those, becomes a class tag of the frame. A class is defined before it is used; only ``surface`` and
 ``movable``, which tmkit itself asks for, need no definition.
 
-**Extensions of ours.** ``include`` takes any scene file by its suffix (``include "robot.urdf"``) and ``package://`` URIs, and
-reads a file once however often it is included. Frames have ``lower`` and ``upper`` (joint limits), ``mass`` (kilograms,
-spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and ``friction`` may come from a
-class that the geometry names. Numbers are 64-bit floats, where the original read 32-bit ones.
+**Extensions of ours.** ``include`` takes any scene file by its suffix (``include "robot.urdf"``) and ``package://``
+URIs, and reads a file once however often it is included. Frames have ``lower`` and ``upper`` (joint limits), ``mass``
+(kilograms, spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and
+``friction`` may come from a class that the geometry names. Numbers are 64-bit floats, where the original read 32-bit
+ones.
 
 Everything wrong is refused with file, line, column and a caret.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tmkit.formats.drafts import AllowedDraft, FrameDraft, GeometryDraft, InertiaDraft, JointDraft, PoseDraft, SceneDraft
+from tmkit.formats.drafts import (
+    AllowedDraft,
+    FrameDraft,
+    GeometryDraft,
+    InertiaDraft,
+    JointDraft,
+    PoseDraft,
+    SceneDraft,
+)
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.places import Place, did_you_mean
 from tmkit.formats.robray_geometry import geometry_of
@@ -232,7 +243,7 @@ class _Reader:
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
         inertia, geometry = _inertia(values, solids, place)
-        parent, parent_place = _parent(values, outer, place)
+        parent, parent_place = _parent(values, outer)
         self.frames.append(
             FrameDraft(
                 name=block.name.text,
@@ -269,7 +280,7 @@ def _merged(own: Values, classes: Iterable[_Class]) -> Values:
     return values
 
 
-def _parent(values: Values, outer: str | None, place: Place) -> tuple[str, Place | None]:
+def _parent(values: Values, outer: str | None) -> tuple[str, Place | None]:
     """Return the name of a frame's parent, and where it is written if it is."""
     if "parent" not in values:
         return (outer if outer is not None else "world"), None
@@ -317,8 +328,8 @@ def _joint(values: Values, frame: str, place: Place) -> JointDraft:
         type=kind,
         name=name,
         axis=_triple(values["axis"]),
-        lower=limits.get("lower", JointDraft.lower),
-        upper=limits.get("upper", JointDraft.upper),
+        lower=limits.get("lower", -math.inf),
+        upper=limits.get("upper", math.inf),
         offset=limits.get("offset", 0.0),
         place=values["variable"].place if "variable" in values else place,
     )

@@ -1,10 +1,10 @@
 """Shapes of the robray language.
 
-The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so those
-are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left out) at the
-top; two equal radii make a cylinder, two different ones a frustum. A ``grid`` is a floor pattern for the eye: it becomes a
-thin box in the x-y plane that does not collide unless ``collision 1`` is written. A mesh is read relative to the file that
-names it, and ``scale`` multiplies its coordinates.
+The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
+those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left
+out) at the top; two equal radii make a cylinder, two different ones a frustum. A ``grid`` is a floor pattern for the
+eye: it becomes a thin box in the x-y plane that does not collide unless ``collision 1`` is written. A mesh is read
+relative to the file that names it, and ``scale`` multiplies its coordinates.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ generic tree is needed. Nodes know only line and column; :class:`SourceText` tur
 :class:`~tmkit.formats.places.Place` when something has to be said about them. What the words mean (constants, classes,
 frames) is decided in :mod:`tmkit.formats.robray`; this module only knows what may stand where.
 
-Two points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is written
-``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after ``e``, ``d`` or
-``s`` and are read as 64-bit floats.
+Two points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
+written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after
+``e``, ``d`` or ``s`` and are read as 64-bit floats.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, of a constant or of a frame, class, shape or file as the context says; quoted names are never constants."""
+    """A name, of a constant or of a frame, class or file as the context says; a quoted one is never a constant."""
 
     text: str
     at: Position
@@ -319,7 +319,8 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
     """Parse the text of a robray file.
 
     Raises:
-        FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand there.
+        FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand
+        there.
     """
     try:
         return cast(tuple[Statement, ...], _parser().parse(text))

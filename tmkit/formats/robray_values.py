@@ -1,8 +1,9 @@
 """Values of the robray language: expressions, and what each attribute accepts.
 
-The idea: an attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range); :func:`evaluate`
-turns what was written into a Python value of that kind or says, at the value, what was expected. A value keeps its place,
-because a class may carry it far from where it was written before somebody finds that it does not fit.
+The idea: an attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range);
+:func:`evaluate` turns what was written into a Python value of that kind or says, at the value, what was expected. A
+value keeps its place, because a class may carry it far from where it was written before somebody finds that it does
+not fit.
 
 Arithmetic is in 64-bit floats; whatever is not a finite real number is refused where it arises.
 """
@@ -121,9 +122,7 @@ GEOMETRY_RULES: Mapping[str, Rule] = {
 CLASS_RULES: Mapping[str, Rule] = {**FRAME_RULES, **GEOMETRY_RULES}
 
 
-def evaluate(
-    rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
-) -> Value:
+def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]) -> Value:
     """Return the value of an attribute.
 
     Args:
@@ -155,8 +154,11 @@ def evaluate(
 def _word(rule: Rule, written: Expression | Array, place: Place) -> str:
     """Return the name, text or choice that was written."""
     if not isinstance(written, Name):
-        raise place.error({"name": "expected a name", "text": "expected a quoted text"}.get(
-            rule.kind, f"expected one of {', '.join(rule.choices)}"))
+        raise place.error(
+            {"name": "expected a name", "text": "expected a quoted text"}.get(
+                rule.kind, f"expected one of {', '.join(rule.choices)}"
+            )
+        )
     if rule.kind == "choice" and written.text not in rule.choices:
         near = did_you_mean(written.text, rule.choices)
         raise place.error(f"unknown word '{written.text}'{near} (known: {', '.join(rule.choices)})")
@@ -194,7 +196,9 @@ def _check_range(rule: Rule, number: float, place: Place) -> None:
     if rule.positive and number <= 0.0:
         raise place.error(f"expected a number above 0, received {number:g}")
     if not rule.lowest <= number <= rule.highest:
-        bounds = f"at least {rule.lowest:g}" if rule.highest == math.inf else f"from {rule.lowest:g} to {rule.highest:g}"
+        bounds = (
+            f"at least {rule.lowest:g}" if rule.highest == math.inf else f"from {rule.lowest:g} to {rule.highest:g}"
+        )
         raise place.error(f"expected a number {bounds}, received {number:g}")
 
 

@@ -1,0 +1,63 @@
+"""Loading scenes: which reader reads which file, and how several files become one scene.
+
+The files of one load are merged in order. What one declares another may name: parents are looked up when everything has
+been read. Within one robray file, constants and classes hold for itself and what it includes; they do not leak into the
+other files of the load.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tmkit.data import resolve_name
+from tmkit.errors import FileFormatError, SceneError, nearest_name
+from tmkit.formats.building import build_scene
+from tmkit.formats.drafts import SceneDraft
+from tmkit.formats.meshes import MeshLoader
+from tmkit.formats.packages import PackageResolver
+from tmkit.formats.robray import read_robray
+from tmkit.formats.urdf import read_urdf
+from tmkit.graph import SceneGraph
+
+__all__ = ["SCENE_SUFFIXES", "load_scene"]
+
+SCENE_SUFFIXES = (".robray", ".urdf", ".json")
+
+
+def load_scene(*files: str | os.PathLike[str], package_path: Sequence[str | os.PathLike[str]] = ()) -> SceneGraph:
+    """Load scene files and merge them, in order, into one scene.
+
+    Args:
+        *files: each a bare name of a scene of ours (``"panda_table"``) or a path to a ``.robray``, ``.urdf`` or
+            ``.json`` file.
+        package_path: folders in which packages of ``package://`` URIs are looked for first.
+
+    Returns:
+        The scene, with the root ``world``.
+
+    Raises:
+        MissingFileError: a file is not there; the message names the nearest that is.
+        FileFormatError: a file is wrong, or two files declare the same frame or joint; the message names file, line and
+            what was expected.
+        MeshError: a mesh is missing or broken.
+    """
+    if not files:
+        raise SceneError("load_scene needs at least one file")
+    packages = PackageResolver.of(package_path)
+    loader = MeshLoader(packages)
+    drafts = [_read(resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES), loader) for file in files]
+    return build_scene(drafts, loader=loader)
+
+
+def _read(path: Path, loader: MeshLoader) -> SceneDraft:
+    """Read one file by its suffix."""
+    if path.suffix == ".robray":
+        return read_robray(path, packages=loader.packages, read_other=lambda other: _read(other, loader))
+    if path.suffix == ".urdf":
+        return read_urdf(path, packages=loader.packages)
+    near = nearest_name(path.suffix, SCENE_SUFFIXES)
+    hint = f"; did you mean '{near}'?" if near is not None else ""
+    accepted = ", ".join(SCENE_SUFFIXES)
+    raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")
