@@ -1,0 +1,106 @@
+"""Task planning in PDDL: domains, problems, states, plans and planners. Knows no geometry.
+
+The idea: a :class:`Domain` says what actions mean, a :class:`Problem` what is to be achieved, a :class:`State` what holds.
+All are values that are consistent from the moment they exist, read from files (:func:`load_domain`, :func:`load_problem`)
+or built in Python. A :class:`TaskPlanner`, by default :class:`FastDownward`, finds the steps; :func:`validate_plan`
+executes them by our own semantics, which is what counts.
+
+A planner of motions works on a :class:`TranslatedTask`: translated once, then patched with
+:meth:`TranslatedTask.forbid` each time a step turns out to be impossible in the presence of certain facts.
+"""
+
+from __future__ import annotations
+
+from tmkit.tasks.evaluation import Interpretation, in_words
+from tmkit.tasks.fast_downward import FastDownward
+from tmkit.tasks.formulas import (
+    Add,
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Delete,
+    Effect,
+    EffectAnd,
+    Equals,
+    Exists,
+    Expression,
+    Fact,
+    Forall,
+    ForEach,
+    Formula,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Not,
+    Number,
+    Or,
+    Parameter,
+    When,
+    free_variables,
+    substitute,
+)
+from tmkit.tasks.model import Action, Axiom, Domain, GroundAction, Metric, Problem
+from tmkit.tasks.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
+from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.tasks.sas import TranslatedTask
+from tmkit.tasks.state import State, StateDifference
+from tmkit.tasks.validation import PlanValidation, validate_plan
+from tmkit.tasks.vocabulary import Function, Predicate, Type
+from tmkit.tasks.writer import domain_to_pddl, problem_to_pddl
+
+__all__ = [
+    "Action",
+    "Add",
+    "And",
+    "Arithmetic",
+    "Atom",
+    "Axiom",
+    "Comparison",
+    "Delete",
+    "Domain",
+    "Effect",
+    "EffectAnd",
+    "Equals",
+    "Exists",
+    "Expression",
+    "Fact",
+    "FastDownward",
+    "ForEach",
+    "Forall",
+    "Formula",
+    "Function",
+    "FunctionTerm",
+    "GroundAction",
+    "Imply",
+    "IncreaseCost",
+    "Interpretation",
+    "Metric",
+    "Not",
+    "Number",
+    "Or",
+    "Parameter",
+    "PlanValidation",
+    "Predicate",
+    "Problem",
+    "State",
+    "StateDifference",
+    "TaskPlanResult",
+    "TaskPlanStatistics",
+    "TaskPlanStatus",
+    "TaskPlanner",
+    "TranslatedTask",
+    "Type",
+    "When",
+    "domain_to_pddl",
+    "free_variables",
+    "in_words",
+    "load_domain",
+    "load_problem",
+    "parse_domain",
+    "parse_goal",
+    "parse_problem",
+    "problem_to_pddl",
+    "substitute",
+    "validate_plan",
+]

@@ -1,0 +1,269 @@
+"""Fast Downward as a task planner.
+
+The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the *search*
+finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards, and neither is
+ever imported; they are found through the import system without importing anything. Between the two stands a value, the
+:class:`~tmkit.tasks.sas.TranslatedTask`, so that a task is translated once, then patched with what is learned and
+searched again.
+
+The search: the first plan comes from a greedy search with landmarks and the FF heuristic, which is the most robust of
+those that accept axioms. Its plans can be twice too long, and each step costs a motion. So weighted A* searches with the
+FF heuristic follow, each short, and the best plan counts. On random blocks worlds with up to 10 blocks and 49 places this
+brings plans from 29 % above the best known to 3 %, for 0.06 s more on average.
+
+Determinism: the same task gives the same plan. The translator's hash seed is fixed. A follow-up search counts only if it
+took few enough expansions (``improvement_work``), a number that no clock knows; its time limit merely stops it, and leaves
+a factor of three for slower machines.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tmkit.errors import MissingExtraError, TaskPlannerError
+from tmkit.tasks import processes
+from tmkit.tasks.encoding import encode
+from tmkit.tasks.model import GroundAction, Problem
+from tmkit.tasks.planning import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.tasks.processes import Finished
+from tmkit.tasks.sas import TranslatedTask
+from tmkit.tasks.validation import validate_plan
+
+__all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "FastDownward"]
+
+FIRST_SEARCH = (
+    "let(hlm, eval_modify_costs(landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=false), cost_type=one),"
+    " let(hff, eval_modify_costs(ff(), cost_type=one),"
+    " lazy_greedy([hff, hlm], preferred=[hff, hlm], cost_type=one, reopen_closed=false)))"
+)
+"""Fast Downward's ``lama-first``: finds a plan soon, if not a short one."""
+
+FOLLOW_UP_SEARCHES = (
+    "let(h, ff(), lazy_wastar([h], preferred=[h], w=3, max_time={seconds}))",
+    "let(h, ff(), lazy_wastar([h], preferred=[h], w=2, max_time={seconds}))",
+)
+"""Searches for a shorter plan; ``{seconds}`` is the processor time after which each gives up."""
+
+_PROVING_SEARCH = "astar(blind())"
+
+_FOLLOW_UP_SECONDS = 0.3
+_LIMIT_CODES = frozenset({None, 12, 20, 21, 22, 23, 24, -9, -24})
+_UNSOLVABLE_CODES = frozenset({10, 11})
+_SOLVED_CODES = frozenset({0, 1, 2, 3})
+
+
+@dataclass(frozen=True)
+class FastDownward:
+    """Plans with Fast Downward.
+
+    Args:
+        first_search: the search that finds the first plan; it must accept axioms.
+        follow_up_searches: searches for a better plan, each in a run of its own; none to be content with the first.
+        improvement_work: how much a follow-up search may do for its plan to count: the number of states it expanded
+            times the number of operators of the task. 2e6 is about a tenth of a second.
+    """
+
+    first_search: str = FIRST_SEARCH
+    follow_up_searches: tuple[str, ...] = FOLLOW_UP_SEARCHES
+    improvement_work: float = 2e6
+
+    def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Translate a problem and search for a plan.
+
+        Args:
+            problem: the task.
+            time_limit: seconds for translation and search together.
+
+        Returns:
+            The plan, that there is none, or that none was found within the time.
+
+        Raises:
+            TaskPlannerError: a program could not be run or broke, or the problem is beyond Fast Downward.
+        """
+        started = time.monotonic()
+        translated = self.translate(problem, time_limit=time_limit)
+        seconds = time.monotonic() - started
+        if isinstance(translated, TaskPlanResult):
+            return translated
+        result = self.search(translated, time_limit=time_limit - seconds)
+        return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))
+
+    # -------------------------------------------------------------------------------------------------- translating
+
+    def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask | TaskPlanResult:
+        """Translate a problem for :meth:`search`.
+
+        Args:
+            problem: the task.
+            time_limit: seconds after which to give up.
+
+        Returns:
+            The translated task; or a result with status ``LIMIT`` when the time was not enough.
+
+        Raises:
+            TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
+        """
+        encoding = encode(problem)
+        with tempfile.TemporaryDirectory(prefix="tmkit-translate-") as name:
+            folder = Path(name)
+            (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
+            (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
+            finished = processes.run(
+                [sys.executable, "-S", "-m", "fast_downward.translate", *_TRANSLATOR_OPTIONS],
+                folder=folder,
+                environment=_environment(PYTHONPATH=str(_translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
+                time_limit=time_limit,
+            )
+            if finished.code in _LIMIT_CODES:
+                statistics = TaskPlanStatistics(translation_seconds=finished.seconds)
+                return TaskPlanResult(
+                    TaskPlanStatus.LIMIT, message="the translation ran out of time or memory", statistics=statistics
+                )
+            if finished.code != 0:
+                raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
+            text = (folder / "output.sas").read_text(encoding="utf-8")
+        return TranslatedTask.from_text(text, problem, names=encoding.names)
+
+    # ---------------------------------------------------------------------------------------------------- searching
+
+    def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Search for a plan of a translated task, which may have been patched.
+
+        Args:
+            task: the task, from :meth:`translate`.
+            time_limit: seconds after which to give up.
+
+        Returns:
+            The plan, that there is none, or that none was found within the time.
+
+        Raises:
+            TaskPlannerError: the search could not be run or broke, or its plan does not reach the goal.
+        """
+        deadline = time.monotonic() + time_limit
+        with tempfile.TemporaryDirectory(prefix="tmkit-search-") as name:
+            folder = Path(name)
+            (folder / "task.sas").write_text(task.to_text(), encoding="utf-8")
+            best = self._run_search(task, self.first_search, folder, deadline)
+            if best.status is TaskPlanStatus.LIMIT and _gave_up(best):
+                best = self._run_search(task, _PROVING_SEARCH, folder, deadline)
+            if best.solved and best.steps:
+                best = self._improve(task, best, folder, deadline)
+        return best
+
+    def _improve(self, task: TranslatedTask, best: TaskPlanResult, folder: Path, deadline: float) -> TaskPlanResult:
+        """Return the best of the plan given and those of the follow-up searches that count."""
+        statistics = best.statistics
+        for search in self.follow_up_searches:
+            if deadline - time.monotonic() <= 0:
+                break
+            found = self._run_search(task, search.format(seconds=_FOLLOW_UP_SECONDS), folder, deadline)
+            statistics = _together(statistics, found.statistics)
+            counts = found.statistics.expanded * len(task.operators) <= self.improvement_work
+            if found.solved and counts and (found.cost, len(found.steps)) < (best.cost, len(best.steps)):
+                best = found
+        return replace(best, statistics=statistics)
+
+    def _run_search(self, task: TranslatedTask, search: str, folder: Path, deadline: float) -> TaskPlanResult:
+        plan_file = folder / "plan"
+        plan_file.unlink(missing_ok=True)
+        finished = processes.run(
+            [str(_search_program()), "--search", search, "--internal-plan-file", str(plan_file)],
+            folder=folder,
+            environment=_environment(),
+            time_limit=deadline - time.monotonic(),
+            standard_input=folder / "task.sas",
+        )
+        statistics = TaskPlanStatistics(
+            expanded=_counted(finished, "Expanded"),
+            evaluated=_counted(finished, "Evaluated"),
+            operators=len(task.operators),
+            facts=task.fact_count,
+            search_seconds=finished.seconds,
+        )
+        if finished.code in _SOLVED_CODES and plan_file.exists():
+            return _solved(task, _steps(task, plan_file.read_text(encoding="utf-8").splitlines()), statistics, finished)
+        if finished.code in _UNSOLVABLE_CODES:
+            return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics)
+        if finished.code in _LIMIT_CODES:
+            message = _GAVE_UP if finished.code == 12 else "no plan was found within the time and memory given"
+            return TaskPlanResult(TaskPlanStatus.LIMIT, message=message, statistics=statistics)
+        raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
+
+
+_GAVE_UP = "the search ended without a plan and without a proof that there is none"
+_TRANSLATOR_OPTIONS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
+
+
+def _gave_up(result: TaskPlanResult) -> bool:
+    return result.message == _GAVE_UP
+
+
+def _steps(task: TranslatedTask, lines: Iterable[str]) -> tuple[GroundAction, ...]:
+    return tuple(task.action_of(line.strip("()\n ")) for line in lines if line.startswith("("))
+
+
+def _solved(
+    task: TranslatedTask, steps: tuple[GroundAction, ...], statistics: TaskPlanStatistics, finished: Finished
+) -> TaskPlanResult:
+    """Return the plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
+    validation = validate_plan(task.problem, steps)
+    if not validation:
+        raise finished.error(f"Fast Downward's plan is not valid: {validation.reason}")
+    return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found", statistics)
+
+
+def _together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
+    return replace(
+        first,
+        expanded=first.expanded + second.expanded,
+        evaluated=first.evaluated + second.evaluated,
+        search_seconds=first.search_seconds + second.search_seconds,
+    )
+
+
+def _counted(finished: Finished, what: str) -> int:
+    """Return the last number that the search printed after ``what``."""
+    found = re.findall(rf"{what} (\d+) state", finished.output)
+    return int(found[-1]) if found else 0
+
+
+# ---------------------------------------------------------------------------------------------- finding the programs
+
+
+def _environment(**extra: str) -> dict[str, str]:
+    """Return the environment of the programs: nothing of ours that could change what they do."""
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
+    return {**kept, "LC_ALL": "C", **extra}
+
+
+def _package_folder(name: str) -> Path:
+    """Return where a package lies, without importing it."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        message = f"Fast Downward is not installed: there is no package '{name}'; pip install up-fast-downward"
+        raise MissingExtraError(message, extra="up-fast-downward", module=name)
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _translator_folder() -> Path:
+    """Return the folder from which ``fast_downward.translate`` can be run."""
+    return _package_folder("fast_downward").parent
+
+
+def _search_program() -> Path:
+    """Return the search program."""
+    program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
+    if not os.access(program, os.X_OK):
+        raise TaskPlannerError(f"there is no program {program}", command=(str(program),), output="")
+    return program
