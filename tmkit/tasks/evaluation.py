@@ -231,6 +231,8 @@ class Interpretation:
                     self._derive()
                 unbound = sum(term in wanted for term in terms)
                 return 2 + len(self._known.get(predicate, ())) * unbound / (len(terms) or 1)
+            case And(parts):
+                return min((self._choices(inner, wanted, bound) for inner in parts), default=_UNGUIDED)
             case Or(parts):
                 return 2 + sum(self._choices(choice, wanted, bound) for choice in parts)
             case Exists(parameters, body) if wanted.keys().isdisjoint(p.name for p in parameters):
