@@ -1,0 +1,120 @@
+"""tmkit: a scene graph for task-and-motion planning.
+
+A scene is an immutable value: every edit gives a new version, and the old one goes on to answer. From a robot, a scene and
+a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate`` plays it in a physics simulator.
+
+    import tmkit as tk
+
+    scene = tk.load_scene("panda_table", "blocks3")
+    result = tk.plan(scene, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0)
+    report = tk.simulate(result.plan)
+"""
+
+from __future__ import annotations
+
+try:
+    from tmkit import _core  # noqa: F401  # only to say clearly what is wrong when it is not there
+except ImportError as error:
+    from pathlib import Path as _Path
+
+    if (_Path(__file__).resolve().parent.parent / "pyproject.toml").is_file() and "_core" in str(error):
+        raise ImportError(
+            "this is tmkit's source folder, whose compiled core is not installed: run 'pip install -e .' in it first, "
+            "or import from another folder"
+        ) from None
+    raise
+
+from typing import TYPE_CHECKING
+
+from tmkit.data import data_path
+from tmkit.errors import TmkitError
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Continuous,
+    Cylinder,
+    Fixed,
+    Free,
+    Inertia,
+    Joint,
+    Kinematics,
+    Mesh,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneEdit,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.spatial import Pose
+
+if TYPE_CHECKING:
+    from tmkit.formats import load_scene
+    from tmkit.motion import Manipulator, load_manipulator
+    from tmkit.planner import Plan, PlanResult, PlanStatus, plan
+    from tmkit.simulation import simulate
+
+__version__ = "0.1.0"
+
+# What costs more than numpy to import is imported when it is first asked for.
+_LAZY = {
+    "Manipulator": "tmkit.motion",
+    "Plan": "tmkit.planner",
+    "PlanResult": "tmkit.planner",
+    "PlanStatus": "tmkit.planner",
+    "load_manipulator": "tmkit.motion",
+    "load_scene": "tmkit.formats",
+    "plan": "tmkit.planner",
+    "simulate": "tmkit.simulation",
+}
+
+__all__ = [
+    "AttachedShape",
+    "Box",
+    "Capsule",
+    "Cone",
+    "Continuous",
+    "Cylinder",
+    "Fixed",
+    "Free",
+    "Inertia",
+    "Joint",
+    "Kinematics",
+    "Manipulator",
+    "Mesh",
+    "Mimic",
+    "Plan",
+    "PlanResult",
+    "PlanStatus",
+    "Pose",
+    "Prismatic",
+    "Revolute",
+    "SceneEdit",
+    "SceneGraph",
+    "Shape",
+    "Sphere",
+    "TmkitError",
+    "__version__",
+    "data_path",
+    "load_manipulator",
+    "load_scene",
+    "plan",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        import importlib
+
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tmkit' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,247 @@
+"""What the words of the blocks domain mean in a scene.
+
+A *block* is a frame of class ``movable``. A *location* is a cell of a grid of 0.1 m on a frame of class ``surface``, named
+``SURFACE__i__j`` for the cell centred i and j cells from the surface's origin along its x and y axes. The parent of a block
+says what it stands on: another block, a surface (the location is the cell that holds the block's origin), or the hand.
+
+Blocks stand upright: their frame's z axis points up. A block is put at the middle of a location first, then elsewhere in
+its cell, turned by quarter turns first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
+from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place, grasps_of
+from tmkit.spatial import Pose
+from tmkit.tasks import Fact, GroundAction, State
+
+RESOLUTION = 0.1
+"""Metres between neighbouring locations."""
+
+_SAMPLES = 12  # placements away from the middle of a cell
+
+
+class Semantics:
+    """The meaning of the blocks domain for one arm.
+
+    Args:
+        manipulator: the arm that moves the blocks.
+    """
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return blocks and locations by PDDL name."""
+        found = {name: "block" for name in self._blocks(scene)}
+        for surface in scene.frames_of_class("surface"):
+            for cell in _cells(scene, surface):
+                found[_location(surface, cell)] = "location"
+        return found
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return the facts that hold in a scene.
+
+        Raises:
+            SceneError: a block that stands on nothing the domain knows, two at one place, or two in the hand.
+        """
+        blocks = self._blocks(scene)
+        names = {frame: name for name, frame in blocks.items()}
+        facts: list[Fact] = []
+        covered: dict[str, str] = {}
+        held: str | None = None
+        for name, frame in blocks.items():
+            parent = scene.parent(frame)
+            if parent == self.manipulator.tip:
+                if held is not None:
+                    raise SceneError(f"blocks '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
+                held = name
+                facts.append(Fact.of("holding", name))
+                continue
+            below = names[parent] if parent in names else self._location_of(scene, frame, parent)
+            if below in covered:
+                raise SceneError(f"blocks '{covered[below]}' and '{name}' are both on '{below}'", frame=frame)
+            covered[below] = name
+            facts.append(Fact.of("on" if parent in names else "ontable", name, below))
+        if held is None:
+            facts.append(Fact.of("handempty"))
+        facts.extend(Fact.of("clear", name) for name in objects if name not in covered and name != held)
+        return State(facts)
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return the blocks, the locations where they stand, and those that the arm reaches from above."""
+        blocks = self._blocks(scene)
+        useful = set(blocks)
+        for frame in blocks.values():
+            parent = scene.parent(frame)
+            if parent is not None and "surface" in scene.classes(parent):
+                useful.add(self._location_of(scene, frame, parent))
+        heights = [_height(scene, frame) for frame in blocks.values()]
+        middle = max(heights, default=0.0) / 2
+        for surface in scene.frames_of_class("surface"):
+            root_from_surface = scene.pose(surface, scene.root(surface), q=q)
+            for cell in _cells(scene, surface):
+                point = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, middle])
+                if self._reaches(scene, root_from_surface @ Pose(point), q):
+                    useful.add(_location(surface, cell))
+        return frozenset(useful)
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps of the block, or resting places for it, best first."""
+        blocks = self._blocks(context.scene)
+        block, target = action.arguments
+        item = blocks[block]
+        if action.name in ("pick-up", "unstack"):
+            for grasp in self._grasps(context, item):
+                yield Pick(item, grasp)
+        elif action.name == "stack":
+            for pose in self._on_block(context, item, blocks[target]):
+                yield Place(item, blocks[target], pose)
+        else:
+            surface, cell = _split(context.scene, target)
+            for pose in _in_cell(context, item, surface, cell):
+                yield Place(item, surface, pose)
+
+    def _blocks(self, scene: SceneGraph) -> dict[str, str]:
+        """Return the frames of the blocks by PDDL name, in insertion order."""
+        found: dict[str, str] = {}
+        for frame in movable_frames(scene):
+            name = _pddl_name(frame)
+            if name in found:
+                raise SceneError(f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'", frame=frame)
+            found[name] = frame
+        return found
+
+    def _location_of(self, scene: SceneGraph, frame: str, parent: str | None) -> str:
+        if parent is None or "surface" not in scene.classes(parent):
+            surfaces = ", ".join(scene.frames_of_class("surface")) or "none"
+            raise SceneError(
+                f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) and "
+                f"not the hand '{self.manipulator.tip}'",
+                frame=frame,
+            )
+        x, y, _ = scene.local_pose(frame).translation
+        cell = (round(x / RESOLUTION), round(y / RESOLUTION))
+        if cell not in _cells(scene, parent):
+            raise SceneError(f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame)
+        return _location(parent, cell)
+
+    def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
+        """Return the grasps of a block: from above first, then those that turn the hand least."""
+        scene, q = context.scene, context.q
+        root_from_item = scene.pose(item, scene.root(item), q=q)
+        tool = scene.pose(self.manipulator.tool, scene.root(item), q=q)
+
+        def order(grasp: Grasp) -> tuple[float, float]:
+            root_from_tool = root_from_item @ grasp.object_from_tool
+            steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
+            return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
+
+        return sorted(grasps_of(scene, item, manipulator=self.manipulator), key=order)
+
+    def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
+        scene = context.scene
+        height = _top(scene, below) - _bottom(scene, item)
+        for turn in _turns(context, item, below):
+            yield Pose([0.0, 0.0, height], _about_z(turn))
+
+    def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: np.ndarray) -> bool:
+        """Tell whether the arm brings its tool to a point, pointing down, in any of four directions."""
+        for turn in range(4):
+            down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
+            target = Pose(root_from_point.translation, _about_z(turn * math.pi / 2)) @ down
+            found = inverse_kinematics(
+                scene, self.manipulator.tool, target=target, joints=self.manipulator.joints, q=q, restarts=10
+            )
+            if found.status is InverseKinematicsStatus.SOLVED:
+                return True
+        return False
+
+
+def _pddl_name(frame: str) -> str:
+    """Return a frame's name as PDDL can say it: lower case, other characters than letters, digits, - and _ replaced."""
+    name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
+    return name if name[0].isalpha() else f"o{name}"
+
+
+def _location(surface: str, cell: tuple[int, int]) -> str:
+    return f"{_pddl_name(surface)}__{cell[0]}__{cell[1]}"
+
+
+def _split(scene: SceneGraph, location: str) -> tuple[str, tuple[int, int]]:
+    name, i, j = location.rsplit("__", 2)
+    surface = next(frame for frame in scene.frames_of_class("surface") if _pddl_name(frame) == name)
+    return surface, (int(i), int(j))
+
+
+def _bounds(scene: SceneGraph, frame: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper corner (3,) of a frame's collision shapes, in the frame."""
+    corners = []
+    for attached in scene.shapes(frame):
+        if attached.collision:
+            grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
+            corners.append(attached.pose.apply(grid))
+    if not corners:
+        raise SceneError(f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped", frame=frame)
+    points = np.concatenate(corners)
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _top(scene: SceneGraph, frame: str) -> float:
+    return float(_bounds(scene, frame)[1][2])
+
+
+def _bottom(scene: SceneGraph, frame: str) -> float:
+    return float(_bounds(scene, frame)[0][2])
+
+
+def _height(scene: SceneGraph, frame: str) -> float:
+    return _top(scene, frame) - _bottom(scene, frame)
+
+
+def _cells(scene: SceneGraph, surface: str) -> list[tuple[int, int]]:
+    """Return the cells whose middle lies on a surface, row by row."""
+    lower, upper = _bounds(scene, surface)
+    rows, columns = (
+        range(math.ceil(lower[axis] / RESOLUTION - 1e-9), math.floor(upper[axis] / RESOLUTION + 1e-9) + 1)
+        for axis in (0, 1)
+    )
+    return [(i, j) for i in rows for j in columns]
+
+
+def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> np.ndarray:
+    return np.array([cell[0] * RESOLUTION, cell[1] * RESOLUTION, _top(scene, surface)])
+
+
+def _about_z(angle: float) -> list[float]:
+    return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
+
+
+def _turns(context: ActionContext, item: str, support: str) -> list[float]:
+    """Return quarter turns about z, the one that turns the block least first."""
+    now = context.scene.pose(item, support, q=context.q)
+    x_axis = now.rotate([1.0, 0.0, 0.0])
+    angle = math.atan2(x_axis[1], x_axis[0])
+    quarter = math.pi / 2
+    return sorted((k * quarter for k in range(-1, 3)), key=lambda turn: abs(math.remainder(turn - angle, math.tau)))
+
+
+def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
+    scene = context.scene
+    middle = _cell_point(scene, surface, cell) - np.array([0.0, 0.0, _bottom(scene, item)])
+    for turn in _turns(context, item, surface):
+        yield Pose(middle, _about_z(turn))
+    lower, upper = _bounds(scene, surface)
+    for _ in range(_SAMPLES):
+        shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)
+        point = middle + np.array([*shift, 0.0])
+        point[:2] = np.clip(point[:2], lower[:2], upper[:2])
+        yield Pose(point, _about_z(float(context.rng.uniform(-math.pi, math.pi))))

@@ -1,0 +1,55 @@
+"""Motion: manipulators, collision checks, inverse kinematics, path search, straight lines, timing.
+
+Everything here works on one version of a scene and knows nothing of tasks. The searching and checking is done by the
+compiled core and releases the interpreter; this room adds the descriptions of arms (:class:`Manipulator`), the rules
+about what may touch what while an arm works (:class:`CollisionRules`), and the timing of paths.
+"""
+
+from tmkit._core import (
+    CollisionWorld,
+    Contact,
+    InverseKinematicsResult,
+    InverseKinematicsSolutions,
+    InverseKinematicsStatus,
+    PathResult,
+    PathStatus,
+    RecheckResult,
+    RecheckStatus,
+    StraightLineResult,
+    StraightLineStatus,
+    inverse_kinematics,
+    inverse_kinematics_solutions,
+    recheck_path,
+    search_path,
+    straight_line,
+)
+from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames
+from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
+from tmkit.motion.timing import TimedPath, time_path
+
+__all__ = [
+    "CollisionRules",
+    "CollisionWorld",
+    "Contact",
+    "Exemption",
+    "InverseKinematicsResult",
+    "InverseKinematicsSolutions",
+    "InverseKinematicsStatus",
+    "Manipulator",
+    "PathResult",
+    "PathStatus",
+    "RecheckResult",
+    "RecheckStatus",
+    "StraightLineResult",
+    "StraightLineStatus",
+    "TimedPath",
+    "find_manipulator",
+    "inverse_kinematics",
+    "inverse_kinematics_solutions",
+    "load_manipulator",
+    "movable_frames",
+    "recheck_path",
+    "search_path",
+    "straight_line",
+    "time_path",
+]

@@ -1,0 +1,125 @@
+"""What may touch what while an arm picks and places.
+
+A collision world checks every pair of frames that is not on one body, not rigidly joined and not allowed by the scene.
+Manipulation needs contact all the same: a block touches the table, the fingers touch the block. Each such contact is an
+:class:`Exemption`, stated for one phase of an action and listed in the plan:
+
+* an object and what it rests on may touch, and overlap by up to 1 mm (always);
+* the hand's contact links and the object held, or being grasped or released, are not checked;
+* an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
+
+Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what the
+planner accepts has room to spare.
+
+Invariants: the rules are a function of the scene version, the arm and the phase alone, so a plan's checker derives them
+again and need not believe the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tmkit._core import CollisionWorld
+from tmkit.graph import SceneGraph
+from tmkit.motion.manipulator import Manipulator
+
+__all__ = ["ALLOWED_PENETRATION", "PLANNING_MARGIN", "CollisionRules", "Exemption", "movable_frames"]
+
+PLANNING_MARGIN = 0.001
+"""Metres that a planner keeps between pairs that must not touch."""
+
+ALLOWED_PENETRATION = 0.001
+"""Metres that an object may overlap with what it rests on."""
+
+MOVABLE_CLASSES = ("movable", "moveable")
+"""Classes that mark a frame as an object that may be carried."""
+
+
+def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
+    """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
+    found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
+    return tuple(frame for frame in scene.frame_names if frame in found) if found else ()
+
+
+@dataclass(frozen=True, order=True)
+class Exemption:
+    """A pair of frames that may be nearer than the margin.
+
+    Attributes:
+        frame_a, frame_b: the frames, in alphabetical order.
+        penetration: metres that they may overlap; ``inf`` when the pair is not checked at all.
+        reason: why, for people.
+    """
+
+    frame_a: str
+    frame_b: str
+    penetration: float
+    reason: str
+
+    @classmethod
+    def of(cls, a: str, b: str, *, penetration: float, reason: str) -> Exemption:
+        """Build the exemption of two frames given in any order."""
+        first, second = sorted((a, b))
+        return cls(first, second, penetration, reason)
+
+    def __str__(self) -> str:
+        amount = "not checked" if math.isinf(self.penetration) else f"up to {self.penetration * 1000:g} mm"
+        return f"{self.frame_a} and {self.frame_b}: {amount} ({self.reason})"
+
+
+@dataclass(frozen=True)
+class CollisionRules:
+    """The rules of contact for one arm.
+
+    Attributes:
+        manipulator: the arm.
+    """
+
+    manipulator: Manipulator
+
+    def exemptions(
+        self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
+    ) -> tuple[Exemption, ...]:
+        """Return what may touch in one phase, in a fixed order.
+
+        Args:
+            scene: the version in which the phase happens.
+            touched: the object held, or being grasped or released.
+            support: during lift and lowering, what ``touched`` is lifted from or lowered to.
+
+        Returns:
+            The exemptions, sorted. O(objects + contact links).
+        """
+        found: set[Exemption] = set()
+        contact_links = set(self.manipulator.contact_links)
+        for item in movable_frames(scene):
+            below = scene.parent(item)
+            if below is not None and below not in contact_links:
+                found.add(_rest(item, below))
+        if touched is not None:
+            for link in contact_links:
+                found.add(Exemption.of(link, touched, penetration=math.inf, reason="the hand touches what it grasps"))
+            if support is not None:
+                found.add(_rest(touched, support))
+        return tuple(sorted(found))
+
+    def world(self, scene: SceneGraph, exemptions: Iterable[Exemption], *, margin: float) -> CollisionWorld:
+        """Return the collision world of a version under the given exemptions.
+
+        Args:
+            scene: the version.
+            exemptions: pairs that may be nearer than ``margin``.
+            margin: metres that all other checked pairs keep.
+        """
+        pair_margins = {
+            (exemption.frame_a, exemption.frame_b): -exemption.penetration
+            for exemption in exemptions
+            if exemption.frame_a in scene and exemption.frame_b in scene
+        }
+        return CollisionWorld(scene, movable=movable_frames(scene), margin=margin, pair_margins=pair_margins)
+
+
+def _rest(item: str, support: str) -> Exemption:
+    return Exemption.of(item, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on")

@@ -1,0 +1,306 @@
+"""Manipulators: what makes a chain of a scene an arm with a hand.
+
+A scene knows frames and joints; nothing in it says which chain is the arm, which frame the tool, or what "open" means.
+A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description serves
+every scene that contains the robot. Descriptions are small TOML files; ours lie in ``scenes/robots/``.
+
+Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z points
+away from the hand towards what is grasped, and a parallel hand closes along y.
+
+Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints);
+:meth:`Manipulator.check` proves that it fits a scene.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.data import resolve_name
+from tmkit.errors import MissingFileError, RobotError, UnknownNameError, nearest_name
+from tmkit.graph import SceneGraph
+
+__all__ = ["Manipulator", "load_manipulator"]
+
+_GRIPPER_KINDS = ("parallel", "suction")
+
+
+def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
+    return MappingProxyType(dict(values))
+
+
+@dataclass(frozen=True)
+class Manipulator:
+    """What makes a chain of a scene an arm.
+
+    Attributes:
+        name: name of the description.
+        base: frame that the arm stands on.
+        tip: frame of the hand: a grasped object is reparented to it.
+        tool: grasp frame, on the chain at or below ``tip``.
+        joints: the arm's joints from base to tip.
+        ready: joint values in radians or metres of a comfortable configuration, for all of ``joints``.
+        velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
+        acceleration: largest joint accelerations in rad/s^2 or m/s^2.
+        gripper_kind: ``parallel`` or ``suction``.
+        gripper_joints: joints that open and close the hand; empty for suction.
+        gripper_open: their values when open.
+        gripper_closed: their values when closed.
+        width_open: distance of the fingers when open, metres.
+        width_closed: distance of the fingers when closed, metres.
+        finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
+        grip_force: force of the fingers, newtons.
+        contact_links: frames that may touch what is grasped.
+    """
+
+    name: str
+    base: str
+    tip: str
+    tool: str
+    joints: tuple[str, ...]
+    ready: Mapping[str, float]
+    velocity: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    acceleration: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    gripper_kind: str = "parallel"
+    gripper_joints: tuple[str, ...] = ()
+    gripper_open: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    gripper_closed: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    width_open: float = 0.0
+    width_closed: float = 0.0
+    finger_depth: float = 0.03
+    grip_force: float = 40.0
+    contact_links: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper, tool '{self.tool}')"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as plain values, for plan files."""
+        result: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, tuple):
+                value = list(value)
+            elif isinstance(value, Mapping):
+                value = dict(value)
+            result[item.name] = value
+        return result
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], *, source: str = "robot") -> Manipulator:
+        """Make a description of plain values.
+
+        Args:
+            values: as :meth:`to_dict` gives them.
+            source: what to call the origin in errors.
+
+        Raises:
+            RobotError: a key that is missing, unknown or of the wrong kind.
+        """
+        known = {item.name for item in fields(cls)}
+        for key in values:
+            if key not in known:
+                near = nearest_name(key, known)
+                raise RobotError.at(source, f"unknown key '{key}'" + (f"; did you mean '{near}'?" if near else ""))
+        for key in ("name", "base", "tip", "tool", "joints", "ready"):
+            if key not in values:
+                raise RobotError.at(source, f"key '{key}' is missing")
+        prepared: dict[str, Any] = {}
+        for key, value in values.items():
+            prepared[key] = _checked(key, value, source)
+        result = cls(**prepared)
+        result._check_itself(source)
+        return result
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits that depend on the content alone."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def _check_itself(self, source: str) -> None:
+        if self.gripper_kind not in _GRIPPER_KINDS:
+            raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {', '.join(_GRIPPER_KINDS)}")
+        if not self.joints:
+            raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
+        _same_keys(source, "ready", self.ready, self.joints, complete=True)
+        _same_keys(source, "velocity", self.velocity, self.joints, complete=False)
+        _same_keys(source, "acceleration", self.acceleration, self.joints, complete=False)
+        _same_keys(source, "gripper_open", self.gripper_open, self.gripper_joints, complete=True)
+        _same_keys(source, "gripper_closed", self.gripper_closed, self.gripper_joints, complete=True)
+        if self.gripper_kind == "parallel" and not self.gripper_joints:
+            raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
+        if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
+            raise RobotError.at(source, "a parallel gripper needs width_open > width_closed >= 0")
+        for key in ("velocity", "acceleration"):
+            for joint, value in getattr(self, key).items():
+                if not value > 0.0:
+                    raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
+        if not self.grip_force > 0.0:
+            raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
+
+    def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
+        """Prove that the description fits a scene.
+
+        Raises:
+            RobotError: a frame or joint that the scene does not have, or a joint that is not on the way to the tip.
+        """
+        source = source or f"robot '{self.name}'"
+        frames, joints = scene.frame_names, scene.joint_names
+        for key in ("base", "tip", "tool"):
+            _require(source, key, getattr(self, key), frames, "frame")
+        for link in self.contact_links:
+            _require(source, "contact_links", link, frames, "frame")
+        for joint in (*self.joints, *self.gripper_joints):
+            _require(source, "joints", joint, joints, "joint")
+        above_tip = (self.tip, *scene.ancestors(self.tip))
+        for joint in self.joints:
+            if scene.joint_frame(joint) not in above_tip:
+                raise RobotError.at(source, f"joint '{joint}' is not on the way from the root to the tip '{self.tip}'")
+        if self.base not in above_tip:
+            raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
+        if self.tip not in (self.tool, *scene.ancestors(self.tool)):
+            raise RobotError.at(source, f"tool '{self.tool}' does not hang off the tip '{self.tip}'")
+
+    def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
+        """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene."""
+        names = scene.joint_names
+        return np.array([names.index(joint) for joint in self.joints], dtype=np.intp)
+
+    def velocity_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
+        """Return the largest speeds (n_arm,) in rad/s or m/s: the smaller of the description's and the scene's."""
+        of_scene = scene.velocity_limits[self.joint_indices(scene)]
+        own = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
+        limits = np.minimum(of_scene, own)
+        limits[~np.isfinite(limits) | (limits <= 0.0)] = 1.0
+        return limits
+
+    def acceleration_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
+        """Return the largest accelerations (n_arm,): the description's, else those that reach full speed in 0.5 s."""
+        speeds = self.velocity_limits(scene)
+        return np.array(
+            [self.acceleration.get(joint, 2.0 * speed) for joint, speed in zip(self.joints, speeds, strict=True)]
+        )
+
+    def gripper_values(self, width: float) -> dict[str, float]:
+        """Return the finger joint values at which the fingers are ``width`` metres apart.
+
+        Raises:
+            RobotError: a width outside the hand's opening.
+        """
+        if self.gripper_kind != "parallel":
+            return {}
+        if not self.width_closed <= width <= self.width_open:
+            raise RobotError.at(
+                f"robot '{self.name}'",
+                f"the fingers cannot be {width:.4f} m apart; they open from {self.width_closed} to {self.width_open} m",
+            )
+        share = (width - self.width_closed) / (self.width_open - self.width_closed)
+        return {
+            joint: self.gripper_closed[joint] + share * (self.gripper_open[joint] - self.gripper_closed[joint])
+            for joint in self.gripper_joints
+        }
+
+    def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return a configuration (n_joints,) with the arm ready and the hand open; other joints as in ``base``, or 0."""
+        values = {**self.ready, **self.gripper_open}
+        return scene.configuration(values, base=base)
+
+
+def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:
+    names = list(known)
+    if name not in names:
+        near = nearest_name(name, names)
+        hint = f"; did you mean '{near}'?" if near else ""
+        raise RobotError.at(source, f"{key} names {kind} '{name}', which the scene does not have{hint}")
+
+
+def _same_keys(source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool) -> None:
+    for joint in values:
+        if joint not in joints:
+            near = nearest_name(joint, joints)
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise RobotError.at(source, f"{key} names joint '{joint}', which is not one of its joints{hint}")
+    missing = [joint for joint in joints if joint not in values]
+    if complete and missing:
+        raise RobotError.at(source, f"{key} says nothing of joint '{missing[0]}'")
+
+
+def _checked(key: str, value: Any, source: str) -> Any:
+    """Return a value of the kind that the field has."""
+    if key in ("joints", "gripper_joints", "contact_links"):
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
+        return tuple(value)
+    if key in ("ready", "velocity", "acceleration", "gripper_open", "gripper_closed"):
+        if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
+            raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
+        return _frozen({joint: float(number) for joint, number in value.items()})
+    if key in ("width_open", "width_closed", "finger_depth", "grip_force"):
+        if not _is_number(value):
+            raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
+        return float(value)
+    if not isinstance(value, str) or not value:
+        raise RobotError.at(source, f"{key} must be a name, not {value!r}")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def load_manipulator(name: str | Path) -> Manipulator:
+    """Load a robot description.
+
+    Args:
+        name: a bare name means ours, in ``scenes/robots/``; anything with a separator or suffix is a path.
+
+    Raises:
+        MissingFileError: no such description; the nearest name is given.
+        RobotError: the file is not TOML, or does not describe an arm.
+    """
+    path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RobotError.at(path.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise MissingFileError(f"{path}: cannot be read: {error.strerror}", path=str(path), nearest=None) from None
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RobotError.at(path, f"is not TOML: {error}") from None
+    gripper = document.pop("gripper", {})
+    if not isinstance(gripper, Mapping):
+        raise RobotError.at(path, "'gripper' must be a table")
+    renamed = {"kind": "gripper_kind", "joints": "gripper_joints", "open": "gripper_open", "closed": "gripper_closed"}
+    for key, value in gripper.items():
+        document[renamed.get(key, key)] = value
+    return Manipulator.from_dict(document, source=str(path))
+
+
+def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
+    """Return the description that ``robot`` is or names, proved to fit ``scene``.
+
+    Raises:
+        RobotError, MissingFileError: as :func:`load_manipulator` and :meth:`Manipulator.check`.
+        UnknownNameError: never for a description that fits.
+    """
+    manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
+    try:
+        manipulator.check(scene)
+    except UnknownNameError as error:
+        raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
+    return manipulator

@@ -1,0 +1,142 @@
+"""Timing: from a checked path to a trajectory that stays exactly on it.
+
+A path is a polyline of configurations whose every point has been checked for collisions; a trajectory that cuts a corner
+has not. So the arm moves along the polyline itself: a single parameter, the distance along it, is timed by ruckig
+(time-optimal under limits of speed, acceleration and jerk), and the joints follow. Where the polyline turns sharply the
+arm stops; the many small steps of a straight tool motion, which turn by a few degrees, are run through without a stop.
+
+Invariants: every position lies on the polyline; the first and last are its ends, at rest; no joint exceeds its speed
+limit, nor, along each straight piece, its acceleration limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from ruckig import InputParameter, Result, Ruckig, Trajectory
+
+from tmkit.errors import ConfigurationError
+
+__all__ = ["TimedPath", "time_path"]
+
+_SHARP_TURN = 0.1  # radians between successive pieces above which the arm stops
+_SHORTEST_PIECE = 1e-9  # pieces below this length are one point said twice
+_JERK_TIME = 0.1  # seconds in which the acceleration may build up
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPath:
+    """Samples of a motion at equal times.
+
+    Attributes:
+        positions: (m, n) radians or metres; the first and last rows are the ends of the path.
+        velocities: (m, n) rad/s or m/s.
+        period: seconds between samples.
+    """
+
+    positions: NDArray[np.float64]
+    velocities: NDArray[np.float64]
+    period: float
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first sample to the last."""
+        return (len(self.positions) - 1) * self.period
+
+    def __repr__(self) -> str:
+        return f"TimedPath({len(self.positions)} samples, {self.duration:.2f} s)"
+
+
+def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float) -> TimedPath:
+    """Time a polyline of configurations so that the motion stays on it.
+
+    Args:
+        path: (k, n) configurations, k at least 1.
+        velocity_limits: (n,) largest speeds, rad/s or m/s.
+        acceleration_limits: (n,) largest accelerations along each straight piece, rad/s^2 or m/s^2.
+        rate: samples per second.
+
+    Returns:
+        Samples from rest to rest; a single one when the path does not move.
+
+    Raises:
+        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive.
+    """
+    points = np.atleast_2d(np.asarray(path, dtype=float))
+    speeds = np.asarray(velocity_limits, dtype=float)
+    accelerations = np.asarray(acceleration_limits, dtype=float)
+    _check(points, speeds, accelerations, rate)
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    points = points[np.concatenate([[True], lengths > _SHORTEST_PIECE])]
+    positions: list[NDArray[np.float64]] = [points[:1]]
+    velocities: list[NDArray[np.float64]] = [np.zeros((1, points.shape[1]))]
+    for first, last in _smooth_runs(points):
+        run_positions, run_velocities = _time_run(points[first : last + 1], speeds, accelerations, rate)
+        positions.append(run_positions)
+        velocities.append(run_velocities)
+    return TimedPath(np.concatenate(positions), np.concatenate(velocities), 1.0 / rate)
+
+
+def _check(
+    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64], rate: float
+) -> None:
+    n = points.shape[1]
+    if points.ndim != 2 or len(points) == 0 or not np.all(np.isfinite(points)):
+        raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
+    for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations)):
+        if limits.shape != (n,) or not np.all(limits > 0.0):
+            raise ConfigurationError(f"{name} must be {n} positive numbers, not {limits}", expected=n)
+    if not rate > 0.0:
+        raise ConfigurationError(f"rate must be positive, not {rate}")
+
+
+def _smooth_runs(points: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Cut the polyline where it turns sharply: pairs of first and last point."""
+    if len(points) < 2:
+        return []
+    pieces = np.diff(points, axis=0)
+    directions = pieces / np.linalg.norm(pieces, axis=1, keepdims=True)
+    turns = np.arccos(np.clip(np.sum(directions[:-1] * directions[1:], axis=1), -1.0, 1.0))
+    cuts = [0, *(int(i) + 1 for i in np.flatnonzero(turns > _SHARP_TURN)), len(points) - 1]
+    return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def _time_run(
+    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64], rate: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Time one run from rest to rest; the samples start one period after its beginning."""
+    pieces = np.diff(points, axis=0)
+    lengths = np.linalg.norm(pieces, axis=1)
+    directions = pieces / lengths[:, None]
+    ends = np.concatenate([[0.0], np.cumsum(lengths)])
+    share = np.max(np.abs(directions), axis=0)  # of each joint in the parameter's speed, at most
+    with np.errstate(divide="ignore"):
+        speed = float(np.min(np.where(share > 0.0, speeds / share, np.inf)))
+        acceleration = float(np.min(np.where(share > 0.0, accelerations / share, np.inf)))
+    trajectory = _rest_to_rest(float(ends[-1]), speed, acceleration)
+    count = max(1, int(np.ceil(trajectory.duration * rate - 1e-9)))
+    positions = np.empty((count, points.shape[1]))
+    velocities = np.zeros_like(positions)
+    for i in range(count - 1):
+        at, slope, _ = trajectory.at_time((i + 1) / rate)
+        distance = min(max(at[0], 0.0), float(ends[-1]))
+        piece = min(int(np.searchsorted(ends, distance, side="right")) - 1, len(lengths) - 1)
+        positions[i] = points[piece] + (distance - ends[piece]) * directions[piece]
+        velocities[i] = slope[0] * directions[piece]
+    positions[-1] = points[-1]
+    return positions, velocities
+
+
+def _rest_to_rest(length: float, speed: float, acceleration: float) -> Trajectory:
+    """Return the fastest motion of one parameter from 0 to ``length``, at rest at both ends."""
+    inputs = InputParameter(1)
+    inputs.current_position, inputs.target_position = [0.0], [length]
+    inputs.max_velocity, inputs.max_acceleration = [speed], [acceleration]
+    inputs.max_jerk = [acceleration / _JERK_TIME]
+    trajectory = Trajectory(1)
+    result = Ruckig(1).calculate(inputs, trajectory)
+    if result not in (Result.Working, Result.Finished):
+        raise ConfigurationError(f"no timing for a motion of length {length}: {result}")
+    return trajectory

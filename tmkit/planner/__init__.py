@@ -1,0 +1,61 @@
+"""Task-and-motion planning: from a scene and a PDDL goal to a checked plan.
+
+``plan`` asks the task planner for a skeleton of actions, refines each action into motion in the scene version that the
+previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan can
+be saved, loaded, and checked by :func:`check_plan`, which works everything out again at finer steps.
+
+Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`.
+"""
+
+from tmkit.planner.arm_motion import ArmMotion, Refinement
+from tmkit.planner.checking import CheckReport, check_plan
+from tmkit.planner.grasps import Grasp, grasps_of
+from tmkit.planner.motion_pieces import MotionBudget, MotionFailure
+from tmkit.planner.search import PlanningProgress, plan
+from tmkit.planner.semantics import (
+    ActionContext,
+    Candidate,
+    DomainSemantics,
+    Pick,
+    Place,
+    PlanningDomain,
+    load_planning_domain,
+)
+from tmkit.planner.values import (
+    Plan,
+    PlanResult,
+    PlanStatistics,
+    PlanStatus,
+    PlanStep,
+    Reparenting,
+    Segment,
+    SegmentKind,
+)
+
+__all__ = [
+    "ActionContext",
+    "ArmMotion",
+    "Candidate",
+    "CheckReport",
+    "DomainSemantics",
+    "Grasp",
+    "MotionBudget",
+    "MotionFailure",
+    "Pick",
+    "Place",
+    "Plan",
+    "PlanResult",
+    "PlanStatistics",
+    "PlanStatus",
+    "PlanStep",
+    "PlanningDomain",
+    "PlanningProgress",
+    "Refinement",
+    "Reparenting",
+    "Segment",
+    "SegmentKind",
+    "check_plan",
+    "grasps_of",
+    "load_planning_domain",
+    "plan",
+]

@@ -1,0 +1,172 @@
+"""Picking and placing, checked in the scene versions in which they happen.
+
+To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and lifts
+straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats straight
+backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives configurations at the
+contact, the lines lead from there to free space, and only then is a path searched to their end. So a grasp that cannot be
+left again costs no path search.
+
+Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed, in
+every segment, the recheck that a plan's checker will repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.planner.grasps import Grasp
+from tmkit.planner.motion_pieces import Configuration, MotionBudget, MotionFailure, MotionPieces, Phase, PieceFailedError
+from tmkit.planner.values import Reparenting, Segment, SegmentKind
+from tmkit.spatial import Pose
+
+__all__ = ["ArmMotion", "Refinement"]
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """An action made motion.
+
+    Attributes:
+        segments: the motion.
+        scene: the scene version after it.
+        q: (n_joints,) configuration after it.
+        choice: what was chosen, in words.
+    """
+
+    segments: tuple[Segment, ...]
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    choice: str
+
+
+class ArmMotion:
+    """Works out picks and places of one arm.
+
+    Args:
+        manipulator: the arm.
+        budget: how hard to try.
+    """
+
+    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget) -> None:
+        self.manipulator = manipulator
+        self.pieces = MotionPieces(manipulator, budget=budget)
+
+    def pick(
+        self, scene: SceneGraph, q: Configuration, *, item: str, grasp: Grasp, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions that pick an object with one grasp, one for each way to reach it.
+
+        Args:
+            scene: the scene before.
+            q: (n_joints,) configuration before.
+            item: frame of the object.
+            grasp: how to hold it.
+            seed: seed of all searches.
+
+        Yields:
+            Refinements, and failures in between.
+        """
+        arm, pieces = self.manipulator, self.pieces
+        q_open = pieces.with_gripper(scene, q, arm.gripper_open)
+        before = pieces.phase(scene, touched=item, support=scene.parent(item))
+        root_from_tool = scene.pose(item, scene.root(item), q=q) @ grasp.object_from_tool
+        for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
+            if isinstance(q_grasp, MotionFailure):
+                yield q_grasp
+                continue
+            try:
+                yield self._pick_at(before, q_open, q_grasp, item, grasp, seed)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def place(
+        self, scene: SceneGraph, q: Configuration, *, item: str, support: str, pose: Pose, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions that place the held object, one for each way to reach the place.
+
+        Args:
+            scene: the scene before, in which the object hangs off the hand.
+            q: (n_joints,) configuration before.
+            item: frame of the object.
+            support: frame that it comes to rest on.
+            pose: support_from_item, at rest.
+            seed: seed of all searches.
+
+        Yields:
+            Refinements, and failures in between.
+        """
+        arm, pieces = self.manipulator, self.pieces
+        held = pieces.phase(scene, touched=item, support=support)
+        root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
+        root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)
+        for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
+            if isinstance(q_place, MotionFailure):
+                yield q_place
+                continue
+            try:
+                yield self._place_at(held, q, q_place, Reparenting(item, support, pose), seed)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def _pick_at(
+        self, before: Phase, q: Configuration, q_grasp: Configuration, item: str, grasp: Grasp, seed: int
+    ) -> Refinement:
+        arm, pieces, scene = self.manipulator, self.pieces, before.scene
+        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
+        tip_from_item = scene.pose(item, arm.tip, q=q_held)
+        held_scene = scene.reparent(item, arm.tip, pose=tip_from_item)
+        held = pieces.phase(held_scene, touched=item, support=scene.parent(item))
+        away = pieces.retreat(before, q_grasp, what="approach")
+        pieces.check_hand(before, q_grasp, q_held, what="grasp")
+        lifted = pieces.rise(held, q_held, what="lift")
+        free = pieces.phase(scene)
+        transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
+        opened, closed = pieces.gripper_of(q, scene), pieces.gripper_of(q_held, scene)
+        segments = (
+            self._segment(SegmentKind.TRANSIT, transit, opened, None, free),
+            self._segment(SegmentKind.APPROACH, away[::-1], opened, item, before),
+            self._segment(SegmentKind.GRASP, q_grasp[None], closed, item, before, Reparenting(item, arm.tip, tip_from_item)),
+            self._segment(SegmentKind.LIFT, lifted, closed, item, held),
+        )
+        return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
+
+    def _place_at(
+        self, held: Phase, q: Configuration, q_place: Configuration, reparenting: Reparenting, seed: int
+    ) -> Refinement:
+        arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
+        released_scene = held.scene.reparent(item, reparenting.parent, pose=reparenting.pose)
+        released = pieces.phase(released_scene, touched=item, support=reparenting.parent)
+        q_open = pieces.with_gripper(released_scene, q_place, arm.gripper_open)
+        raised = pieces.rise(held, q_place, what="lowering")
+        pieces.check_hand(held, q_place, q_open, what="release")
+        away = pieces.retreat(released, q_open, what="retreat")
+        carried = pieces.phase(held.scene, touched=item)
+        transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
+        closed, opened = pieces.gripper_of(q, held.scene), pieces.gripper_of(q_open, held.scene)
+        segments = (
+            self._segment(SegmentKind.TRANSFER, transfer, closed, item, carried),
+            self._segment(SegmentKind.LOWER, raised[::-1], closed, item, held),
+            self._segment(SegmentKind.RELEASE, q_place[None], opened, item, held, reparenting),
+            self._segment(SegmentKind.RETREAT, away, opened, item, released),
+        )
+        place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
+        return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+    def _segment(
+        self,
+        kind: SegmentKind,
+        path: Configuration,
+        gripper: dict[str, float],
+        held: str | None,
+        phase: Phase,
+        reparenting: Reparenting | None = None,
+    ) -> Segment:
+        arm_path = np.array(path[:, self.manipulator.joint_indices(phase.scene)])
+        arm_path.flags.writeable = False
+        return Segment(kind, self.manipulator.joints, arm_path, gripper, held, phase.exemptions, reparenting)

@@ -1,0 +1,54 @@
+"""Explanations: the answer of the planner in words.
+
+When there is no plan, the user learns what was tried, which action failed how often and why, and what that means: a task
+without any sequence of actions is impossible by its words alone; one whose motions were not found may still be possible.
+"""
+
+from __future__ import annotations
+
+from tmkit.planner.refinement import FailureLog
+from tmkit.planner.values import Plan, PlanStatistics, PlanStatus
+
+__all__ = ["explain"]
+
+_MOST_CAUSES = 3
+
+
+def explain(
+    status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, goal: str, plan: Plan | None
+) -> str:
+    """Return the answer in a paragraph.
+
+    Args:
+        status: how planning ended.
+        statistics: what it took.
+        log: what failed.
+        goal: the goal in PDDL.
+        plan: the plan, when there is one.
+    """
+    if status is PlanStatus.SOLVED and plan is not None:
+        if not plan.steps:
+            return f"The goal {goal} holds already, so the plan is empty."
+        tried = f"{statistics.skeletons} task plan{'s' if statistics.skeletons != 1 else ''}"
+        return f"Found {len(plan.steps)} actions with their motions for {goal}, after {tried}."
+    if status is PlanStatus.PROVED_UNSOLVABLE:
+        return (
+            f"No sequence of the domain's actions leads from the state of the scene to {goal}, whatever the motions: "
+            "the goal contradicts itself, or asks for a fact that no action brings about."
+        )
+    if not statistics.skeletons:
+        return f"The task planner found no sequence of actions for {goal} within the limits; there may be one."
+    text = (
+        f"{statistics.skeletons} task plan{'s were' if statistics.skeletons != 1 else ' was'} tried for {goal}, with "
+        f"{statistics.attempts} attempts at motions, and none could be carried out. This is no proof that there is none."
+    )
+    causes = [f"{action} failed {count} times, {cause}" for action, cause, count in statistics.failures[:_MOST_CAUSES]]
+    if causes:
+        text += " Most often " + "; ".join(causes) + "."
+    blockers = [
+        f"{action}: '{counts.most_common(1)[0][0][0]}' and '{counts.most_common(1)[0][0][1]}'"
+        for action, counts in sorted(log.pairs.items())[:_MOST_CAUSES]
+    ]
+    if blockers:
+        text += f" Frames most in the way: {'; '.join(blockers)}."
+    return text

@@ -1,0 +1,261 @@
+"""The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
+
+Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds with
+and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
+:class:`MotionFailure`; the actions above turn it into a value again, so that it never leaves the planner.
+
+Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import (
+    CollisionRules,
+    CollisionWorld,
+    Exemption,
+    InverseKinematicsStatus,
+    Manipulator,
+    PathStatus,
+    StraightLineStatus,
+    inverse_kinematics_solutions,
+    recheck_path,
+    search_path,
+    straight_line,
+)
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.spatial import Pose
+
+__all__ = [
+    "CHECK_RESOLUTION",
+    "CHECK_TRAVEL",
+    "PLANNING_RESOLUTION",
+    "Configuration",
+    "MotionBudget",
+    "MotionFailure",
+    "MotionPieces",
+    "Phase",
+    "PieceFailedError",
+]
+
+Configuration = NDArray[np.float64]
+
+PLANNING_RESOLUTION = 0.01
+"""Radians or metres between checked configurations while planning."""
+
+CHECK_RESOLUTION = 0.003
+"""Radians or metres between checked configurations in the final check."""
+
+CHECK_TRAVEL = 0.001
+"""Metres of tool travel between checked configurations in the final check."""
+
+
+@dataclass(frozen=True)
+class MotionBudget:
+    """How hard to try.
+
+    Attributes:
+        inverse_kinematics_solutions: distinct configurations to look for at a contact.
+        path_iterations: iterations of one path search.
+        approach: metres of the straight approach and retreat.
+        lift: metres of the straight lift and lowering.
+    """
+
+    inverse_kinematics_solutions: int = 4
+    path_iterations: int = 2000
+    approach: float = 0.08
+    lift: float = 0.06
+
+
+@dataclass(frozen=True)
+class MotionFailure:
+    """Why one attempt at an action failed.
+
+    Attributes:
+        phase: what was being tried.
+        cause: why it failed, in words; the same cause has the same words.
+        pairs: frames that were in the way, most frequent first.
+    """
+
+    phase: str
+    cause: str
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.phase}: {self.cause}"
+
+
+class PieceFailedError(Exception):
+    """A piece of motion was not found: how a failure travels up within the planner, and no further."""
+
+    def __init__(self, phase: str, cause: str, pairs: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(phase, cause)
+        self.failure = MotionFailure(phase, cause, pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A version of the scene with what may touch meanwhile.
+
+    Attributes:
+        scene: the version.
+        exemptions: pairs that may be nearer than the margin.
+        world: collision world with the planning margin.
+        check_world: the same without margin.
+    """
+
+    scene: SceneGraph
+    exemptions: tuple[Exemption, ...]
+    world: CollisionWorld
+    check_world: CollisionWorld
+
+
+class MotionPieces:
+    """Finds the pieces of one arm's motions.
+
+    Args:
+        manipulator: the arm.
+        budget: how hard to try.
+    """
+
+    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget) -> None:
+        self.manipulator = manipulator
+        self.budget = budget
+        self.rules = CollisionRules(manipulator)
+
+    def phase(self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None) -> Phase:
+        """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
+        exemptions = self.rules.exemptions(scene, touched=touched, support=support)
+        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN)
+        return Phase(scene, exemptions, world, self.rules.world(scene, exemptions, margin=0.0))
+
+    def contacts(
+        self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
+    ) -> Iterator[Configuration | MotionFailure]:
+        """Yield free configurations (n_joints,) with the tool at a pose, nearest to ``q`` first; else one failure."""
+        arm = self.manipulator
+        found = inverse_kinematics_solutions(
+            phase.scene,
+            arm.tool,
+            target=root_from_tool,
+            joints=arm.joints,
+            q=q,
+            count=self.budget.inverse_kinematics_solutions,
+            world=phase.world,
+            seed=seed,
+        )
+        if found.status is InverseKinematicsStatus.SOLVED:
+            yield from found.configurations
+        elif found.blocking_pairs:
+            pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
+            yield MotionFailure(what, f"every configuration found collides, mostly {_named(pairs[0])}", pairs)
+        elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
+            yield MotionFailure(what, "the pose is out of the arm's reach")
+        else:
+            yield MotionFailure(what, "no configuration of the arm was found for the pose")
+
+    def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool backs off along its z axis."""
+        root_from_tool = self._tool(phase, start)
+        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
+
+    def rise(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool rises along the root's z axis."""
+        root_from_tool = self._tool(phase, start)
+        target = Pose(root_from_tool.translation + np.array([0.0, 0.0, self.budget.lift]), root_from_tool.quat_xyzw)
+        return self._line(phase, start, target, what)
+
+    def search(
+        self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str
+    ) -> Configuration:
+        """Return a free path (k, n_joints) of the arm from start to goal."""
+        goal = self.with_gripper_of(goal, start, phase.scene)
+        found = search_path(
+            phase.world,
+            self.manipulator.joints,
+            start=start,
+            goals=goal,
+            seed=seed,
+            max_iterations=self.budget.path_iterations,
+            resolution=PLANNING_RESOLUTION,
+            recheck_world=phase.check_world,
+            recheck_resolution=CHECK_RESOLUTION,
+            tool_frame=self.manipulator.tool,
+            tool_travel=CHECK_TRAVEL,
+        )
+        if found.status is PathStatus.SOLVED:
+            return found.path
+        pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
+        causes = {
+            PathStatus.START_IN_COLLISION: "its start collides",
+            PathStatus.GOAL_IN_COLLISION: "its end collides",
+            PathStatus.START_OUT_OF_LIMITS: f"its start is outside the limits of joint '{found.joint}'",
+            PathStatus.GOAL_OUT_OF_LIMITS: f"its end is outside the limits of joint '{found.joint}'",
+            PathStatus.RECHECK_FAILED: "the path found did not pass the fine check",
+        }
+        cause = causes.get(found.status, "no path was found")
+        if found.pair is not None:
+            pairs = (found.pair, *(pair for pair in pairs if pair != found.pair))
+        if pairs:
+            cause += f", {_named(pairs[0])} being in the way"
+        raise PieceFailedError(what, cause, pairs)
+
+    def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
+        """Prove that the hand can open or close where the arm stands.
+
+        Raises:
+            PieceFailedError: something is in the way of the fingers.
+        """
+        result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
+        if not result.ok:
+            pairs = (result.pair,) if result.pair is not None else ()
+            raise PieceFailedError(what, f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}", pairs)
+
+    def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
+        """Return ``q`` with the given finger joint values."""
+        return scene.configuration(dict(values), base=q)
+
+    def with_gripper_of(self, q: Configuration, like: Configuration, scene: SceneGraph) -> Configuration:
+        """Return ``q`` with the fingers as in ``like``."""
+        return self.with_gripper(scene, q, self.gripper_of(like, scene))
+
+    def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
+        """Return the finger joint values of a configuration."""
+        names = scene.joint_names
+        return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
+
+    def _tool(self, phase: Phase, q: Configuration) -> Pose:
+        return phase.scene.pose(self.manipulator.tool, phase.scene.root(self.manipulator.tool), q=q)
+
+    def _line(self, phase: Phase, start: Configuration, target: Pose, what: str) -> Configuration:
+        arm = self.manipulator
+        line = straight_line(
+            phase.scene, arm.tool, start=start, target=target, joints=arm.joints, world=phase.world,
+            resolution=PLANNING_RESOLUTION,
+        )  # fmt: skip
+        if line.status is StraightLineStatus.COLLISION and line.pair is not None:
+            raise PieceFailedError(what, f"the straight line collides, {_named(line.pair)}", (line.pair,))
+        if line.status is not StraightLineStatus.SOLVED:
+            causes = {
+                StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
+                StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
+                StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
+            }
+            raise PieceFailedError(what, causes.get(line.status, "no straight line"))
+        result = recheck_path(
+            phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
+        )
+        if not result.ok:
+            pairs = (result.pair,) if result.pair is not None else ()
+            raise PieceFailedError(what, "the straight line did not pass the fine check", pairs)
+        return line.path
+
+
+def _named(pair: tuple[str, str]) -> str:
+    return f"'{pair[0]}' and '{pair[1]}'"

@@ -1,0 +1,329 @@
+"""Task-and-motion planning: from a scene and a PDDL goal to a plan.
+
+The loop has two halves. The task planner finds a *skeleton*, a sequence of actions that reaches the goal by the words of
+the domain; :mod:`tmkit.planner.refinement` tries to make it motion. Where that fails, the action that failed is forbidden
+in the symbolic state in which it failed, and the search half of the task planner runs again on the task so changed. When
+no skeleton is left, the constraints learned so far are lifted, the budgets grow, and another round begins: a motion that
+was not found is no proof that there is none.
+
+Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only stops.
+``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the scene.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.errors import CollisionError, ConfigurationError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.motion import CollisionRules, Manipulator, find_manipulator
+from tmkit.planner.arm_motion import ArmMotion
+from tmkit.planner.explanation import explain
+from tmkit.planner.motion_pieces import Configuration, MotionBudget
+from tmkit.planner.refinement import FailureLog, RefinementBudget, refine_skeleton
+from tmkit.planner.semantics import PlanningDomain, load_planning_domain
+from tmkit.planner.values import Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
+from tmkit.tasks import (
+    FastDownward,
+    Formula,
+    GroundAction,
+    Problem,
+    State,
+    TaskPlanStatus,
+    load_problem,
+    parse_goal,
+)
+
+__all__ = ["PlanningProgress", "plan"]
+
+_ROUNDS = 4
+_SKELETONS_PER_ROUND = 24
+
+
+@dataclass(frozen=True)
+class PlanningProgress:
+    """What the planner is doing, for people who wait.
+
+    Attributes:
+        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined.
+        skeleton: number of the skeleton, from 1.
+        step: actions refined so far.
+        steps: actions of the skeleton.
+        seconds: since the start.
+    """
+
+    phase: str
+    skeleton: int
+    step: int
+    steps: int
+    seconds: float
+
+
+def plan(
+    scene: SceneGraph,
+    q: ArrayLike | None = None,
+    *,
+    domain: str | Path = "blocks",
+    goal: str | None = None,
+    problem: str | Path | None = None,
+    robot: str | Path | Manipulator = "panda",
+    seed: int = 0,
+    time_limit: float = 30.0,
+    on_progress: Callable[[PlanningProgress], None] | None = None,
+) -> PlanResult:
+    """Find actions and motions that bring about a goal.
+
+    Args:
+        scene: the world.
+        q: (n_joints,) configuration at the start; the arm's ready configuration when left out.
+        domain: name of a domain of ours, or a folder.
+        goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``.
+        problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.
+        robot: name of an arm of ours, a TOML file, or a description.
+        seed: makes the plan repeatable; another seed may give another plan.
+        time_limit: seconds after which to stop.
+        on_progress: called now and then with what is going on.
+
+    Returns:
+        The plan, or why there is none.
+
+    Raises:
+        ConfigurationError: ``q`` has the wrong length or is outside the joint limits.
+        CollisionError: something collides at the start; the message names the pairs.
+        TaskError: the goal or problem is wrong; the message says where.
+        SceneError: the scene cannot be told in the words of the domain.
+        RobotError: the arm does not fit the scene.
+        MissingFileError: a name that is not there.
+        SemanticsMismatchError: the domain's semantics contradict its PDDL.
+    """
+    if not (time_limit > 0.0):
+        raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
+    if (goal is None) == (problem is None):
+        raise TaskError.at("goal", "give either a goal or a problem file")
+    manipulator = find_manipulator(robot, scene)
+    start = check_start(scene, q, manipulator)
+    loaded = load_planning_domain(domain, manipulator=manipulator)
+    task = derive_problem(scene, loaded, goal=goal, problem=problem)
+    run = _Run(scene, start, manipulator, loaded, task, seed, time_limit, on_progress)
+    return run.result()
+
+
+def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator) -> Configuration:
+    """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
+
+    Raises:
+        ConfigurationError, CollisionError: as :func:`plan`.
+    """
+    start = manipulator.ready_configuration(scene) if q is None else np.array(q, dtype=float)
+    scene.at(start)  # refuses a wrong length or numbers that are not finite
+    for joint, value, (lower, upper) in zip(scene.joint_names, start, scene.joint_limits, strict=True):
+        if not lower - 1e-9 <= value <= upper + 1e-9:
+            raise ConfigurationError(
+                f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}",
+                joint=joint, value=float(value), lower=float(lower), upper=float(upper),
+            )  # fmt: skip
+    rules = CollisionRules(manipulator)
+    held = _held_object(scene, manipulator)
+    world = rules.world(scene, rules.exemptions(scene, touched=held), margin=0.0)
+    contacts = world.contacts(start)
+    if contacts:
+        named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]
+        more = f" and {len(contacts) - 6} more" if len(contacts) > 6 else ""
+        raise CollisionError(
+            f"the start is in collision: {'; '.join(named)}{more}; move them apart, or allow the pair in the scene",
+            pairs=tuple((c.frame_a, c.frame_b) for c in contacts),
+        )
+    start.flags.writeable = False
+    return start
+
+
+def _held_object(scene: SceneGraph, manipulator: Manipulator) -> str | None:
+    from tmkit.motion import movable_frames
+
+    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)
+
+
+def derive_problem(
+    scene: SceneGraph, domain: PlanningDomain, *, goal: str | Formula | None = None, problem: str | Path | None = None
+) -> Problem:
+    """Return the task whose objects and initial facts are derived from the scene.
+
+    Raises:
+        TaskError: the goal is wrong, or the problem file contradicts the scene.
+    """
+    objects = domain.semantics.objects(scene)
+    init = domain.semantics.state(scene, objects)
+    if problem is not None:
+        given = load_problem(problem, domain.domain)
+        _compare_with_scene(given, objects, init)
+        formula, name = given.goal, given.name
+    else:
+        assert goal is not None, "either a goal or a problem is given"
+        formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
+        name = "from-scene"
+    return Problem(name, domain.domain, objects=objects, init=init, goal=formula)
+
+
+def _compare_with_scene(given: Problem, objects: object, init: State) -> None:
+    known = dict(objects)  # type: ignore[call-overload]  # any mapping
+    unknown = sorted(name for name in given.objects if name not in known)
+    if unknown:
+        raise given.error(f"object '{unknown[0]}' is not in the scene, whose objects are {', '.join(sorted(known))}")
+    if len(given.init):
+        contradicted = sorted(str(fact) for fact in given.init if fact not in init)
+        if contradicted:
+            raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
+
+
+class _Run:
+    """One planning run: what it was given, and what it has counted so far."""
+
+    def __init__(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        manipulator: Manipulator,
+        domain: PlanningDomain,
+        problem: Problem,
+        seed: int,
+        time_limit: float,
+        on_progress: Callable[[PlanningProgress], None] | None,
+    ) -> None:
+        self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
+        self.seed, self.time_limit, self.on_progress = seed, time_limit, on_progress
+        self.began = time.monotonic()
+        self.log = FailureLog()
+        self.skeletons = 0
+        self.task_seconds = self.motion_seconds = 0.0
+        self.planner = FastDownward()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def is_over(self) -> bool:
+        return self.seconds > self.time_limit
+
+    def result(self) -> PlanResult:
+        """Plan, first with the useful objects of the scene, then, should these not do, with all."""
+        useful = self._restricted(self.domain.semantics.useful_objects(self.scene, self.q))
+        status = PlanStatus.NO_PLAN_WITHIN_LIMITS
+        for problem in [useful, self.problem] if useful is not None else [self.problem]:
+            status, steps = self._plan_for(problem)
+            if steps is not None:
+                return self._answer(PlanStatus.SOLVED, steps)
+            if self.is_over():
+                return self._answer(PlanStatus.NO_PLAN_WITHIN_LIMITS, None)
+        return self._answer(status, None)
+
+    def _restricted(self, useful: frozenset[str]) -> Problem | None:
+        """Return the task without the objects that are of no use, unless its goal speaks of one."""
+        if all(name in useful for name in self.problem.objects):
+            return None
+        objects = {name: types for name, types in self.problem.objects.items() if name in useful}
+        init = State(fact for fact in self.problem.init if all(argument in objects for argument in fact.arguments))
+        try:
+            return replace_problem(self.problem, objects, init)
+        except TaskError:
+            return None
+
+    def _plan_for(self, problem: Problem) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
+        began = time.monotonic()
+        translated = self.planner.translate(problem, time_limit=self._time_left())
+        self.task_seconds += time.monotonic() - began
+        for round_number in range(_ROUNDS):
+            task = translated
+            for number in range(_SKELETONS_PER_ROUND):
+                self._report("task", 0, 0)
+                began = time.monotonic()
+                found = self.planner.search(task, time_limit=self._time_left())
+                self.task_seconds += time.monotonic() - began
+                if found.status is TaskPlanStatus.UNSOLVABLE and round_number == number == 0:
+                    return PlanStatus.PROVED_UNSOLVABLE, None
+                if found.status is not TaskPlanStatus.SOLVED:
+                    break
+                self.skeletons += 1
+                steps, failed = self._refine(found.steps, problem, round_number, number)
+                if steps is not None:
+                    return PlanStatus.SOLVED, steps
+                if self.is_over():
+                    return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+                task = task.forbid(found.steps[failed], self._state_before(found.steps, failed, problem))
+        return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+
+    def _refine(
+        self, skeleton: tuple[GroundAction, ...], problem: Problem, round_number: int, number: int
+    ) -> tuple[tuple[PlanStep, ...] | None, int]:
+        growth = 2**round_number
+        began = time.monotonic()
+        outcome = refine_skeleton(
+            skeleton,
+            scene=self.scene,
+            q=self.q,
+            problem=problem,
+            domain=self.domain,
+            arm=ArmMotion(self.manipulator, budget=MotionBudget(path_iterations=2000 * growth)),
+            budget=RefinementBudget(attempts_per_visit=16 * growth, attempts=200 * growth),
+            seed=(self.seed, round_number, number),
+            log=self.log,
+            is_over=self.is_over,
+            on_step=lambda step: self._report("motion", step, len(skeleton)),
+        )
+        self.motion_seconds += time.monotonic() - began
+        return outcome.steps, outcome.failed_index
+
+    @staticmethod
+    def _state_before(skeleton: tuple[GroundAction, ...], index: int, problem: Problem) -> State:
+        state = problem.init
+        for action in skeleton[:index]:
+            state = state.apply(action, problem)
+        return state
+
+    def _time_left(self) -> float:
+        return max(0.1, self.time_limit - self.seconds)
+
+    def _report(self, phase: str, step: int, steps: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(PlanningProgress(phase, self.skeletons + (phase == "task"), step, steps, self.seconds))
+
+    def _answer(self, status: PlanStatus, steps: tuple[PlanStep, ...] | None) -> PlanResult:
+        statistics = PlanStatistics(
+            self.skeletons,
+            self.log.attempts,
+            self.log.most_common(),
+            self.task_seconds,
+            self.motion_seconds,
+            self.seconds,
+        )
+        made = None
+        if steps is not None:
+            domain = self.domain
+            goal = str(self.problem.goal)
+            made = Plan(
+                self.scene, self.q, self.manipulator, domain.name, domain.pddl, domain.digest, goal, self.seed, steps
+            )
+        explanation = explain(status, statistics, self.log, goal=str(self.problem.goal), plan=made)
+        return PlanResult(status, made, explanation, statistics)
+
+
+def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
+    """Return a problem with other objects and initial facts.
+
+    Raises:
+        TaskError: the goal speaks of an object that is gone.
+    """
+    return Problem(
+        problem.name,
+        problem.domain,
+        objects=objects,
+        init=init,
+        goal=problem.goal,
+        metric=problem.metric,
+        source=problem.source,
+    )

@@ -1,0 +1,286 @@
+"""What a planner gives back: segments, steps, plans and results.
+
+Holding a :class:`Plan` means that every step has a motion and the scene version it leads to. A plan is self-contained:
+it carries its first scene, the arm's description and the domain's text, so that it can be checked, played and stored
+anywhere. All values are immutable.
+
+A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
+as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
+:class:`Reparenting` at the end of a grasp or release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Exemption, Manipulator
+from tmkit.spatial import Pose
+from tmkit.tasks import GroundAction
+
+if TYPE_CHECKING:
+    from tmkit.planner.checking import CheckReport
+
+__all__ = [
+    "Plan",
+    "PlanResult",
+    "PlanStatistics",
+    "PlanStatus",
+    "PlanStep",
+    "Reparenting",
+    "Segment",
+    "SegmentKind",
+]
+
+
+class SegmentKind(str, Enum):
+    """What the arm does along a segment."""
+
+    TRANSIT = "transit"
+    """It moves with an empty hand."""
+    APPROACH = "approach"
+    """The open hand comes straight to the grasp."""
+    GRASP = "grasp"
+    """The arm stands still and the hand closes; then the object belongs to the hand."""
+    LIFT = "lift"
+    """The object is taken straight off its support."""
+    TRANSFER = "transfer"
+    """The arm carries the object."""
+    LOWER = "lower"
+    """The object comes straight down on its support."""
+    RELEASE = "release"
+    """The arm stands still and the hand opens; then the object belongs to its support."""
+    RETREAT = "retreat"
+    """The open hand leaves straight backwards."""
+
+
+@dataclass(frozen=True)
+class Reparenting:
+    """A change of parent that keeps the world pose.
+
+    Attributes:
+        frame: the object.
+        parent: its new parent.
+        pose: parent_from_frame.
+    """
+
+    frame: str
+    parent: str
+    pose: Pose
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """One piece of a motion, in one version of the scene.
+
+    Attributes:
+        kind: what the arm does.
+        joint_names: the arm's joints.
+        path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
+        gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
+        held: the object that moves with the hand, or is being grasped or released.
+        exemptions: what may touch meanwhile.
+        reparenting: the change of the scene at the end, for grasp and release.
+    """
+
+    kind: SegmentKind
+    joint_names: tuple[str, ...]
+    path: NDArray[np.float64]
+    gripper: Mapping[str, float]
+    held: str | None
+    exemptions: tuple[Exemption, ...]
+    reparenting: Reparenting | None = None
+
+    def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
+        """Return the scene version and the configuration (n_joints,) that this segment leads to.
+
+        Args:
+            scene: the version in which it happens.
+            q: (n_joints,) configuration before; joints of neither arm nor hand keep their values.
+        """
+        arm = dict(zip(self.joint_names, (float(value) for value in self.path[-1]), strict=True))
+        at_q = scene.configuration({**arm, **self.gripper}, base=q)
+        change = self.reparenting
+        return (scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)), at_q
+
+    def __repr__(self) -> str:
+        return f"Segment({self.kind.value}, {len(self.path)} waypoints{f', {self.held}' if self.held else ''})"
+
+
+@dataclass(frozen=True, eq=False)
+class PlanStep:
+    """One action with its motion and the world it leads to.
+
+    Attributes:
+        action: the ground action.
+        segments: its motion.
+        scene: the scene version after the action.
+        q: (n_joints,) configuration after the action.
+        choice: the grasp or placement that was chosen, in words.
+    """
+
+    action: GroundAction
+    segments: tuple[Segment, ...]
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    choice: str = ""
+
+    def __repr__(self) -> str:
+        return f"PlanStep({self.action}, {len(self.segments)} segments)"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A task plan whose every step has a checked motion and the scene it leads to.
+
+    Attributes:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        robot: the arm.
+        domain: name of the domain, or the path it was loaded from, without folders.
+        domain_pddl: the text of the domain.
+        domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
+        goal: the goal in PDDL.
+        seed: the seed that the plan was made with.
+        steps: the actions in order; none when the goal held at the start.
+    """
+
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    robot: Manipulator
+    domain: str
+    domain_pddl: str
+    domain_digest: str
+    goal: str
+    seed: int
+    steps: tuple[PlanStep, ...]
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.steps)} steps for {self.goal})"
+
+    @property
+    def actions(self) -> tuple[GroundAction, ...]:
+        """The ground actions in order."""
+        return tuple(step.action for step in self.steps)
+
+    @property
+    def final_scene(self) -> SceneGraph:
+        """The scene after the last step."""
+        return self.steps[-1].scene if self.steps else self.scene
+
+    @property
+    def final_q(self) -> NDArray[np.float64]:
+        """(n_joints,) configuration after the last step."""
+        return self.steps[-1].q if self.steps else self.q
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file: all of it, or nothing.
+
+        The same plan has the same bytes: no times, no absolute paths.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        from tmkit.planner.plan_file import save_plan
+
+        save_plan(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a file.
+
+        Raises:
+            MissingFileError: no such file.
+            PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+        """
+        from tmkit.planner.plan_file import load_plan
+
+        return load_plan(path)
+
+    def check(self, *, domain: str | Path | None = None) -> CheckReport:
+        """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checking.check_plan`.
+
+        Args:
+            domain: name or folder of the domain, when it is not the one of ours that the plan names.
+        """
+        from tmkit.planner.checking import check_plan
+
+        return check_plan(self, domain=domain)
+
+
+class PlanStatus(Enum):
+    """How planning ended."""
+
+    SOLVED = "solved"
+    PROVED_UNSOLVABLE = "proved unsolvable"
+    """No sequence of actions reaches the goal, whatever the motions."""
+    NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
+    """None was found; there may be one."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """What planning took. Times are no part of equality.
+
+    Attributes:
+        skeletons: task plans that were tried.
+        attempts: refinements of single actions that were tried.
+        failures: how often each action failed and why: (action, cause, count), most frequent first.
+        task_seconds: time of the task planner.
+        motion_seconds: time of refinement.
+        total_seconds: time of all.
+    """
+
+    skeletons: int = 0
+    attempts: int = 0
+    failures: tuple[tuple[str, str, int], ...] = ()
+    task_seconds: float = field(default=0.0, compare=False)
+    motion_seconds: float = field(default=0.0, compare=False)
+    total_seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanResult:
+    """The answer of the planner.
+
+    Attributes:
+        status: how planning ended.
+        plan: the plan, or None.
+        explanation: the answer in words: what was tried, and why it failed where it did.
+        statistics: what it took.
+    """
+
+    status: PlanStatus
+    plan: Plan | None
+    explanation: str
+    statistics: PlanStatistics
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.status is PlanStatus.SOLVED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the plan as plain values, for programs."""
+        statistics = self.statistics
+        return {
+            "status": self.status.value,
+            "explanation": self.explanation,
+            "actions": [str(action) for action in self.plan.actions] if self.plan else [],
+            "skeletons": statistics.skeletons,
+            "attempts": statistics.attempts,
+            "failures": [list(failure) for failure in statistics.failures],
+            "task_seconds": statistics.task_seconds,
+            "motion_seconds": statistics.motion_seconds,
+            "total_seconds": statistics.total_seconds,
+        }
+
+    def __repr__(self) -> str:
+        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan else ''})"
