@@ -15,9 +15,11 @@ from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, SceneError, nearest_name
 from tmkit.formats.building import build_scene
 from tmkit.formats.drafts import SceneDraft
+from tmkit.formats.json_scene import read_json_scene
 from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.robray import read_robray
+from tmkit.formats.scene_drafts import draft_of_scene
 from tmkit.formats.urdf import read_urdf
 from tmkit.graph import SceneGraph
 
@@ -47,7 +49,10 @@ def load_scene(*files: str | os.PathLike[str], package_path: Sequence[str | os.P
         raise SceneError("load_scene needs at least one file")
     packages = PackageResolver.of(package_path)
     loader = MeshLoader(packages)
-    drafts = [_read(resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES), loader) for file in files]
+    paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
+    if len(paths) == 1 and paths[0].suffix == ".json":
+        return read_json_scene(paths[0], loader=loader)
+    drafts = [_read(path, loader) for path in paths]
     return build_scene(drafts, loader=loader)
 
 
@@ -57,6 +62,8 @@ def _read(path: Path, loader: MeshLoader) -> SceneDraft:
         return read_robray(path, packages=loader.packages, read_other=lambda other: _read(other, loader))
     if path.suffix == ".urdf":
         return read_urdf(path, packages=loader.packages)
+    if path.suffix == ".json":
+        return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
     near = nearest_name(path.suffix, SCENE_SUFFIXES)
     hint = f"; did you mean '{near}'?" if near is not None else ""
     accepted = ", ".join(SCENE_SUFFIXES)

@@ -1,0 +1,106 @@
+"""Reading JSON that may be wrong: every access says what it expects and where it looked.
+
+A :class:`JsonNode` is a value of a JSON document together with its way from the top (``frames[3].joint``), so that the
+error about a missing or odd value can name it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tmkit.errors import FileFormatError
+from tmkit.formats.places import did_you_mean
+
+__all__ = ["JsonNode"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonNode:
+    """A value in a document.
+
+    Attributes:
+        value: the value, as ``json`` gives it.
+        path: the file or a name for it, for messages.
+        way: how to reach the value from the top.
+    """
+
+    value: Any
+    path: str
+    way: str = ""
+
+    def error(self, reason: str) -> FileFormatError:
+        """Return the error that says ``reason`` about this value."""
+        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}")
+
+    def get(self, key: str) -> JsonNode:
+        """Return the value of a key that must be there."""
+        table = self.table()
+        if key not in table:
+            raise self.error(f"needs the key '{key}'{did_you_mean(key, table)}")
+        return JsonNode(table[key], self.path, f"{self.way}.{key}" if self.way else key)
+
+    def table(self) -> dict[str, Any]:
+        """Return the value as an object."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"expected an object, received {_kind(self.value)}")
+        return self.value
+
+    def items(self) -> Iterator[JsonNode]:
+        """Yield the items of a list."""
+        if not isinstance(self.value, list):
+            raise self.error(f"expected a list, received {_kind(self.value)}")
+        for index, item in enumerate(self.value):
+            yield JsonNode(item, self.path, f"{self.way}[{index}]")
+
+    def only(self, *keys: str) -> None:
+        """Refuse keys that are not among ``keys``."""
+        for key in self.table():
+            if key not in keys:
+                raise self.error(f"unknown key '{key}'{did_you_mean(key, keys)} (known: {', '.join(sorted(keys))})")
+
+    def text(self) -> str:
+        """Return the value as a text."""
+        if not isinstance(self.value, str):
+            raise self.error(f"expected a text, received {_kind(self.value)}")
+        return self.value
+
+    def flag(self) -> bool:
+        """Return the value as true or false."""
+        if not isinstance(self.value, bool):
+            raise self.error(f"expected true or false, received {_kind(self.value)}")
+        return self.value
+
+    def number(self) -> float:
+        """Return the value as a finite number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
+            raise self.error(f"expected a finite number, received {_kind(self.value)}")
+        return float(self.value)
+
+    def limit(self, unlimited: float) -> float:
+        """Return the value as a number, ``unlimited`` for null."""
+        return unlimited if self.value is None else self.number()
+
+    def numbers(self, length: int) -> list[float]:
+        """Return the value as a list of so many finite numbers."""
+        items = list(self.items())
+        if len(items) != length:
+            raise self.error(f"expected {length} numbers, received {len(items)}")
+        return [item.number() for item in items]
+
+    def one_of(self, choices: Sequence[str]) -> str:
+        """Return the value as one of these words."""
+        word = self.text()
+        if word not in choices:
+            raise self.error(f"unknown word '{word}'{did_you_mean(word, choices)} (known: {', '.join(choices)})")
+        return word
+
+
+def _kind(value: object) -> str:
+    """Return what a value is, for a message."""
+    if value is None:
+        return "null"
+    names = {dict: "an object", list: "a list", str: f"the text {value!r}", bool: str(value).lower()}
+    return names.get(type(value), str(value))

@@ -1,0 +1,408 @@
+"""Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
+
+``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits, frames in
+insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
+
+Shapes are listed once each under their content digest. A mesh is written by the ``package://`` URI it came from when
+that still leads to the same content, else with its arrays (base64 of little-endian 64-bit floats and 32-bit
+integers); either way the digest is checked when it is read, so that a mesh file that changed in between is noticed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from tmkit.errors import FileFormatError, OutputError, TmkitError
+from tmkit.formats.drafts import MeshDraft
+from tmkit.formats.json_reading import JsonNode
+from tmkit.formats.meshes import MeshLoader
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Continuous,
+    Cylinder,
+    Fixed,
+    Free,
+    Inertia,
+    Joint,
+    Mesh,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.spatial import Pose
+
+__all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_json", "write_json_scene"]
+
+FORMAT = "tmkit-scene"
+VERSION = 1
+
+JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
+
+Json = dict[str, Any]
+
+
+def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Json:
+    """Return the scene as a JSON document.
+
+    Args:
+        scene: the scene.
+        loader: looks up whether a mesh's source still holds the same content; give one that has read the meshes already
+            to save reading them again.
+
+    Returns:
+        Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no absolute path.
+    """
+    loader = loader if loader is not None else MeshLoader()
+    version, frames, allowed = cast(Any, scene).__getstate__()
+    if version != 1:
+        raise FileFormatError.at("scene", f"the core describes its scenes in version {version}, expected 1")
+    shapes: dict[str, Json] = {}
+    entries = []
+    for name, parent, body, pose, joint, classes, attached, inertia in frames:
+        for part in attached:
+            if part.shape.digest not in shapes:
+                shapes[part.shape.digest] = _shape_to_json(part.shape, loader)
+        entries.append(
+            {
+                "body": body,
+                "classes": list(classes),
+                "inertia": _inertia_to_json(inertia),
+                "joint": _joint_to_json(joint),
+                "name": name,
+                "parent": parent,
+                "pose": _numbers(pose.as_array()),
+                "shapes": [_attached_to_json(part) for part in attached],
+            }
+        )
+    return {
+        "allowed": [list(pair) for pair in allowed],
+        "format": FORMAT,
+        "frames": entries,
+        "shapes": dict(sorted(shapes.items())),
+        "version": VERSION,
+    }
+
+
+def scene_from_json(
+    document: Mapping[str, Any], *, path: str = "scene", loader: MeshLoader | None = None
+) -> SceneGraph:
+    """Return the scene of a JSON document.
+
+    Args:
+        document: what :func:`scene_to_json` made.
+        path: the file, or a name for it, for messages.
+        loader: loads the meshes that are written by their source.
+
+    Raises:
+        FileFormatError: the document is of another format or version, incomplete or inconsistent, or a mesh is
+        missing or
+            has changed since.
+    """
+    loader = loader if loader is not None else MeshLoader()
+    top = JsonNode(dict(document), path)
+    if top.get("format").value != FORMAT:
+        raise top.get("format").error(f"expected '{FORMAT}', received {top.get('format').value!r}")
+    if top.get("version").value != VERSION:
+        reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
+        raise top.get("version").error(reason)
+    top.only("allowed", "format", "frames", "shapes", "version")
+    shapes = {digest: _shape_from_json(digest, top.get("shapes"), loader) for digest in top.get("shapes").table()}
+    frames = [_frame_from_json(node, shapes) for node in top.get("frames").items()]
+    allowed = []
+    for pair in top.get("allowed").items():
+        words = [item.text() for item in pair.items()]
+        if len(words) != 3:
+            raise pair.error(f"expected two frames and a reason, received {len(words)} items")
+        allowed.append(tuple(words))
+    scene = SceneGraph.__new__(SceneGraph)
+    try:
+        cast(Any, scene).__setstate__((1, frames, allowed))
+    except TmkitError as error:
+        raise top.error(str(error)) from error
+    return scene
+
+
+def write_json_scene(scene: SceneGraph, path: str | os.PathLike[str], *, loader: MeshLoader | None = None) -> None:
+    """Write the scene as a JSON file; the file is there completely or not at all.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    text = json.dumps(scene_to_json(scene, loader=loader), indent=1, sort_keys=True, allow_nan=False) + "\n"
+    target = Path(path)
+    temporary: str | None = None
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as file:
+            temporary = file.name
+            file.write(text)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        message = f"cannot write '{target}': {error.strerror}"
+        raise OutputError(message, path=str(target), reason=error.strerror) from error
+
+
+def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
+    """Read a JSON scene file.
+
+    Raises:
+        FileFormatError: the file cannot be read, is no JSON, or is no scene.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        lines = error.doc.split("\n")
+        raise FileFormatError.at(
+            path,
+            f"no JSON: {error.msg}",
+            line=error.lineno,
+            column=error.colno,
+            source_line=lines[error.lineno - 1][:200],
+        ) from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise FileFormatError.at(path, f"no JSON: {error}") from None
+    return scene_from_json(JsonNode(document, str(path)).table(), path=str(path), loader=loader)
+
+
+def _numbers(values: Any) -> list[float]:
+    """Return an array as a list of Python floats."""
+    return [float(value) for value in np.asarray(values).reshape(-1)]
+
+
+def _limit(value: float) -> float | None:
+    """Return a limit, ``None`` for infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _joint_to_json(joint: Joint) -> Json:
+    if joint.type in ("fixed", "free"):
+        return {"type": joint.type}
+    mimic = joint.mimic
+    return {
+        "axis": _numbers(joint.axis),
+        "damping": joint.damping,
+        "effort": _limit(joint.effort),
+        "friction": joint.friction,
+        "lower": _limit(joint.lower),
+        "mimic": None
+        if mimic is None
+        else {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset},
+        "name": joint.name,
+        "type": joint.type,
+        "upper": _limit(joint.upper),
+        "velocity": _limit(joint.velocity),
+    }
+
+
+def _joint_from_json(node: JsonNode) -> Joint:
+    kind = node.get("type").one_of(JOINT_TYPES)
+    if kind in ("fixed", "free"):
+        node.only("type")
+        return Fixed() if kind == "fixed" else Free()
+    node.only("axis", "damping", "effort", "friction", "lower", "mimic", "name", "type", "upper", "velocity")
+    rule = node.get("mimic")
+    mimic = None
+    if rule.value is not None:
+        multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
+        mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
+    axis, name = node.get("axis").numbers(3), node.get("name").text()
+    velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
+    damping, friction = node.get("damping").number(), node.get("friction").number()
+    lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
+    try:
+        if kind == "continuous":
+            return Continuous(
+                axis, velocity=velocity, effort=effort, damping=damping, friction=friction, name=name, mimic=mimic
+            )
+        make = Revolute if kind == "revolute" else Prismatic
+        return make(
+            axis,
+            lower=lower,
+            upper=upper,
+            velocity=velocity,
+            effort=effort,
+            damping=damping,
+            friction=friction,
+            name=name,
+            mimic=mimic,
+        )
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+
+
+def _inertia_to_json(inertia: Inertia | None) -> Json | None:
+    if inertia is None:
+        return None
+    return {"center": _numbers(inertia.center), "mass": inertia.mass, "matrix": _numbers(inertia.matrix)}
+
+
+def _inertia_from_json(node: JsonNode) -> Inertia | None:
+    if node.value is None:
+        return None
+    node.only("center", "mass", "matrix")
+    matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
+    try:
+        return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+
+
+def _attached_to_json(part: AttachedShape) -> Json:
+    return {
+        "collision": part.collision,
+        "color": None if part.color is None else _numbers(part.color),
+        "pose": _numbers(part.pose.as_array()),
+        "shape": part.shape.digest,
+        "visual": part.visual,
+    }
+
+
+def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
+    node.only("collision", "color", "pose", "shape", "visual")
+    digest = node.get("shape").text()
+    if digest not in shapes:
+        raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
+    color = None if node.get("color").value is None else node.get("color").numbers(4)
+    visual, collision = node.get("visual").flag(), node.get("collision").flag()
+    pose = _pose_from_json(node.get("pose"))
+    try:
+        return AttachedShape(shapes[digest], pose, color=color, visual=visual, collision=collision)
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+
+
+def _pose_from_json(node: JsonNode) -> Pose:
+    try:
+        return Pose.from_array(node.numbers(7))
+    except TmkitError as error:
+        raise error if isinstance(error, FileFormatError) else node.error(str(error)) from error
+
+
+def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> tuple[Any, ...]:
+    """Return a frame as the core's state wants it."""
+    node.only("body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes")
+    parent = node.get("parent")
+    return (
+        node.get("name").text(),
+        None if parent.value is None else parent.text(),
+        node.get("body").text(),
+        _pose_from_json(node.get("pose")),
+        _joint_from_json(node.get("joint")),
+        [item.text() for item in node.get("classes").items()],
+        [_attached_from_json(item, shapes) for item in node.get("shapes").items()],
+        _inertia_from_json(node.get("inertia")),
+    )
+
+
+def _shape_to_json(shape: Shape, loader: MeshLoader) -> Json:
+    if shape.kind != "mesh":
+        return {"dimensions": list(shape.dimensions), "kind": shape.kind}
+    source = _portable(shape.source)
+    if source:
+        try:
+            found = _from_source(source, loader)
+        except FileFormatError:
+            found = None
+        if found is not None and found.digest == shape.digest:
+            return {"kind": "mesh", "source": source}
+    return {
+        "faces": base64.b64encode(np.asarray(shape.faces, dtype="<i4").tobytes()).decode("ascii"),
+        "kind": "mesh",
+        "source": source,
+        "vertices": base64.b64encode(np.asarray(shape.vertices, dtype="<f8").tobytes()).decode("ascii"),
+    }
+
+
+def _portable(source: str) -> str:
+    """Return a source without folders, unless it is a package URI."""
+    return source if source.startswith("package://") else source.replace("\\", "/").rpartition("/")[2]
+
+
+def _from_source(source: str, loader: MeshLoader) -> Shape | None:
+    """Return the mesh that a source names, ``None`` when it leads nowhere here."""
+    uri, _, scale = source.partition("#scale=")
+    path = loader.packages.find(uri)
+    if path is None:
+        return None
+    try:
+        factors = tuple(float(factor) for factor in scale.split(",")) if scale else (1.0, 1.0, 1.0)
+        x, y, z = factors
+    except ValueError:
+        return None
+    return loader.load(MeshDraft(path, (x, y, z)))
+
+
+def _shape_from_json(digest: str, shapes: JsonNode, loader: MeshLoader) -> Shape:
+    node = shapes.get(digest)
+    kinds = ("box", "capsule", "cone", "cylinder", "mesh", "sphere")
+    kind = node.get("kind").one_of(kinds)
+    try:
+        shape = _mesh_from_json(node, loader) if kind == "mesh" else _primitive_from_json(kind, node)
+    except FileFormatError:
+        raise
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+    if shape.digest != digest:
+        what = (
+            f"the mesh '{shape.source}' has changed since the scene was written" if kind == "mesh" else "it is broken"
+        )
+        raise node.error(f"{what}: its content has the digest {shape.digest}, expected {digest}")
+    return shape
+
+
+def _primitive_from_json(kind: str, node: JsonNode) -> Shape:
+    node.only("dimensions", "kind")
+    sizes = node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2))
+    if kind == "box":
+        return Box(sizes)
+    makers: dict[str, Callable[..., Shape]] = {
+        "sphere": Sphere,
+        "cylinder": Cylinder,
+        "cone": Cone,
+        "capsule": Capsule,
+    }
+    return makers[kind](*sizes)
+
+
+def _mesh_from_json(node: JsonNode, loader: MeshLoader) -> Shape:
+    source = node.get("source").text()
+    if "vertices" not in node.table():
+        node.only("kind", "source")
+        found = _from_source(source, loader)
+        if found is None:
+            raise node.error(f"the mesh '{source}' is not installed here; give its folder by package_path")
+        return found
+    node.only("faces", "kind", "source", "vertices")
+    vertices = np.frombuffer(_bytes(node.get("vertices"), 24), dtype="<f8").reshape(-1, 3)
+    faces = np.frombuffer(_bytes(node.get("faces"), 12), dtype="<i4").reshape(-1, 3)
+    return Mesh(vertices.astype(np.float64), faces.astype(np.int32), source=source)
+
+
+def _bytes(node: JsonNode, row: int) -> bytes:
+    """Return bytes written in base64, whole rows of so many."""
+    try:
+        data = base64.b64decode(node.text(), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise node.error(f"expected base64: {error}") from None
+    if len(data) % row:
+        raise node.error(f"expected rows of {row} bytes, received {len(data)} bytes")
+    return data

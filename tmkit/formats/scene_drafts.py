@@ -1,0 +1,99 @@
+"""From a scene back to a draft, so that a finished scene can be merged with files.
+
+A draft of a scene builds to an equal scene, apart from the order of frames that stand before their parents.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from tmkit.formats.drafts import (
+    AllowedDraft,
+    FrameDraft,
+    GeometryDraft,
+    InertiaDraft,
+    JointDraft,
+    MimicDraft,
+    PoseDraft,
+    SceneDraft,
+)
+from tmkit.formats.places import Place
+from tmkit.graph import AttachedShape, Inertia, Joint, SceneGraph
+from tmkit.spatial import Pose
+
+__all__ = ["draft_of_scene"]
+
+
+def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
+    """Return what a file would say that declares this scene.
+
+    Args:
+        scene: the scene.
+        path: the file it came from, for messages.
+    """
+    frames = []
+    for name in scene.frame_names:
+        place = Place(f"{path} (frame '{name}')")
+        body = scene.body(name)
+        inertia = scene.inertia(name)
+        owner = inertia is not None and scene.set_inertia(name, inertia) is scene
+        frames.append(
+            FrameDraft(
+                name=name,
+                parent=scene.parent(name),
+                place=place,
+                pose=_pose(scene.local_pose(name)),
+                joint=_joint(scene.joint(name), place),
+                body=body if body != name else None,
+                classes=tuple(scene.classes(name)),
+                geometry=tuple(_geometry(part, place) for part in scene.shapes(name)),
+                inertia=_inertia(inertia, place) if inertia is not None and owner else None,
+            )
+        )
+    allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]
+    return SceneDraft(tuple(frames), tuple(allowed))
+
+
+def _pose(pose: Pose) -> PoseDraft:
+    """Return a pose, the default for the identity."""
+    x, y, z = (float(value) for value in pose.translation)
+    a, b, c, w = (float(value) for value in pose.quat_xyzw)
+    if pose == Pose.identity():
+        return PoseDraft()
+    return PoseDraft((x, y, z), quat_xyzw=(a, b, c, w))
+
+
+def _joint(joint: Joint, place: Place) -> JointDraft:
+    """Return a joint."""
+    if not joint.is_actuated:
+        return JointDraft(type=joint.type, place=place)
+    x, y, z = (float(value) for value in joint.axis)
+    rule = joint.mimic
+    return JointDraft(
+        type=joint.type,
+        name=joint.name,
+        axis=(x, y, z),
+        lower=joint.lower,
+        upper=joint.upper,
+        velocity=joint.velocity,
+        effort=joint.effort,
+        damping=joint.damping,
+        friction=joint.friction,
+        mimic=MimicDraft(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None,
+        place=place,
+    )
+
+
+def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
+    """Return a shape."""
+    color = cast(Any, part.color)
+    return GeometryDraft(part.shape, place, _pose(part.pose), color, part.visual, part.collision)
+
+
+def _inertia(inertia: Inertia, place: Place) -> InertiaDraft:
+    """Return an inertia."""
+    x, y, z = (float(value) for value in inertia.center)
+    m = inertia.matrix
+    moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])
+    ixx, ixy, ixz, iyy, iyz, izz = (float(value) for value in moments)
+    return InertiaDraft(inertia.mass, place, PoseDraft((x, y, z)), (ixx, ixy, ixz, iyy, iyz, izz))
