@@ -1,11 +1,12 @@
 """PDDL as Fast Downward can read it, and its names back.
 
-The idea: Fast Downward's translator is a little narrower than the problems of this package: it knows no ``either`` in most
-places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An :class:`Encoding` is an
-equivalent problem within these bounds and the way back from its names:
+The idea: Fast Downward's translator is a little narrower than the problems of this package: it knows no ``either`` in
+most places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An
+:class:`Encoding` is an equivalent problem within these bounds and the way back from its names:
 
 * names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
-* where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by them;
+* where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by
+  them;
 * costs are multiplied by the smallest power of ten that makes them whole.
 
 A problem that needs none of this is passed on unchanged.
@@ -172,7 +173,11 @@ def _scaled(effect: Effect, factor: int | None) -> Effect:
         case IncreaseCost(amount):
             if factor is None:
                 return EffectAnd()
-            return IncreaseCost(Number(float(Fraction(str(amount.value)) * factor))) if isinstance(amount, Number) else effect
+            return (
+                IncreaseCost(Number(float(Fraction(str(amount.value)) * factor)))
+                if isinstance(amount, Number)
+                else effect
+            )
         case EffectAnd(parts):
             return EffectAnd(tuple(_scaled(part, factor) for part in parts))
         case When(condition, inner):
@@ -207,7 +212,9 @@ def _type_atom(kind: str, term: str) -> Atom:
 
 def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
     """Return the conditions that say what the types of ``parameters`` say."""
-    choices = [[_type_atom(kind, item.name) for kind in item.types] for item in parameters if "object" not in item.types]
+    choices = [
+        [_type_atom(kind, item.name) for kind in item.types] for item in parameters if "object" not in item.types
+    ]
     return tuple(atoms[0] if len(atoms) == 1 else Or(tuple(atoms)) for atoms in choices)
 
 

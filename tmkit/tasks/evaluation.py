@@ -1,10 +1,11 @@
 """What a formula is worth in a state, and what an effect does to it.
 
-The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything that follows by the
-axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for which objects", it also answers a formula as
-a *query*: :meth:`Interpretation.solutions` yields the bindings under which it holds. The query takes a conjunction apart
-and always continues with the part that leaves the fewest choices: a part whose variables are all bound only filters, an
-equation or a positive atom binds variables from the facts, and only if neither is left a variable runs over its type.
+The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything that follows by
+the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for which objects", it also answers a
+formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under which it holds. The query takes a
+conjunction apart and always continues with the part that leaves the fewest choices: a part whose variables are all
+bound only filters, an equation or a positive atom binds variables from the facts, and only if neither is left a
+variable runs over its type.
 
 Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation always speaks about
 predicates that are finished. The domain guarantees that such an order exists.
@@ -114,7 +115,9 @@ class Interpretation:
                 return bound.get(left, left) == bound.get(right, right)
             case Comparison(sign, left_value, right_value):
                 left_number, right_number = self.value(left_value, bound), self.value(right_value, bound)
-                return left_number is not None and right_number is not None and _COMPARE[sign](left_number, right_number)
+                return (
+                    left_number is not None and right_number is not None and _COMPARE[sign](left_number, right_number)
+                )
             case Not(part):
                 return not self.holds(part, bound)
             case And(parts):

@@ -1,19 +1,19 @@
 """Fast Downward as a task planner.
 
-The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the *search*
-finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards, and neither is
-ever imported; they are found through the import system without importing anything. Between the two stands a value, the
-:class:`~tmkit.tasks.sas.TranslatedTask`, so that a task is translated once, then patched with what is learned and
-searched again.
+The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the
+*search* finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards,
+and neither is ever imported; they are found through the import system without importing anything. Between the two
+stands a value, the :class:`~tmkit.tasks.sas.TranslatedTask`, so that a task is translated once, then patched with
+what is learned and searched again.
 
 The search: the first plan comes from a greedy search with landmarks and the FF heuristic, which is the most robust of
-those that accept axioms. Its plans can be twice too long, and each step costs a motion. So weighted A* searches with the
-FF heuristic follow, each short, and the best plan counts. On random blocks worlds with up to 10 blocks and 49 places this
-brings plans from 29 % above the best known to 3 %, for 0.06 s more on average.
+those that accept axioms. Its plans can be twice too long, and each step costs a motion. So weighted A* searches with
+the FF heuristic follow, each short, and the best plan counts. On random blocks worlds with up to 10 blocks and 49
+places this brings plans from 29 % above the best known to 3 %, for 0.06 s more on average.
 
-Determinism: the same task gives the same plan. The translator's hash seed is fixed. A follow-up search counts only if it
-took few enough expansions (``improvement_work``), a number that no clock knows; its time limit merely stops it, and leaves
-a factor of three for slower machines.
+Determinism: the same task gives the same plan. The translator's hash seed is fixed. A follow-up search counts only if
+it took few enough expansions (``improvement_work``), a number that no clock knows; its time limit merely stops it,
+and leaves a factor of three for slower machines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,7 +39,8 @@ from tmkit.tasks.validation import validate_plan
 __all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "FastDownward"]
 
 FIRST_SEARCH = (
-    "let(hlm, eval_modify_costs(landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=false), cost_type=one),"
+    "let(hlm, eval_modify_costs("
+    "landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=false), cost_type=one),"
     " let(hff, eval_modify_costs(ff(), cost_type=one),"
     " lazy_greedy([hff, hlm], preferred=[hff, hlm], cost_type=one, reopen_closed=false)))"
 )
@@ -55,7 +55,8 @@ FOLLOW_UP_SEARCHES = (
 _PROVING_SEARCH = "astar(blind())"
 
 _FOLLOW_UP_SECONDS = 0.3
-_LIMIT_CODES = frozenset({None, 12, 20, 21, 22, 23, 24, -9, -24})
+_GAVE_UP = 12
+_LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
 _UNSOLVABLE_CODES = frozenset({10, 11})
 _SOLVED_CODES = frozenset({0, 1, 2, 3})
 
@@ -91,14 +92,12 @@ class FastDownward:
         started = time.monotonic()
         translated = self.translate(problem, time_limit=time_limit)
         seconds = time.monotonic() - started
-        if isinstance(translated, TaskPlanResult):
-            return translated
         result = self.search(translated, time_limit=time_limit - seconds)
         return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))
 
     # -------------------------------------------------------------------------------------------------- translating
 
-    def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask | TaskPlanResult:
+    def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
         """Translate a problem for :meth:`search`.
 
         Args:
@@ -106,7 +105,7 @@ class FastDownward:
             time_limit: seconds after which to give up.
 
         Returns:
-            The translated task; or a result with status ``LIMIT`` when the time was not enough.
+            The translated task; when the time was not enough, one that is not ``complete``, which no search can solve.
 
         Raises:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
@@ -123,10 +122,7 @@ class FastDownward:
                 time_limit=time_limit,
             )
             if finished.code in _LIMIT_CODES:
-                statistics = TaskPlanStatistics(translation_seconds=finished.seconds)
-                return TaskPlanResult(
-                    TaskPlanStatus.LIMIT, message="the translation ran out of time or memory", statistics=statistics
-                )
+                return TranslatedTask.unfinished(problem)
             if finished.code != 0:
                 raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
             text = (folder / "output.sas").read_text(encoding="utf-8")
@@ -147,67 +143,78 @@ class FastDownward:
         Raises:
             TaskPlannerError: the search could not be run or broke, or its plan does not reach the goal.
         """
+        if not task.complete:
+            return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
         with tempfile.TemporaryDirectory(prefix="tmkit-search-") as name:
-            folder = Path(name)
-            (folder / "task.sas").write_text(task.to_text(), encoding="utf-8")
-            best = self._run_search(task, self.first_search, folder, deadline)
-            if best.status is TaskPlanStatus.LIMIT and _gave_up(best):
-                best = self._run_search(task, _PROVING_SEARCH, folder, deadline)
-            if best.solved and best.steps:
-                best = self._improve(task, best, folder, deadline)
-        return best
+            run = _SearchRun(task, Path(name), deadline)
+            run.prepare()
+            best, gave_up = run.search(self.first_search)
+            if gave_up:
+                statistics = best.statistics
+                best, _ = run.search(_PROVING_SEARCH)
+                best = replace(best, statistics=_together(statistics, best.statistics))
+            return self._improved(run, best) if best.solved and best.steps else best
 
-    def _improve(self, task: TranslatedTask, best: TaskPlanResult, folder: Path, deadline: float) -> TaskPlanResult:
+    def _improved(self, run: _SearchRun, best: TaskPlanResult) -> TaskPlanResult:
         """Return the best of the plan given and those of the follow-up searches that count."""
         statistics = best.statistics
         for search in self.follow_up_searches:
-            if deadline - time.monotonic() <= 0:
+            if run.deadline <= time.monotonic():
                 break
-            found = self._run_search(task, search.format(seconds=_FOLLOW_UP_SECONDS), folder, deadline)
+            found, _ = run.search(search.format(seconds=_FOLLOW_UP_SECONDS))
             statistics = _together(statistics, found.statistics)
-            counts = found.statistics.expanded * len(task.operators) <= self.improvement_work
+            counts = found.statistics.expanded * len(run.task.operators) <= self.improvement_work
             if found.solved and counts and (found.cost, len(found.steps)) < (best.cost, len(best.steps)):
                 best = found
         return replace(best, statistics=statistics)
 
-    def _run_search(self, task: TranslatedTask, search: str, folder: Path, deadline: float) -> TaskPlanResult:
-        plan_file = folder / "plan"
+
+@dataclass(frozen=True)
+class _SearchRun:
+    """Searches of one task in one folder until one deadline."""
+
+    task: TranslatedTask
+    folder: Path
+    deadline: float
+
+    def prepare(self) -> None:
+        """Write the task to the folder."""
+        (self.folder / "task.sas").write_text(self.task.to_text(), encoding="utf-8")
+
+    def search(self, search: str) -> tuple[TaskPlanResult, bool]:
+        """Run one search; return its result, and whether it gave up with neither a plan nor a proof of none."""
+        plan_file = self.folder / "plan"
         plan_file.unlink(missing_ok=True)
         finished = processes.run(
             [str(_search_program()), "--search", search, "--internal-plan-file", str(plan_file)],
-            folder=folder,
+            folder=self.folder,
             environment=_environment(),
-            time_limit=deadline - time.monotonic(),
-            standard_input=folder / "task.sas",
+            time_limit=self.deadline - time.monotonic(),
+            standard_input=self.folder / "task.sas",
         )
         statistics = TaskPlanStatistics(
             expanded=_counted(finished, "Expanded"),
             evaluated=_counted(finished, "Evaluated"),
-            operators=len(task.operators),
-            facts=task.fact_count,
+            operators=len(self.task.operators),
+            facts=self.task.fact_count,
             search_seconds=finished.seconds,
         )
         if finished.code in _SOLVED_CODES and plan_file.exists():
-            return _solved(task, _steps(task, plan_file.read_text(encoding="utf-8").splitlines()), statistics, finished)
+            lines = plan_file.read_text(encoding="utf-8").splitlines()
+            steps = tuple(self.task.action_of(line.strip("()")) for line in lines if line.startswith("("))
+            return _solved(self.task, steps, statistics, finished), False
         if finished.code in _UNSOLVABLE_CODES:
-            return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics)
+            return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics), False
         if finished.code in _LIMIT_CODES:
-            message = _GAVE_UP if finished.code == 12 else "no plan was found within the time and memory given"
-            return TaskPlanResult(TaskPlanStatus.LIMIT, message=message, statistics=statistics)
+            message = "no plan was found within the time and memory given"
+            return TaskPlanResult(
+                TaskPlanStatus.LIMIT, message=message, statistics=statistics
+            ), finished.code == _GAVE_UP
         raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
 
 
-_GAVE_UP = "the search ended without a plan and without a proof that there is none"
 _TRANSLATOR_OPTIONS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
-
-
-def _gave_up(result: TaskPlanResult) -> bool:
-    return result.message == _GAVE_UP
-
-
-def _steps(task: TranslatedTask, lines: Iterable[str]) -> tuple[GroundAction, ...]:
-    return tuple(task.action_of(line.strip("()\n ")) for line in lines if line.startswith("("))
 
 
 def _solved(
@@ -216,7 +223,7 @@ def _solved(
     """Return the plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
     validation = validate_plan(task.problem, steps)
     if not validation:
-        raise finished.error(f"Fast Downward's plan is not valid: {validation.reason}")
+        raise finished.error(f"Fast Downward's plan is not valid: {validation.message}")
     return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found", statistics)
 
 

@@ -1,9 +1,9 @@
 """The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values.
 
-The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never flattened
-into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and what is written
-out again is what was read. Evaluation lives in :mod:`tmkit.tasks.evaluation`; this module only says what the trees are
-and what follows from their shape alone: substitution and free variables.
+The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never
+flattened into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and
+what is written out again is what was read. Evaluation lives in :mod:`tmkit.tasks.evaluation`; this module only says
+what the trees are and what follows from their shape alone: substitution and free variables.
 
 Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
 with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 __all__ = [
+    "ALWAYS",
+    "NO_EFFECT",
     "Add",
     "And",
     "Arithmetic",
@@ -234,6 +236,9 @@ class Forall:
         return f"(forall ({typed_list(self.parameters)}) {self.body})"
 
 
+ALWAYS = And()
+"""The formula that always holds."""
+
 Formula: TypeAlias = Atom | Equals | Comparison | Not | And | Or | Imply | Exists | Forall
 
 
@@ -302,6 +307,9 @@ class ForEach:
         return f"(forall ({typed_list(self.parameters)}) {self.effect})"
 
 
+NO_EFFECT = EffectAnd()
+"""The effect that changes nothing."""
+
 Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
 
 
@@ -351,7 +359,9 @@ def _in_expression(expression: Expression, binding: Mapping[str, str]) -> Expres
 
 def _without(binding: Mapping[str, str], parameters: tuple[Parameter, ...]) -> Mapping[str, str]:
     hidden = {parameter.name for parameter in parameters}
-    return {name: value for name, value in binding.items() if name not in hidden} if hidden & binding.keys() else binding
+    return (
+        {name: value for name, value in binding.items() if name not in hidden} if hidden & binding.keys() else binding
+    )
 
 
 def free_variables(formula: Formula) -> frozenset[str]:

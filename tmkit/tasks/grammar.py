@@ -1,11 +1,12 @@
 """Reading one section of PDDL with pddlpy's lexer, grammar and tree walker, strictly.
 
-The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real files.
-It reserves words such as ``start`` or ``within`` that may be names; it knows fewer characters in names, and no negative
-numbers; it wants sections in one order; and it prints syntax errors and goes on. So a section is handed to it *respelled*: the same tokens,
-one after another, with a harmless word in place of each name that the lexer could not read. A table from the offset of a
-respelled token to the original one gives everything back: the name as it was written, its line and its column. Since one
-grammar rule is run per section, the order of sections is free, and ANTLR never has to look ahead over a whole file.
+The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real
+files. It reserves words such as ``start`` or ``within`` that may be names; it knows fewer characters in names, and no
+negative numbers; it wants sections in one order; and it prints syntax errors and goes on. So a section is handed to
+it *respelled*: the same tokens, one after another, with a harmless word in place of each name that the lexer could
+not read. A table from the offset of a respelled token to the original one gives everything back: the name as it was
+written, its line and its column. Since one grammar rule is run per section, the order of sections is free, and ANTLR
+never has to look ahead over a whole file.
 
 :class:`Origins` is that table; the listeners and builders ask it for the text of every name they read.
 
@@ -18,11 +19,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from antlr4 import CommonTokenStream, InputStream, ParseTreeWalker, PredictionMode, Token
-from antlr4.error.ErrorListener import ErrorListener
-from pddlpy.pddlLexer import pddlLexer
-from pddlpy.pddlListener import pddlListener
-from pddlpy.pddlParser import pddlParser
+from antlr4 import CommonTokenStream, InputStream, ParseTreeWalker, PredictionMode, Token  # type: ignore[import-untyped]  # has no stubs
+from antlr4.error.ErrorListener import ErrorListener  # type: ignore[import-untyped]  # has no stubs
+from pddlpy.pddlLexer import pddlLexer  # type: ignore[import-untyped]  # has no stubs
+from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # has no stubs
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.errors import TaskError
 from tmkit.tasks import source as text
@@ -128,10 +129,9 @@ class _Refusal(ErrorListener):  # type: ignore[misc]  # antlr4 has no type infor
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
 
-    def syntaxError(
-        self, recognizer: Any, offendingSymbol: Any, line: int, column: int, msg: str, e: Any
-    ) -> NoReturn:
-        offset = column if offendingSymbol is None else offendingSymbol.start
+    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any) -> NoReturn:  # noqa: N802
+        """Refuse the token; ANTLR calls this by position, with line, column, message and exception."""
+        offset = column if symbol is None else symbol.start
         origin = self._origins.at(offset)
         reason = f"unexpected '{origin.text}'"
         expected = _expected(recognizer) if isinstance(recognizer, pddlParser) else []

@@ -1,9 +1,9 @@
 """Domains and problems: what the actions of a task mean, and one task.
 
-The idea: a :class:`Domain` says which types, predicates and actions there are; a :class:`Problem` adds objects, the initial
-state and the goal. Both are values that are checked when they are made, wherever they come from, so that whoever holds
-one holds a consistent one: every name is declared, every argument fits its type, derived predicates are neither stated
-nor changed, and no predicate is derived from its own negation.
+The idea: a :class:`Domain` says which types, predicates and actions there are; a :class:`Problem` adds objects, the
+initial state and the goal. Both are values that are checked when they are made, wherever they come from, so that
+whoever holds one holds a consistent one: every name is declared, every argument fits its type, derived predicates are
+neither stated nor changed, and no predicate is derived from its own negation.
 
 A problem can be read from a file (:mod:`tmkit.tasks.parser`) or built: ``Problem("p", domain, objects={"a": "block"},
 init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
@@ -20,9 +20,10 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.tasks.formulas import And, Effect, EffectAnd, Fact, Formula, Parameter, atoms_of
+from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter, atoms_of
+from tmkit.tasks.source import task_error
 from tmkit.tasks.state import State
-from tmkit.tasks.vocabulary import Fault, Function, Predicate, Type, Types, Vocabulary, derived_fault
+from tmkit.tasks.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault
 
 __all__ = ["Action", "Axiom", "Domain", "FrozenMapping", "GroundAction", "Metric", "Problem", "negative_cycle"]
 
@@ -60,8 +61,8 @@ class Action:
 
     name: str
     parameters: tuple[Parameter, ...] = ()
-    precondition: Formula = And()
-    effect: Effect = EffectAnd()
+    precondition: Formula = ALWAYS
+    effect: Effect = NO_EFFECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         for fault in self._faults():
-            raise TaskError.at(self.source or f"domain '{self.name}'", fault)
+            raise task_error(self.source or f"domain '{self.name}'", fault)
 
     def action(self, name: str) -> Action:
         """Return the action schema of that name.
@@ -202,8 +203,11 @@ class Domain:
         if wrong := words.hierarchy_fault():
             yield wrong[1].reason
         yield from _reasons("constant", ((c.name, words.type_fault(t)) for c in self.constants for t in c.types))
-        for declared in (*self.predicates, *self.functions):
-            yield from _reasons("parameters of", [(declared.name, words.parameters_fault(declared.parameters, distinct=False))])
+        signatures: tuple[Signature, ...] = (*self.predicates, *self.functions)
+        for declared in signatures:
+            yield from _reasons(
+                "parameters of", [(declared.name, words.parameters_fault(declared.parameters, distinct=False))]
+            )
         for action in self.actions:
             yield from _reasons("action", [(action.name, self.action_fault(action))])
         for axiom in self.axioms:
@@ -270,23 +274,25 @@ class Problem:
         source: str = "",
     ) -> None:
         as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
-        for attribute, value in (
+        numbers: Mapping[Fact, float] = {} if values is None else values
+        attributes: tuple[tuple[str, object], ...] = (
             ("name", name),
             ("domain", domain),
             ("objects", FrozenMapping(as_types)),
             ("init", init),
             ("goal", goal),
             ("metric", metric),
-            ("values", FrozenMapping(values or {})),
+            ("values", FrozenMapping[Fact, float](numbers)),
             ("source", source),
-        ):
+        )
+        for attribute, value in attributes:
             object.__setattr__(self, attribute, value)
         for fault in self._faults():
             raise self.error(fault)
 
     def error(self, reason: str) -> TaskError:
         """Return the error that this problem has the fault ``reason``."""
-        return TaskError.at(self.source or f"problem '{self.name}'", reason)
+        return task_error(self.source or f"problem '{self.name}'", reason)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -333,7 +339,9 @@ class Problem:
         """Yield what is wrong with the problem, in words."""
         words, derived = self.vocabulary, self.domain.derived_predicates
         constants = {constant.name for constant in self.domain.constants}
-        yield from (f"object '{name}' is already a constant of the domain" for name in self.objects if name in constants)
+        yield from (
+            f"object '{name}' is already a constant of the domain" for name in self.objects if name in constants
+        )
         yield from _reasons("object", ((n, words.type_fault(t)) for n, types in self.objects.items() for t in types))
         for fact in self.init:
             fault = derived_fault(fact.predicate, derived) or words.atom_fault(fact.predicate, fact.arguments, {})

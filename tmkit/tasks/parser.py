@@ -1,13 +1,13 @@
 """Reading PDDL domains, problems and goals.
 
-The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists; each section is
-then given to pddlpy's grammar (:mod:`tmkit.tasks.grammar`), and its parse tree to a listener that collects what the
-section declares. So sections may stand in any order and an error in one is told in terms of that one.
+The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists; each section
+is then given to pddlpy's grammar (:mod:`tmkit.tasks.grammar`), and its parse tree to a listener that collects what
+the section declares. So sections may stand in any order and an error in one is told in terms of that one.
 
-The reader is strict: what it does not understand or support it refuses, with file, line, column and a caret, and it never
-guesses. In particular it refuses double and unknown names, wrong numbers and types of arguments, undeclared variables, a
-problem of another domain, and text after the end. It does *not* ask that ``:requirements`` lists every feature used,
-because most published domains would fail. Everything is lower-cased.
+The reader is strict: what it does not understand or support it refuses, with file, line, column and a caret, and it
+never guesses. In particular it refuses double and unknown names, wrong numbers and types of arguments, undeclared
+variables, a problem of another domain, and text after the end. It does *not* ask that ``:requirements`` lists every
+feature used, because most published domains would fail. Everything is lower-cased.
 
 ``:derived`` sections, for which pddlpy's grammar rule is of no use, are read as an action with the rule's condition as
 precondition, and lifted out again.
@@ -31,12 +31,27 @@ if TYPE_CHECKING:
 __all__ = ["load_domain", "load_problem", "parse_domain", "parse_goal", "parse_problem"]
 
 REQUIREMENTS = frozenset(
-    f":{name}"
-    for name in (
-        "strips typing negative-preconditions disjunctive-preconditions equality existential-preconditions "
-        "universal-preconditions quantified-preconditions conditional-effects fluents numeric-fluents action-costs adl "
-        "derived-predicates durative-actions timed-initial-literals preferences constraints object-fluents"
-    ).split()
+    {
+        ":action-costs",
+        ":adl",
+        ":conditional-effects",
+        ":constraints",
+        ":derived-predicates",
+        ":disjunctive-preconditions",
+        ":durative-actions",
+        ":equality",
+        ":existential-preconditions",
+        ":fluents",
+        ":negative-preconditions",
+        ":numeric-fluents",
+        ":object-fluents",
+        ":preferences",
+        ":quantified-preconditions",
+        ":strips",
+        ":timed-initial-literals",
+        ":typing",
+        ":universal-preconditions",
+    }
 )
 _DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
 _PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
@@ -104,9 +119,7 @@ def parse_problem(text: str, domain: Domain, *, source: str = "problem") -> Prob
     return _Frame(Source(source, text), kind="problem", known=_PROBLEM_SECTIONS).problem(domain)
 
 
-def parse_goal(
-    text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal"
-) -> Formula:
+def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
     """Read a goal such as ``(on a b)`` or ``(and (on a b) (not (clear c)))``; several in a row are all meant.
 
     Args:

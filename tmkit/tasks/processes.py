@@ -1,9 +1,9 @@
 """Running a program to its end, or ending it.
 
-The idea: a planner is a separate program that must never outlive the call that started it: not when the time is up, not
-when the user interrupts, not when an exception flies. So it is waited for in one place, and killed on every way out but
-the ordinary one. In case the calling process itself is killed, the operating system ends the program after a little more
-than the time limit of processor time.
+The idea: a planner is a separate program that must never outlive the call that started it: not when the time is up,
+not when the user interrupts, not when an exception flies. So it is waited for in one place, and killed on every way
+out but the ordinary one. In case the calling process itself is killed, the operating system ends the program after a
+little more than the time limit of processor time.
 """
 
 from __future__ import annotations

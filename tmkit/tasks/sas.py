@@ -1,16 +1,18 @@
 """The translated task: what Fast Downward searches, and how it is told never to do a thing again.
 
-The idea: translating PDDL costs more than searching, and what the motion planner learns ("this placement cannot be reached
-while that block stands there") is about ground actions and facts. So the task is translated once, and each lesson patches
-the result. A :class:`TranslatedTask` is the translator's output file as a value: finite-domain variables whose values
-stand for facts, operators, and axioms. It is written back byte for byte as it was read.
+The idea: translating PDDL costs more than searching, and what the motion planner learns ("this placement cannot be
+reached while that block stands there") is about ground actions and facts. So the task is translated once, and each
+lesson patches the result. A :class:`TranslatedTask` is the translator's output file as a value: finite-domain
+variables whose values stand for facts, operators, and axioms. It is written back byte for byte as it was read.
 
-:meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued derived
-variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the action's operators.
-No operator is split and nothing else changes, so many lessons stay cheap; but the search must be one that takes axioms.
+:meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
+derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
+action's operators. No operator is split and nothing else changes, so many lessons stay cheap; but the search must be
+one that takes axioms.
 
 Facts without a variable: the translator drops facts that are the same in every reachable state. So such a fact holds
-always, if it holds initially, and else never. (It must be run with ``--keep-unimportant-variables``, or it drops others too.)
+always, if it holds initially, and else never. (It must be run with ``--keep-unimportant-variables``, or it drops
+others too.)
 
 File format: https://www.fast-downward.org/latest/documentation/translator-output-format/, version 3.
 """
@@ -88,6 +90,8 @@ class TranslatedTask:
         axioms: the rules for derived variables.
         names: for each object renamed in translation, its real name.
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
+        complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends at
+            the limit at once.
     """
 
     problem: Problem = field(repr=False)
@@ -100,6 +104,7 @@ class TranslatedTask:
     axioms: tuple[SasAxiom, ...] = field(repr=False)
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
     blocked: Mapping[frozenset[Pair], int] = field(default_factory=dict, repr=False)
+    complete: bool = True
 
     # ------------------------------------------------------------------------------------------------------ meaning
 
@@ -222,6 +227,11 @@ class TranslatedTask:
             yield from (f"{axiom.variable} {axiom.before} {axiom.after}", "end_rule")
 
     # ------------------------------------------------------------------------------------------------------ reading
+
+    @classmethod
+    def unfinished(cls, problem: Problem) -> TranslatedTask:
+        """Return what there is when the translator ran out of time or memory: nothing."""
+        return cls(problem, 0, (), (), (), (), (), (), complete=False)
 
     @classmethod
     def from_text(cls, text: str, problem: Problem, *, names: Mapping[str, str] | None = None) -> TranslatedTask:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pddlpy.pddlListener import pddlListener
-from pddlpy.pddlParser import pddlParser
+from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # has no stubs
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.tasks import grammar
-from tmkit.tasks.formulas import And, Effect, EffectAnd, Fact, Formula, Parameter, substitute
+from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter, substitute
 from tmkit.tasks.grammar import Origins, Respelling
 from tmkit.tasks.model import Action, Axiom, Domain, Metric, negative_cycle
 from tmkit.tasks.source import Group, Source, Token
@@ -63,9 +63,7 @@ class SectionReader:
             return self._domain.vocabulary
         declared = self.declared
         objects = {constant.name: constant.types for constant in declared.constants}
-        return Vocabulary(
-            declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects
-        )
+        return Vocabulary(declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects)
 
     def _parse(self, group: Group, rule: Any, keywords: frozenset[str]) -> tuple[Any, Origins]:
         respelling = Respelling(self.source, keywords=keywords)
@@ -118,9 +116,9 @@ class SectionReader:
             for parent in parents:
                 if fault := words.type_fault(origins.name(parent)):
                     raise self.source.error(origins.token(parent), fault.reason)
-            if wrong := words.hierarchy_fault():
-                if tokens[item].text == wrong[0]:
-                    raise self.source.error(tokens[item], wrong[1].reason)
+            wrong = words.hierarchy_fault()
+            if wrong is not None and tokens[item].text == wrong[0]:
+                raise self.source.error(tokens[item], wrong[1].reason)
         return types
 
     def objects(self, group: Group) -> tuple[Parameter, ...]:
@@ -197,7 +195,7 @@ class SectionReader:
         parameters = builder.parameters(tree.typedVariableList())
         predicate = words.predicates.get(name.text)
         if predicate is not None and len(predicate.parameters) == len(parameters):
-            untyped = [not types for _, types in typed_items(tree.typedVariableList(), origins)]
+            untyped = [not types for _, types in typed_items(tree.typedVariableList())]
             parameters = tuple(
                 replace(given, types=declared.types) if bare else given
                 for given, declared, bare in zip(parameters, predicate.parameters, untyped, strict=True)
@@ -206,7 +204,7 @@ class SectionReader:
         if fault := words.atom_fault(name.text, tuple(scope), scope):
             raise self.source.error(name, fault.reason)
         precondition = tree.actionDefBody().precondition()
-        condition = And() if precondition is None else builder.formula(precondition.goalDesc(), scope)
+        condition = ALWAYS if precondition is None else builder.formula(precondition.goalDesc(), scope)
         return Axiom(name.text, parameters, condition)
 
     def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
@@ -237,10 +235,10 @@ class SectionReader:
         parameters = builder.parameters(tree.typedVariableList())
         scope = {parameter.name: parameter.types for parameter in parameters}
         body = tree.actionDefBody()
-        precondition: Formula = And()
+        precondition: Formula = ALWAYS
         if body.precondition() is not None:
             precondition = builder.formula(body.precondition().goalDesc(), scope)
-        effect: Effect = EffectAnd()
+        effect: Effect = NO_EFFECT
         if body.effect() is not None:
             effect = builder.effect(body.effect(), scope)
         return name, Action(name.text, parameters, precondition, effect)
@@ -297,7 +295,7 @@ class SectionReader:
     def goal(self, group: Group, words: Vocabulary) -> Formula:
         """Return a formula; an empty list always holds."""
         if not group.parts:
-            return And()
+            return ALWAYS
         tree, origins = self._parse(group, pddlParser.goalDesc, grammar.LOGIC)
         return TreeBuilder(words, origins).formula(tree, {})
 
@@ -333,13 +331,13 @@ class _Collector(pddlListener):  # type: ignore[misc]  # pddlpy has no type info
         self.items: list[tuple[Any, tuple[Any, ...]]] = []
         self.signatures: list[tuple[Token, tuple[Parameter, ...]]] = []
 
-    def enterTypedNameList(self, ctx: Any) -> None:
-        self.items.extend(typed_items(ctx, self._origins))
+    def enterTypedNameList(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
+        self.items.extend(typed_items(ctx))
 
-    def enterAtomicFormulaSkeleton(self, ctx: Any) -> None:
+    def enterAtomicFormulaSkeleton(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
         self._signature(ctx.predicate(), ctx)
 
-    def enterAtomicFunctionSkeleton(self, ctx: Any) -> None:
+    def enterAtomicFunctionSkeleton(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
         self._signature(ctx.functionSymbol(), ctx)
 
     def _signature(self, name: Any, context: Any) -> None:
@@ -357,7 +355,7 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
         self.facts: set[Fact] = set()
         self.values: dict[Fact, float] = {}
 
-    def enterInitEl(self, ctx: Any) -> None:
+    def enterInitEl(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
         if ctx.fHead() is not None:
             term = self._builder.function_term(ctx.fHead(), {})
             key = Fact(term.name, term.terms)
@@ -365,7 +363,7 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
                 raise self._builder.error(ctx.fHead(), f"{key} is given a value twice")
             self.values[key] = float(self._builder.name(ctx.NUMBER()))
 
-    def enterNameLiteral(self, ctx: Any) -> None:
+    def enterNameLiteral(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
         positive = ctx.getChildCount() == 1
         fact = self._builder.fact(ctx.atomicNameFormula())
         (self.facts if positive else self._denied).add(fact)

@@ -4,8 +4,8 @@ The idea: whatever is found wrong, even long after the text was taken apart, mus
 every token keeps its offset in the original text, and :meth:`Source.error` turns any token into an error with the line
 and a caret under it. The text is read as the nested lists that PDDL is; their meaning is left to the grammar.
 
-Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?`` begins a new word, so that
-``(aircraft?a)`` is read as it is meant.
+Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?`` begins a new word, so
+that ``(aircraft?a)`` is read as it is meant.
 """
 
 from __future__ import annotations
@@ -15,10 +15,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 from tmkit.errors import TaskError
 
-__all__ = ["Group", "Source", "Token"]
+__all__ = ["Group", "Source", "Token", "task_error"]
+
+
+def task_error(
+    where: str, reason: str, *, line: int | None = None, column: int | None = None, source_line: str | None = None
+) -> TaskError:
+    """Return the error that the text, file or value ``where`` is wrong for that reason."""
+    return cast(TaskError, TaskError.at(where, reason, line=line, column=column, source_line=source_line))
+
 
 _LEXEME = re.compile(r"(?P<comment>;[^\n\r]*)|(?P<space>\s+)|(?P<paren>[()])|(?P<word>\??[^\s();?]+|\?)")
 
@@ -72,7 +81,7 @@ class Source:
         start = self._line_starts[number - 1]
         line = re.split(r"[\r\n]", self.text[start:], maxsplit=1)[0]
         column = token.offset - start + 1
-        return TaskError.at(self.name, reason, line=number, column=column, source_line=line)
+        return task_error(self.name, reason, line=number, column=column, source_line=line)
 
     def tokens(self) -> Iterator[Token]:
         """Yield parentheses and words in order."""

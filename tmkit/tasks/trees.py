@@ -43,8 +43,8 @@ __all__ = ["TreeBuilder", "typed_items"]
 Scope = Mapping[str, Types]
 
 
-def typed_items(context: Any, origins: Origins) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the items of a typedNameList or typedVariableList, each with the contexts of its types (none if untyped)."""
+def typed_items(context: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the items of a typedNameList or typedVariableList, each with its type contexts (none if untyped)."""
     variables = hasattr(context, "VARIABLE")
     groups = context.singleTypeVarList() if variables else context.singleTypeNameList()
     items: list[tuple[Any, tuple[Any, ...]]] = []
@@ -92,7 +92,7 @@ class TreeBuilder:
     def parameters(self, context: Any, *, distinct: bool = True) -> tuple[Parameter, ...]:
         """Return a typedVariableList; types are declared, and names are unique if they must be ``distinct``."""
         found: list[Parameter] = []
-        for item, types in typed_items(context, self._origins):
+        for item, types in typed_items(context):
             name = self.name(item)
             if distinct and any(parameter.name == name for parameter in found):
                 raise self.error(item, f"parameter '{name}' is declared twice")

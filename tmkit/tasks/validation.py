@@ -30,7 +30,7 @@ class PlanValidation:
         failed_step: the index of the first step that could not be executed, ``None`` when all could.
         failures: the ground parts of that step's precondition that did not hold; or, when all steps were executed, the
             ground parts of the goal that do not hold.
-        reason: why the plan is not valid, in words; empty when it is.
+        message: why the plan is not valid, in words; empty when it is.
         cost: the cost of the executed steps by the problem's metric.
     """
 
@@ -39,7 +39,7 @@ class PlanValidation:
     states: tuple[State, ...]
     failed_step: int | None
     failures: tuple[Formula, ...]
-    reason: str
+    message: str
     cost: float
 
     def __bool__(self) -> bool:
@@ -62,14 +62,14 @@ def validate_plan(problem: Problem, steps: Iterable[GroundAction]) -> PlanValida
     for index, step in enumerate(plan):
         outcome = _execute(problem, states[-1], step)
         if isinstance(outcome, _Refusal):
-            reason = f"step {index + 1} of {len(plan)}, {step}: {outcome.reason}"
-            return PlanValidation(False, plan, tuple(states), index, outcome.failures, reason, cost)
+            message = f"step {index + 1} of {len(plan)}, {step}: {outcome.reason}"
+            return PlanValidation(False, plan, tuple(states), index, outcome.failures, message, cost)
         state, amount = outcome
         states.append(state)
         cost += amount
     failures = Interpretation(problem, states[-1].facts).failures(problem.goal)
-    reason = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
-    return PlanValidation(not failures, plan, tuple(states), None, failures, reason, cost)
+    message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
+    return PlanValidation(not failures, plan, tuple(states), None, failures, message, cost)
 
 
 @dataclass(frozen=True)

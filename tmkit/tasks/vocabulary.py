@@ -1,8 +1,8 @@
 """What may be said in a domain or problem: the names it declares, and the check that a sentence uses them rightly.
 
-The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has lines
-and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or ``None``; the
-parser turns the place into a line and column, the constructors of the model into an error without one.
+The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has
+lines and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or
+``None``; the parser turns the place into a line and column, the constructors of the model into an error without one.
 
 Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A term may stand where a
 type is asked for when *every* type it may have is that type or below it.
@@ -79,10 +79,14 @@ class Signature(Protocol):
     """Anything with a name and typed parameters."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]: ...
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes."""
+        ...
 
 
 class Fault(NamedTuple):
@@ -183,7 +187,7 @@ class Vocabulary:
         return None if term in self.objects else Fault(_unknown("object", term, self.objects))
 
     def call_fault(self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return what is wrong with giving ``terms`` to a declared predicate, function or action (``kind`` names it)."""
+        """Return what is wrong with giving ``terms`` to a declared predicate, function or action, named by ``kind``."""
         expected = len(declared.parameters)
         if len(terms) != expected:
             plural = "" if expected == 1 else "s"
@@ -195,8 +199,8 @@ class Vocabulary:
             types = variables[term] if is_variable(term) else self.objects[term]
             if not self.fits(types, parameter.types):
                 wanted, given = " or ".join(parameter.types), " or ".join(types)
-                reason = f"argument {word} of {kind} '{declared.name}' must be of type {wanted}, but '{term}' is {given}"
-                return Fault(reason, word)
+                place = f"argument {word} of {kind} '{declared.name}'"
+                return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {given}", word)
         return None
 
     # ------------------------------------------------------------------------------------------------ whole trees

@@ -32,8 +32,9 @@ def domain_to_pddl(domain: Domain) -> str:
     Raises:
         TaskError: a name that cannot be written.
     """
-    named = (*domain.types, *domain.constants, *domain.predicates, *domain.functions, *domain.actions)
-    _check([domain.name, *(item.name for item in named)], f"domain '{domain.name}'")
+    names = [kind.name for kind in domain.types] + [constant.name for constant in domain.constants]
+    names += [predicate.name for predicate in domain.predicates] + [function.name for function in domain.functions]
+    _check([domain.name, *names, *(action.name for action in domain.actions)], f"domain '{domain.name}'")
     sections = [
         _section(":requirements", domain.requirements),
         _section(":types", [_type_list(domain.types)] if domain.types else []),
