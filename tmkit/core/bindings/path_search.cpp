@@ -269,7 +269,7 @@ void bind_path_search(nb::module_& m) {
     bind_line_result(m);
     bind_recheck_result(m);
     m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"), nb::arg("goals"),
-          nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 1.0, nb::arg("resolution") = 0.01,
+          nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5, nb::arg("resolution") = 0.01,
           nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(), nb::arg("recheck_world") = nb::none(),
           nb::arg("recheck_resolution") = 0.003, nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.

@@ -165,14 +165,16 @@ private:
 // The number of equal steps between q0 and q1 such that none exceeds `resolution` in the maximum norm; at least 1.
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution);
 
-// Visits the k in 1 .. steps - 1 in bisecting order (the middle first) until visit(k) returns false; true when none did.
+// Visits each k in 1 .. steps - 1 once, the middle first and then the middles of what is left, until visit(k) returns
+// false; true when none did. Level by level the odd multiples of steps / 2^level, rounded down; a number that rounds to a
+// neighbour of a coarser level has been visited there.
 template <class Visit>
 bool visit_bisecting(std::int64_t steps, Visit&& visit) {
-    std::int64_t stride = 1;
-    while (stride < steps) stride *= 2;
-    for (; stride > 1; stride /= 2)
-        for (std::int64_t k = stride / 2; k < steps; k += stride)
-            if (!visit(k)) return false;
+    for (std::int64_t parts = 2; parts < 2 * steps; parts *= 2)
+        for (std::int64_t odd = 1; odd < parts; odd += 2) {
+            const std::int64_t k = odd * steps / parts;
+            if (k != (odd - 1) * steps / parts && k != (odd + 1) * steps / parts && !visit(k)) return false;
+        }
     return true;
 }
 

@@ -61,7 +61,7 @@ std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::
 struct PathOptions {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 10000;
-    double step = 1.0;           // longest edge of a tree, Euclidean over the moving joints
+    double step = 0.5;           // longest edge of a tree, Euclidean over the moving joints
     double resolution = 0.01;    // radians or metres of any joint between two checks
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds

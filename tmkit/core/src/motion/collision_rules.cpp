@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "collision_model.hpp"
+#include "convex_hull.hpp"
 
 namespace tmkit {
 namespace {
@@ -23,18 +24,35 @@ std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
     return points;
 }
 
+// coal holds the number of a corner's neighbours in one byte.
+constexpr std::size_t most_neighbours = 254;
+
+std::size_t largest_neighbourhood(const Hull& hull) {
+    std::vector<std::size_t> neighbours(hull.vertices.size(), 0);
+    for (const auto& triangle : hull.triangles)
+        for (const std::int32_t corner : triangle) ++neighbours[corner];
+    return *std::max_element(neighbours.begin(), neighbours.end());
+}
+
 std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
-    auto points = points_of(shape);
-    try {
-        const auto count = static_cast<unsigned int>(points->size());
-        return std::unique_ptr<coal::CollisionGeometry>(coal::ConvexBase::convexHull(points, count, true, "Qt"));
-    } catch (const std::exception&) {
-        throw Error(ErrorKind::shape,
-                    described(shape) + " has no convex hull with a volume (are its " +
-                        std::to_string(points->size()) +
-                        " vertices in one plane?); use a box instead, or check it at the level 'exact'",
-                    {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
-    }
+    const auto points = points_of(shape);
+    const Hull hull = convex_hull(shape.vertices().data(), points->size());
+    const auto refuse = [&](const std::string& why) {
+        return Error(ErrorKind::shape, described(shape) + why,
+                     {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
+    };
+    if (hull.triangles.empty())
+        throw refuse(" has no convex hull with a volume: its " + std::to_string(points->size()) +
+                     " vertices lie in one plane; use a box instead, or check it at the level 'exact'");
+    if (largest_neighbourhood(hull) > most_neighbours)
+        throw refuse(" has a convex hull where more than " + std::to_string(most_neighbours) +
+                     " edges meet in one corner; use a cone or cylinder instead, or a mesh with fewer facets");
+    auto corners = std::make_shared<std::vector<coal::Vec3s>>();
+    for (const std::int32_t vertex : hull.vertices) corners->push_back((*points)[vertex]);
+    auto triangles = std::make_shared<std::vector<coal::Triangle>>();
+    for (const auto& [a, b, c] : hull.triangles) triangles->emplace_back(a, b, c);
+    return std::make_unique<coal::Convex<coal::Triangle>>(corners, static_cast<unsigned int>(corners->size()), triangles,
+                                                          static_cast<unsigned int>(triangles->size()));
 }
 
 std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {

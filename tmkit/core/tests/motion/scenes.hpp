@@ -1,0 +1,85 @@
+// Small scenes of our own for the tests of the motion half.
+#pragma once
+
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "tmkit/collision_world.hpp"
+#include "tmkit/random.hpp"
+
+namespace tmkit::test {
+
+inline constexpr double pi = std::numbers::pi;
+
+inline AttachedShape attached(ShapeKind kind, std::vector<double> dimensions, const Pose& pose = {}) {
+    AttachedShape result;
+    result.shape = Shape::primitive(kind, std::move(dimensions));
+    result.pose = pose;
+    return result;
+}
+
+inline SceneGraph with_frame(const SceneGraph& scene, const std::string& name, const std::string& parent,
+                             const Pose& pose, std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
+    return scene.add_frame({name, parent, pose, joint, "", {}, std::move(shapes)});
+}
+
+inline SceneGraph with_box(const SceneGraph& scene, const std::string& name, const Vector3& size, const Vector3& at,
+                           const std::string& parent = "world") {
+    return with_frame(scene, name, parent, {at, {0.0, 0.0, 0.0, 1.0}},
+                      {attached(ShapeKind::box, {size[0], size[1], size[2]})});
+}
+
+inline Joint joint_of_type(JointType type, const Vector3& axis, double lower = -Joint::unlimited,
+                           double upper = Joint::unlimited) {
+    Joint joint;
+    joint.type = type;
+    joint.axis = axis;
+    joint.lower = lower;
+    joint.upper = upper;
+    return joint;
+}
+
+inline SceneGraph world_only() { return SceneGraph().add_root("world"); }
+
+// A seven-joint arm with capsule links, about 1 m long: frames j0 .. j6 and the tip.
+inline SceneGraph with_arm(SceneGraph scene, const std::string& prefix = "", const Pose& base = {}) {
+    const Vector3 axes[7] = {{0, 0, 1}, {0, 1, 0}, {0, 0, 1}, {0, -1, 0}, {0, 0, 1}, {0, 1, 0}, {0, 0, 1}};
+    const double lengths[7] = {0.15, 0.15, 0.2, 0.2, 0.15, 0.1, 0.08};
+    std::string parent = "world";
+    Pose pose = base;
+    for (int i = 0; i < 7; ++i) {
+        const double length = lengths[i];
+        const std::string name = prefix + "j" + std::to_string(i);
+        const Pose middle{{0.0, 0.0, 0.5 * length}, {0.0, 0.0, 0.0, 1.0}};
+        scene = with_frame(scene, name, parent, pose, {attached(ShapeKind::capsule, {0.03, length - 0.07 > 0 ? length - 0.07 : 0.01}, middle)},
+                           joint_of_type(JointType::revolute, axes[i], -2.6, 2.6));
+        if (i > 0) scene = scene.allow_collision(parent, name, "adjacent");
+        parent = name;
+        pose = {{0.0, 0.0, length}, {0.0, 0.0, 0.0, 1.0}};
+    }
+    return with_frame(scene, prefix + "tip", parent, pose);
+}
+
+inline std::vector<double> random_configuration(const SceneGraph& scene, Random& random, double bound = 2.6) {
+    std::vector<double> q(scene.joint_count());
+    for (double& value : q) value = random.uniform(-bound, bound);
+    return q;
+}
+
+inline std::int32_t number(const SceneGraph& scene, const std::string& frame) {
+    return scene.layout().index_of(scene.record(frame).id);
+}
+
+inline std::vector<std::int32_t> all_entries(const SceneGraph& scene) {
+    std::vector<std::int32_t> entries(scene.joint_count());
+    for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = static_cast<std::int32_t>(i);
+    return entries;
+}
+
+inline FramePair pair_of(const SceneGraph& scene, const std::string& a, const std::string& b) {
+    const std::int32_t i = number(scene, a), j = number(scene, b);
+    return i < j ? FramePair{i, j} : FramePair{j, i};
+}
+
+}  // namespace tmkit::test
