@@ -1,0 +1,28 @@
+"""Simulation: a scene under physics, a plan played in it, pictures of it.
+
+:func:`simulate` plays a plan with real fingers on real contacts and says how far each object ended from where the plan
+puts it. :class:`Simulation` is the world that this happens in, for experiments of one's own. pybullet does the physics;
+it is imported when the first simulation is made.
+"""
+
+from tmkit.simulation.camera import Camera, good_camera, render
+from tmkit.simulation.execution import simulate
+from tmkit.simulation.recording import Film, write_picture
+from tmkit.simulation.report import ObjectError, Remark, SimulationReport, Slip
+from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.world import Simulation
+
+__all__ = [
+    "Camera",
+    "Film",
+    "ObjectError",
+    "PhysicsSettings",
+    "Remark",
+    "Simulation",
+    "SimulationReport",
+    "Slip",
+    "good_camera",
+    "render",
+    "simulate",
+    "write_picture",
+]

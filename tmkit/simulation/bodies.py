@@ -1,0 +1,211 @@
+"""The pieces of a scene as bodies of a physics engine.
+
+A rigid piece becomes one body made of arrays of shapes; a mechanism goes through a URDF file, since that is how
+pybullet takes joints. The correspondence of names is kept in :class:`Body`, so that poses can be asked for by frame and
+contacts can be told by frame.
+
+pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints, are those of the
+inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside this module and the simulation uses
+frame poses only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.graph import Inertia, Kinematics, SceneGraph
+from tmkit.simulation.pieces import Piece, Pieces, lumped_inertia, with_masses
+from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins
+from tmkit.spatial import Pose
+
+__all__ = ["BASE", "Body", "build_bodies"]
+
+BASE = -1  # pybullet's link index of the base of a body
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A body of the physics engine and the frames it carries.
+
+    Attributes:
+        index: pybullet's number of the body.
+        kind: ``fixed``, ``object`` or ``mechanism``.
+        base: the frame that the body's pose is the pose of.
+        links: pybullet's link index of each frame; all are ``BASE`` when the body is rigid.
+        offsets: link_from_frame of each frame; identity in a mechanism.
+        joints: pybullet's joint index of each moving joint, by name.
+        base_from_inertial: pose of the base's centre of mass.
+    """
+
+    index: int
+    kind: str
+    base: str
+    links: Mapping[str, int]
+    offsets: Mapping[str, Pose]
+    joints: Mapping[str, int]
+    base_from_inertial: Pose
+
+
+def build_bodies(
+    bullet: Any,
+    client: int,
+    *,
+    scene: SceneGraph,
+    at: Kinematics,
+    pieces: Pieces,
+    settings: PhysicsSettings,
+    folder: Path,
+) -> list[Body]:
+    """Make all bodies of a scene.
+
+    Args:
+        bullet: the pybullet module.
+        client: the connection.
+        scene: the scene.
+        at: the scene at the configuration in which the bodies are to stand.
+        pieces: the scene's partition.
+        settings: densities and friction.
+        folder: a private folder for files that pybullet reads; it may be removed afterwards.
+
+    Returns:
+        Fixed bodies, then mechanisms, then objects, each in the order of the scene.
+
+    Raises:
+        SimulationError: an object without a shape that collides, or a shape or mechanism that the engine refuses.
+    """
+    shapes = ShapeBuilder(bullet, client, folder=folder)
+    bodies = []
+    for frame in pieces.fixed:
+        if scene.shapes(frame):
+            alone = Piece(frame, (frame,), (), ())
+            bodies.append(_rigid_body(bullet, client, "fixed", alone, scene, at, shapes, None))
+    number = 0
+    for piece in (*pieces.mechanisms, *pieces.objects):
+        kind = "mechanism" if piece in pieces.mechanisms else "object"
+        if kind == "object":
+            _require_collision_shape(scene, piece)
+        if piece.moving:
+            place = folder / f"mechanism{number}"
+            place.mkdir()
+            number += 1
+            bodies.append(_mechanism(bullet, client, kind, piece, scene, at, settings, place))
+        else:
+            inertia = lumped_inertia(scene, piece.frames, density=settings.density)
+            bodies.append(_rigid_body(bullet, client, kind, piece, scene, at, shapes, inertia))
+    return bodies
+
+
+def _require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
+    if not any(attached.collision for frame in piece.frames for attached in scene.shapes(frame)):
+        raise SimulationError(
+            f"movable object '{piece.base}' has no collision shape: it would fall through everything; "
+            "give it a shape, or take the class 'movable' away",
+            frame=piece.base,
+        )
+
+
+def _rigid_body(
+    bullet: Any,
+    client: int,
+    kind: str,
+    piece: Piece,
+    scene: SceneGraph,
+    at: Kinematics,
+    shapes: ShapeBuilder,
+    inertia: Inertia | None,
+) -> Body:
+    """Make a body without joints; ``inertia`` is ``None`` for one that never moves."""
+    offsets = {frame: scene.pose(frame, piece.base) for frame in piece.frames}
+    placed = [
+        PlacedShape(attached, offsets[frame] @ attached.pose, frame)
+        for frame in piece.frames
+        for attached in scene.shapes(frame)
+    ]
+    base_from_inertial, moments = _principal(inertia)
+    pose = at.pose(piece.base)
+    collision = shapes.collision(placed)
+    index = bullet.createMultiBody(
+        baseMass=0.0 if inertia is None else inertia.mass,
+        baseCollisionShapeIndex=collision,
+        baseVisualShapeIndex=shapes.visual(placed),
+        basePosition=list(pose.translation),
+        baseOrientation=list(pose.quat_xyzw),
+        baseInertialFramePosition=list(base_from_inertial.translation),
+        baseInertialFrameOrientation=list(base_from_inertial.quat_xyzw),
+        physicsClientId=client,
+    )
+    if index < 0:
+        raise SimulationError(f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base)
+    if collision >= 0:
+        remove_margins(bullet, client, body=index)
+    if inertia is not None:
+        bullet.changeDynamics(index, BASE, localInertiaDiagonal=list(moments), physicsClientId=client)
+    return Body(index, kind, piece.base, dict.fromkeys(piece.frames, BASE), offsets, {}, base_from_inertial)
+
+
+def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
+    """Return the pose of the principal axes at the centre of mass, and the three moments about them."""
+    if inertia is None:
+        return Pose(), np.zeros(3)
+    matrix = np.asarray(inertia.matrix, dtype=float)
+    if np.allclose(matrix, np.diag(np.diagonal(matrix)), rtol=0.0, atol=1e-9 * np.trace(matrix)):
+        return Pose(inertia.center), np.diagonal(matrix).copy()
+    moments, axes = np.linalg.eigh(matrix)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    return Pose.from_rotation_matrix(inertia.center, axes), moments
+
+
+def _mechanism(
+    bullet: Any,
+    client: int,
+    kind: str,
+    piece: Piece,
+    scene: SceneGraph,
+    at: Kinematics,
+    settings: PhysicsSettings,
+    folder: Path,
+) -> Body:
+    from tmkit.formats import write_urdf
+
+    prepared = with_masses(scene, piece, density=settings.density)
+    path = write_urdf(prepared, piece.base, folder, name="mechanism", exclude=piece.excluded)
+    pose = at.pose(piece.base)
+    try:
+        index = bullet.loadURDF(
+            str(path),
+            basePosition=list(pose.translation),
+            baseOrientation=list(pose.quat_xyzw),
+            useFixedBase=kind == "mechanism",
+            flags=bullet.URDF_USE_INERTIA_FROM_FILE,
+            physicsClientId=client,
+        )
+    except bullet.error as error:
+        raise SimulationError(f"the physics engine could not load the mechanism at frame '{piece.base}'") from error
+    links, joints = {piece.base: BASE}, {}
+    for number in range(bullet.getNumJoints(index, physicsClientId=client)):
+        info = bullet.getJointInfo(index, number, physicsClientId=client)
+        links[info[12].decode()] = number
+        if info[2] != bullet.JOINT_FIXED:
+            joints[info[1].decode()] = number
+    missing = [frame for frame in piece.frames if frame not in links]
+    if missing:
+        raise SimulationError(f"the physics engine lost frame '{missing[0]}' of the mechanism at '{piece.base}'")
+    inertial = bullet.getDynamicsInfo(index, BASE, physicsClientId=client)
+    return Body(
+        index,
+        kind,
+        piece.base,
+        {frame: links[frame] for frame in piece.frames},
+        dict.fromkeys(piece.frames, Pose()),
+        joints,
+        Pose(inertial[3], inertial[4]),
+    )

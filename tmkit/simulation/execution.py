@@ -1,0 +1,323 @@
+"""Playing a plan under physics.
+
+The arm follows the timed trajectory of each segment; the hand closes real fingers on real contacts and what it holds,
+it holds by friction. In front of each grasp and release the arm stands still until the fingers do. After the last step
+everything is left to settle, and then each object is compared with where the plan's final scene puts it.
+
+A finger that holds something is told to close all the way, with the robot's grip force: the plan's finger values while
+holding say where the fingers meet the object, and so would press on it with no force at all.
+
+``grasp="constraint"`` fixes the object to the hand at the end of the grasp instead. It is the rule for suction, which
+has no fingers, and an explicit choice otherwise, for hands whose fingers the scene describes too coarsely to hold
+anything.
+
+What is watched along the way, sixty times a simulated second: how far a carried object is from where the plan has it in
+the hand, and what the arm touches besides. Both end up as remarks, so that a report says why something went wrong and
+not only that it did. Everything depends on simulated time alone, never on a clock.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.motion.timing import time_path
+from tmkit.simulation.camera import Camera, good_camera, render
+from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
+from tmkit.simulation.report import ObjectError, SimulationReport
+from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.watching import Watch
+from tmkit.simulation.world import Simulation
+
+if TYPE_CHECKING:
+    from tmkit.planner import Plan, PlanStep, Segment
+
+__all__ = ["Progress", "simulate"]
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of the step about to be played (from 1), the number of steps, and the action in words."""
+
+_GRASPS = ("contact", "constraint")
+_FILM_SIZE = (480, 360)
+_WATCHES_PER_SECOND = 60.0
+_FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
+_FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
+_PAUSE = 0.1  # seconds for a hand and what it holds to come to rest
+_GENTLE_FORCE = 5.0  # newtons of fingers around an object that a constraint holds
+_AT_REST = 0.002  # metres a second below which an object lies still
+
+
+def simulate(
+    plan: Plan,
+    *,
+    gui: bool = False,
+    record: str | Path | None = None,
+    picture: str | Path | None = None,
+    camera: Camera | None = None,
+    grasp: Literal["contact", "constraint"] = "contact",
+    position_tolerance: float = 0.015,
+    rotation_tolerance: float = math.radians(5.0),
+    settings: PhysicsSettings | None = None,
+    on_progress: Progress | None = None,
+) -> SimulationReport:
+    """Play a plan in a physics simulation and compare the outcome with the plan.
+
+    Args:
+        plan: the plan.
+        gui: open pybullet's window and play in real time.
+        record: where to write a film (``.gif``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
+        picture: where to write a picture of the end (``.png`` or ``.jpg``).
+        camera: the view of film and picture; left out, a good one is found.
+        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand. A
+            suction gripper always fixes them.
+        position_tolerance: metres within which each object has to end.
+        rotation_tolerance: radians within which each object has to end.
+        settings: the numbers of the physics.
+        on_progress: called before each step with its number, their count and the action.
+
+    Returns:
+        The report. The same plan and arguments give the same report, to the last bit.
+
+    Raises:
+        SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
+        OutputError: film or picture cannot be written; found out before the simulation starts.
+        MissingExtraError: an MP4 is wanted without the extra ``video``.
+    """
+    if grasp not in _GRASPS:
+        raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
+    for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
+        if not value >= 0.0:
+            raise SimulationError(f"{name} must not be negative, but is {value}")
+    film = None if record is None else Film(record)
+    if picture is not None:
+        check_output(picture, film=False)
+    with Simulation.from_scene(plan.scene, plan.q, robot=plan.robot, gui=gui, settings=settings) as simulation:
+        by_constraint = grasp == "constraint" or plan.robot.gripper_kind == "suction"
+        watch = Watch(simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance)
+        execution = _Execution(
+            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, camera=camera, real_time=gui
+        )
+        execution.run(on_progress)
+        if film is not None:
+            film.write()
+        if picture is not None:
+            write_picture(picture, render(simulation, camera or good_camera(simulation)))
+        return execution.report(position_tolerance, rotation_tolerance)
+
+
+class _Execution:
+    """One plan being played in one simulation."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        plan: Plan,
+        *,
+        watch: Watch,
+        by_constraint: bool,
+        film: Film | None,
+        camera: Camera | None,
+        real_time: bool,
+    ) -> None:
+        self._simulation = simulation
+        self._plan = plan
+        self._robot = plan.robot
+        self._by_constraint = by_constraint
+        self._film = film
+        self._real_time = real_time
+        self._camera = camera
+        if film is not None and camera is None:
+            self._camera = good_camera(simulation, width=_FILM_SIZE[0], height=_FILM_SIZE[1])
+        self._arm = self._robot.joint_indices(plan.scene)
+        self._speeds = self._robot.velocity_limits(plan.scene)
+        self._accelerations = self._robot.acceleration_limits(plan.scene)
+        self._fingers = {name: plan.scene.joint_names.index(name) for name in self._robot.gripper_joints}
+        self._q = np.array(plan.q, dtype=float)  # commanded
+        self._finger_goal = {name: float(self._q[entry]) for name, entry in self._fingers.items()}
+        self._holding: str | None = None
+        self._watch = watch
+        self._tracking = np.zeros(len(self._arm))
+        self._ticks = 0
+        self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
+        self._frames_due = 0
+
+    # --- the plan -------------------------------------------------------------------------------------------------
+
+    def run(self, on_progress: Progress | None) -> None:
+        """Play all steps and let everything settle."""
+        self._take_over_held_objects()
+        self._stand(_PAUSE)
+        self._watch.note_start()
+        for number, step in enumerate(self._plan.steps, start=1):
+            if on_progress is not None:
+                on_progress(number, len(self._plan.steps), str(step.action))
+            self._play(number, step)
+        self._settle()
+
+    def _take_over_held_objects(self) -> None:
+        """Fix what the arm holds before the plan starts: nothing is known of how it was grasped."""
+        scene = self._plan.scene
+        for name in self._simulation.objects:
+            parent = scene.parent(name)
+            if parent is not None and self._robot.tip in (parent, *scene.ancestors(parent)):
+                self._simulation.attach(name, self._robot.tip)
+
+    def _play(self, number: int, step: PlanStep) -> None:
+        for segment in step.segments:
+            self._watch.enter(number, step, segment)
+            self._follow(segment)
+            if segment.kind == "grasp":
+                self._grasp(segment)
+            elif segment.kind == "release":
+                self._release(segment)
+            else:
+                self._finger_goal.update(segment.gripper if self._holding is None else {})
+        self._watch.leave_step()
+
+    def _follow(self, segment: Segment) -> None:
+        """Move the arm along the timed path of a segment."""
+        rate = 1.0 / self._simulation.settings.time_step
+        columns = [segment.joint_names.index(name) for name in self._robot.joints]
+        timed = time_path(
+            np.asarray(segment.path, dtype=float)[:, columns],
+            self._speeds,
+            acceleration_limits=self._accelerations,
+            rate=rate,
+        )
+        self._approach_start(timed.positions[0])
+        for following in timed.positions[1:]:
+            self._tick(following)
+
+    def _approach_start(self, start: NDArray[np.float64]) -> None:
+        """Go to the first point of a path in a straight line, if a plan leaves a gap before it."""
+        here = self._q[self._arm]
+        if np.max(np.abs(start - here), initial=0.0) < 1e-9:
+            return
+        rate = 1.0 / self._simulation.settings.time_step
+        path = np.stack([here, start])
+        timed = time_path(path, self._speeds, acceleration_limits=self._accelerations, rate=rate)
+        for following in timed.positions[1:]:
+            self._tick(following)
+
+    def _grasp(self, segment: Segment) -> None:
+        name = segment.held
+        self._finger_goal.update(self._robot.gripper_closed)
+        self._wait_for_fingers()
+        self._holding = name
+        if name is not None:
+            if self._by_constraint:
+                self._simulation.attach(name, self._robot.tip)
+            self._watch.grasped(name, segment, by_constraint=self._by_constraint)
+        self._stand(_PAUSE)
+
+    def _release(self, segment: Segment) -> None:
+        self._stand(_PAUSE)
+        name = segment.held or self._holding
+        if name is not None:
+            self._watch.released(name)
+            self._simulation.detach(name)
+        self._holding = None
+        self._finger_goal.update(segment.gripper or self._robot.gripper_open)
+        self._wait_for_fingers()
+        self._stand(_PAUSE)
+
+    def _wait_for_fingers(self) -> None:
+        """Stand until the fingers have reached their goal or are stopped by something."""
+        if not self._fingers:
+            return
+        entries = list(self._fingers.values())
+        before = self._simulation.q[entries]
+        for _ in range(round(_FINGER_TIME_LIMIT / _PAUSE)):
+            self._stand(_PAUSE)
+            now = self._simulation.q[entries]
+            if np.max(np.abs(now - before)) < _FINGER_REST * _PAUSE:
+                return
+            before = now
+
+    def _settle(self) -> None:
+        """Let everything come to rest after the last step."""
+        settings = self._simulation.settings
+        self._watch.leave_plan()
+        self._stand(settings.settle_time)
+        waited = settings.settle_time
+        while waited < settings.settle_limit and any(
+            self._simulation.speed(name) > _AT_REST for name in self._simulation.objects
+        ):
+            self._stand(_PAUSE)
+            waited += _PAUSE
+
+    # --- one instant ----------------------------------------------------------------------------------------------
+
+    def _stand(self, seconds: float) -> None:
+        here = self._q[self._arm].copy()
+        for _ in range(round(seconds / self._simulation.settings.time_step)):
+            self._tick(here)
+
+    def _tick(self, following: NDArray[np.float64]) -> None:
+        """Let one time step pass in which the arm moves on to ``following`` (n_arm,)."""
+        simulation = self._simulation
+        period = simulation.settings.time_step
+        velocity = np.zeros_like(self._q)
+        velocity[self._arm] = (following - self._q[self._arm]) / period
+        simulation.command(self._q, velocity)
+        if self._fingers:
+            self._move_fingers(period)
+            simulation.command_fingers(self._q, force=self._finger_force())
+        simulation.step()
+        self._q[self._arm] = following
+        self._ticks += 1
+        if self._ticks % self._watch_every == 0:
+            self._observe()
+        if self._film is not None and simulation.time * FRAMES_PER_SECOND >= self._frames_due:
+            self._frames_due += 1
+            assert self._camera is not None
+            self._film.add(render(simulation, self._camera))
+        if self._real_time:
+            time.sleep(period)
+
+    def _move_fingers(self, period: float) -> None:
+        """Move the commanded finger values towards their goal, at the speed of the hand."""
+        reach = self._simulation.settings.gripper_speed * period
+        for name, entry in self._fingers.items():
+            missing = self._finger_goal[name] - self._q[entry]
+            self._q[entry] += math.copysign(min(abs(missing), reach), missing)
+
+    def _finger_force(self) -> float:
+        return _GENTLE_FORCE if self._by_constraint and self._holding is not None else self._robot.grip_force
+
+    def _observe(self) -> None:
+        actual = self._simulation.q[self._arm]
+        self._tracking = np.maximum(self._tracking, np.abs(actual - self._q[self._arm]))
+        self._watch.look()
+
+    # --- the outcome ----------------------------------------------------------------------------------------------
+
+    def report(self, position_tolerance: float, rotation_tolerance: float) -> SimulationReport:
+        """Compare the world as it is with the plan's final scene."""
+        simulation, plan = self._simulation, self._plan
+        last_scene = plan.steps[-1].scene if plan.steps else plan.scene
+        last_q = plan.steps[-1].q if plan.steps else plan.q
+        planned = last_scene.at(last_q)
+        errors = {}
+        for name in simulation.objects:
+            metres, radians = planned.pose(name).distance(simulation.pose(name))
+            errors[name] = ObjectError(float(metres), float(radians))
+        report = SimulationReport(
+            errors=errors,
+            tracking={name: float(worst) for name, worst in zip(self._robot.joints, self._tracking, strict=True)},
+            slips=self._watch.slips,
+            remarks=(),
+            steps=len(plan.steps),
+            duration=simulation.time,
+            position_tolerance=position_tolerance,
+            rotation_tolerance=rotation_tolerance,
+        )
+        return replace(report, remarks=self._watch.remarks(report))

@@ -1,0 +1,234 @@
+"""The motors of all joints of a simulation.
+
+Each joint has a motor that asks, for one step of the physics, for the velocity ``gain * (position wanted now -
+position) / time step + velocity wanted``, with a force up to the joint's effort limit. Told the wanted position of
+*this* instant and the velocity that leads to the next, it follows a path without lag; told the next position too, it
+would run ahead by a step.
+
+Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
+(a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
+squeeze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.simulation.bodies import Body
+
+__all__ = ["Motors"]
+
+_UNLIMITED_EFFORT = 1000.0  # newtons or newton metres of a joint whose scene names no limit
+_GEAR_FORCE = 1000.0  # newtons that the gear between fingers can bear
+_GEAR_ERROR_REDUCTION = 0.5  # part of the fingers' disagreement removed in one step
+
+
+@dataclass(frozen=True)
+class _Follower:
+    """A moving joint as a function of the configuration: ``multiplier * q[entry] + offset``."""
+
+    joint: str
+    entry: int
+    multiplier: float
+    offset: float
+
+
+def _followers(scene: SceneGraph) -> dict[str, _Follower]:
+    """Express every moving joint, mimics of mimics too, by an entry of the configuration."""
+    entries = {name: index for index, name in enumerate(scene.joint_names)}
+    result: dict[str, _Follower] = {}
+    for frame in scene.frame_names:
+        joint = scene.joint(frame)
+        if joint.type not in ("revolute", "continuous", "prismatic"):
+            continue
+        name, multiplier, offset = joint.name, 1.0, 0.0
+        seen = {name}
+        while name not in entries:
+            mimic = scene.joint(scene.joint_frame(name)).mimic
+            if mimic is None or mimic.joint in seen:
+                raise SimulationError(f"joint '{joint.name}' follows no joint of the configuration", joint=joint.name)
+            offset += multiplier * mimic.offset
+            multiplier *= mimic.multiplier
+            name = mimic.joint
+            seen.add(name)
+        result[joint.name] = _Follower(joint.name, entries[name], multiplier, offset)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Drive:
+    """The motors of one body that are told together."""
+
+    body: int
+    indices: list[int]
+    entries: NDArray[np.intp]
+    multipliers: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    forces: list[float]
+
+    def positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.multipliers * q[self.entries] + self.offsets
+
+    def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.multipliers * v[self.entries]
+
+
+class Motors:
+    """The motors of one connection.
+
+    Args:
+        bullet: the pybullet module.
+        client: the connection.
+        scene: the scene that the bodies were made from.
+        bodies: the bodies; those with joints get motors.
+        robot: the arm whose hand is to be driven by force, if any.
+        gain: part of a position error that is removed in a step.
+    """
+
+    def __init__(
+        self,
+        bullet: Any,
+        client: int,
+        *,
+        scene: SceneGraph,
+        bodies: Sequence[Body],
+        robot: Manipulator | None,
+        gain: float,
+    ) -> None:
+        self._bullet = bullet
+        self._client = client
+        self._gain = gain
+        self._followers = _followers(scene)
+        self._fingers = self._finger_joints(scene, robot)
+        efforts = self._efforts(scene)
+        self._drives = [
+            self._drive(body, [name for name in body.joints if name not in self._fingers], efforts) for body in bodies
+        ]
+        self._hands = [
+            self._drive(body, [name for name in body.joints if name in self._fingers], efforts) for body in bodies
+        ]
+        self._drives = [drive for drive in self._drives if drive.indices]
+        self._hands = [drive for drive in self._hands if drive.indices]
+        self._all = [self._drive(body, list(body.joints), efforts) for body in bodies if body.joints]
+        for body in bodies:
+            for index in body.joints.values():
+                bullet.changeDynamics(body.index, index, jointDamping=0.0, physicsClientId=client)
+        if robot is not None:
+            for body in bodies:
+                self._gear(body, robot)
+
+    def _finger_joints(self, scene: SceneGraph, robot: Manipulator | None) -> frozenset[str]:
+        if robot is None or not robot.gripper_joints:
+            return frozenset()
+        entries = {scene.joint_names.index(name) for name in robot.gripper_joints}
+        return frozenset(name for name, follower in self._followers.items() if follower.entry in entries)
+
+    def _efforts(self, scene: SceneGraph) -> dict[str, float]:
+        result = {}
+        for name in self._followers:
+            effort = scene.joint(scene.joint_frame(name)).effort
+            result[name] = float(effort) if 0.0 < effort < np.inf else _UNLIMITED_EFFORT
+        return result
+
+    def _drive(self, body: Body, names: Sequence[str], efforts: Mapping[str, float]) -> _Drive:
+        followers = [self._followers[name] for name in names]
+        return _Drive(
+            body.index,
+            [body.joints[name] for name in names],
+            np.array([follower.entry for follower in followers], dtype=np.intp),
+            np.array([follower.multiplier for follower in followers]),
+            np.array([follower.offset for follower in followers]),
+            [efforts[name] for name in names],
+        )
+
+    def _gear(self, body: Body, robot: Manipulator) -> None:
+        """Gear the fingers on ``body`` to the first of them: ``value = ratio * value of the first + shift``."""
+        names = [name for name in body.joints if name in self._fingers]
+        if len(names) < 2 or robot.gripper_kind != "parallel":
+            return
+        opened = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
+        closed = {name: self._value_at(name, robot, robot.gripper_closed) for name in names}
+        first = names[0]
+        stroke = closed[first] - opened[first]
+        for name in names[1:]:
+            if stroke == 0.0 or closed[name] == opened[name]:
+                continue
+            ratio = (closed[name] - opened[name]) / stroke
+            shift = opened[name] - ratio * opened[first]
+            gear = self._bullet.createConstraint(
+                body.index,
+                body.joints[first],
+                body.index,
+                body.joints[name],
+                self._bullet.JOINT_GEAR,
+                [0.0, 0.0, 1.0],
+                [0.0, 0.0, 0.0],
+                [0.0, 0.0, 0.0],
+                physicsClientId=self._client,
+            )
+            self._bullet.changeConstraint(
+                gear,
+                gearRatio=-1.0 / ratio,
+                relativePositionTarget=-shift / ratio,
+                erp=_GEAR_ERROR_REDUCTION,
+                maxForce=_GEAR_FORCE,
+                physicsClientId=self._client,
+            )
+
+    def _value_at(self, name: str, robot: Manipulator, values: Mapping[str, float]) -> float:
+        follower = self._followers[name]
+        for joint in robot.gripper_joints:
+            if self._followers[joint].entry == follower.entry:
+                return follower.multiplier * values[joint] + follower.offset
+        raise SimulationError(f"joint '{name}' is no finger of robot '{robot.name}'", joint=name)
+
+    def place(self, q: NDArray[np.float64]) -> None:
+        """Put every joint at its value in configuration ``q`` (n,), at rest, without physics."""
+        for drive in self._all:
+            for index, position in zip(drive.indices, drive.positions(q), strict=True):
+                self._bullet.resetJointState(drive.body, index, float(position), 0.0, physicsClientId=self._client)
+
+    def tell(self, q: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
+        """Tell all joints but the fingers where to be now (n,), and how fast to go on (n,)."""
+        for drive in self._drives:
+            self._tell(drive, q, velocity, drive.forces)
+
+    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float) -> None:
+        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard to press in newtons."""
+        for hand in self._hands:
+            self._tell(hand, q, velocity, [force] * len(hand.indices))
+
+    def _tell(
+        self, drive: _Drive, q: NDArray[np.float64], velocity: NDArray[np.float64], forces: Sequence[float]
+    ) -> None:
+        self._bullet.setJointMotorControlArray(
+            drive.body,
+            drive.indices,
+            self._bullet.POSITION_CONTROL,
+            targetPositions=drive.positions(q).tolist(),
+            targetVelocities=drive.velocities(velocity).tolist(),
+            forces=forces,
+            positionGains=[self._gain] * len(drive.indices),
+            velocityGains=[1.0] * len(drive.indices),
+            physicsClientId=self._client,
+        )
+
+    def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""
+        result = q.copy()
+        for drive in reversed(self._all):
+            states = self._bullet.getJointStates(drive.body, drive.indices, physicsClientId=self._client)
+            for state, entry, multiplier, offset in zip(
+                reversed(states), drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True
+            ):
+                if multiplier != 0.0:
+                    result[entry] = (state[0] - offset) / multiplier
+        return result

@@ -1,0 +1,72 @@
+"""Loading pybullet, and keeping what its C code prints away from the user's terminal.
+
+pybullet announces its build time when it is imported and warns while it loads models, all with ``printf``, partly on
+standard output. A library must not print, and a program whose standard output is read by another program cannot bear
+it. So whatever talks to pybullet while it may print does so inside :func:`quiet_output`: the file descriptors 1 and 2
+point to a temporary file meanwhile, and what was written there goes to this module's logger at the level DEBUG.
+
+Limits: a file descriptor belongs to the whole process, so what *other* threads print during these moments (importing,
+building and closing a simulation, never stepping it) lands in the log as well. One lock, the only state here, keeps two
+threads from swapping the descriptors at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import logging
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+__all__ = ["load_pybullet", "quiet_output"]
+
+_logger = logging.getLogger(__name__)
+_descriptor_lock = threading.RLock()  # guards file descriptor 1 of the process
+
+
+@contextmanager
+def quiet_output() -> Iterator[None]:
+    """Send what C code prints to the log; what Python printed before is flushed first."""
+    with _descriptor_lock, tempfile.TemporaryFile() as sink:
+        _flush()
+        saved = [(descriptor, copy) for descriptor in (1, 2) if (copy := _copy(descriptor)) is not None]
+        for descriptor, _ in saved:
+            os.dup2(sink.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            _flush()
+            for descriptor, copy in saved:
+                os.dup2(copy, descriptor)
+                os.close(copy)
+            sink.seek(0)
+            text = sink.read().decode(errors="replace").strip()
+            if text:
+                _logger.debug("pybullet printed: %s", text)
+
+
+def _copy(descriptor: int) -> int | None:
+    try:
+        return os.dup(descriptor)
+    except OSError:  # it is closed: there is nothing that could be soiled
+        return None
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError, OSError):  # a stream may be absent, closed or replaced
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def load_pybullet() -> Any:
+    """Import pybullet (275 MB; hence only when a simulation is made) without its greeting, and return the module."""
+    if "pybullet" in sys.modules:
+        return sys.modules["pybullet"]
+    with quiet_output():
+        return importlib.import_module("pybullet")

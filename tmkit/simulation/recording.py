@@ -1,0 +1,175 @@
+"""Writing pictures and films of a simulation: whole or not at all.
+
+A film is a GIF by default, which needs nothing but Pillow and plays everywhere, or an MP4 with the extra ``video``.
+Films run at twice the speed of the simulated world, with eight frames for each simulated second. All frames of a GIF
+share one palette and are not dithered, so that what does not move costs next to nothing.
+
+What is asked for is checked before the simulation starts (:func:`check_output`): nobody should wait for a minute to be
+told that a folder does not exist. Files are written beside their goal and then moved there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import MissingExtraError, OutputError
+
+__all__ = ["FRAMES_PER_SECOND", "SPEED", "Film", "check_output", "write_picture"]
+
+FRAMES_PER_SECOND = 8.0  # frames for each simulated second
+SPEED = 2.0  # simulated seconds that a film shows in one second
+
+_PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
+_FILM_SUFFIXES = (".gif", ".mp4")
+_PALETTE_SAMPLES = 6
+
+
+def check_output(path: str | Path, *, film: bool) -> Path:
+    """Prove that a picture or film can be written there, without writing it.
+
+    Raises:
+        OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
+        MissingExtraError: an MP4 is wanted and the extra ``video`` is not installed.
+    """
+    target = Path(path)
+    suffixes = _FILM_SUFFIXES if film else _PICTURE_SUFFIXES
+    kind = "film" if film else "picture"
+    if target.suffix.lower() not in suffixes:
+        raise _failure(target, f"a {kind} must end in {' or '.join(suffixes)}")
+    if target.suffix.lower() == ".mp4" and importlib.util.find_spec("imageio") is None:
+        raise MissingExtraError(
+            f"{target}: writing MP4 needs the extra 'video': pip install 'tmkit[video]' (or record a .gif)",
+            extra="video",
+            module="imageio",
+        )
+    if target.is_dir():
+        raise _failure(target, "it is a folder")
+    if not target.parent.is_dir():
+        raise _failure(target, f"the folder '{target.parent}' does not exist")
+    with _replacing(target):
+        pass
+    return target
+
+
+def _failure(target: Path, reason: str) -> OutputError:
+    return OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
+
+
+@contextmanager
+def _replacing(target: Path, *, write: Callable[[Path], None] | None = None) -> Iterator[None]:
+    """Write to a temporary file in the folder of ``target``, then put it in its place; without ``write``, only try."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
+    except OSError as error:
+        raise _failure(target, error.strerror or str(error)) from error
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        if write is not None:
+            write(temporary)
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
+            temporary.replace(target)
+        yield
+    except OSError as error:
+        raise _failure(target, error.strerror or str(error)) from error
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
+    """Write one picture (height, width, 3).
+
+    Returns:
+        The path.
+
+    Raises:
+        OutputError: as :func:`check_output`.
+    """
+    from PIL import Image
+
+    target = check_output(path, film=False)
+    with _replacing(target, write=lambda temporary: Image.fromarray(pixels).save(temporary)):
+        return target
+
+
+class Film:
+    """Frames that become a file when they are all there.
+
+    Args:
+        path: a ``.gif`` or ``.mp4`` that can be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._target = check_output(path, film=True)
+        self._frames: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, pixels: NDArray[np.uint8]) -> None:
+        """Append a frame (height, width, 3); all frames are of one size."""
+        from PIL import Image
+
+        self._frames.append(Image.fromarray(pixels))
+
+    def write(self) -> Path:
+        """Write the film and return its path.
+
+        Raises:
+            OutputError: there is no frame, or the file cannot be written any more.
+        """
+        if not self._frames:
+            raise _failure(self._target, "there are no frames")
+        with _replacing(
+            self._target, write=self._write_mp4 if self._target.suffix.lower() == ".mp4" else self._write_gif
+        ):
+            return self._target
+
+    def _write_gif(self, path: Path) -> None:
+        palette = self._palette()
+        reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
+        duration = 10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))  # milliseconds; the format counts in hundredths
+        reduced[0].save(
+            path,
+            format="GIF",
+            save_all=True,
+            append_images=reduced[1:],
+            duration=[duration] * (len(reduced) - 1) + [2000],
+            loop=0,
+            disposal=1,
+            optimize=False,
+        )
+
+    def _palette(self) -> Any:
+        """Return one palette for the colours of a few frames spread over the film."""
+        from PIL import Image
+
+        chosen = [
+            self._frames[round(i)]
+            for i in np.linspace(0, len(self._frames) - 1, min(_PALETTE_SAMPLES, len(self._frames)))
+        ]
+        width, height = chosen[0].size
+        sheet = Image.new("RGB", (width, height * len(chosen)))
+        for number, frame in enumerate(chosen):
+            sheet.paste(frame, (0, number * height))
+        return sheet.quantize(colors=255, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+
+    def _write_mp4(self, path: Path) -> None:
+        imageio = importlib.import_module("imageio.v2")  # an extra, which may be absent
+
+        with imageio.get_writer(path, format="FFMPEG", fps=FRAMES_PER_SECOND * SPEED, macro_block_size=2) as writer:
+            for frame in self._frames:
+                writer.append_data(np.asarray(frame))

@@ -1,0 +1,152 @@
+"""What a simulation of a plan found.
+
+Holding a :class:`SimulationReport` means that a plan was played to its end under physics. Every number compares what
+happened with what the plan says; every remark says in words where and why they differ. A plan that fails in physics is
+an expected outcome, not an error, so it is a report whose ``ok`` is false.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["ObjectError", "Remark", "SimulationReport", "Slip"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectError:
+    """How far an object ended from where the plan's final scene puts it.
+
+    Attributes:
+        position: metres.
+        rotation: radians.
+    """
+
+    position: float
+    rotation: float
+
+    def __str__(self) -> str:
+        return f"{1000.0 * self.position:.1f} mm, {math.degrees(self.rotation):.1f} deg"
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """How far a carried object was, at worst, from where the plan has it in the hand.
+
+    Attributes:
+        step: number of the plan's step in which it was grasped, from 1.
+        object: its name.
+        position: metres, while it was held.
+        rotation: radians, while it was held.
+        lost: what the arm was doing when the object left the hand, or ``None`` when it stayed.
+    """
+
+    step: int
+    object: str
+    position: float
+    rotation: float
+    lost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something worth knowing about one step.
+
+    Attributes:
+        step: number of the plan's step, from 1; 0 is before the first, ``None`` after the last.
+        text: the remark.
+    """
+
+    step: int | None
+    text: str
+
+    def __str__(self) -> str:
+        if self.step is None:
+            return f"after the plan: {self.text}"
+        return f"step {self.step}: {self.text}" if self.step else f"before the plan: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SimulationReport:
+    """The outcome of playing a plan under physics.
+
+    Attributes:
+        errors: of each movable object, by name, in the order of the scene.
+        tracking: largest difference of each joint of the arm between commanded and simulated position, radians or
+            metres.
+        slips: of each carried object, in the order of the plan.
+        remarks: in the order in which they arose.
+        steps: number of steps of the plan.
+        duration: simulated seconds.
+        position_tolerance: metres within which an object has to end.
+        rotation_tolerance: radians within which an object has to end.
+    """
+
+    errors: Mapping[str, ObjectError]
+    tracking: Mapping[str, float]
+    slips: tuple[Slip, ...]
+    remarks: tuple[Remark, ...]
+    steps: int
+    duration: float
+    position_tolerance: float
+    rotation_tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every object ended where the plan puts it, within the tolerances."""
+        return not self.missed
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The objects that did not end where the plan puts them."""
+        return tuple(
+            name
+            for name, error in self.errors.items()
+            if not (error.position <= self.position_tolerance and error.rotation <= self.rotation_tolerance)
+        )
+
+    @property
+    def worst_position(self) -> float:
+        """Largest position error of all objects, metres; 0 without objects."""
+        return max((error.position for error in self.errors.values()), default=0.0)
+
+    @property
+    def worst_rotation(self) -> float:
+        """Largest rotation error of all objects, radians; 0 without objects."""
+        return max((error.rotation for error in self.errors.values()), default=0.0)
+
+    def __repr__(self) -> str:
+        outcome = "ok" if self.ok else f"missed: {', '.join(self.missed)}"
+        worst = ObjectError(self.worst_position, self.worst_rotation)
+        return (
+            f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst {worst}, "
+            f"{self.duration:.1f} s simulated)"
+        )
+
+    def to_json(self) -> str:
+        """Return the report as JSON: SI units, and the same report gives the same bytes."""
+        document = {
+            "ok": self.ok,
+            "errors": {
+                name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
+            },
+            "tracking": dict(self.tracking),
+            "slips": [
+                {
+                    "step": slip.step,
+                    "object": slip.object,
+                    "position": slip.position,
+                    "rotation": slip.rotation,
+                    "lost": slip.lost,
+                }
+                for slip in self.slips
+            ],
+            "remarks": [{"step": remark.step, "text": remark.text} for remark in self.remarks],
+            "steps": self.steps,
+            "duration": self.duration,
+            "position_tolerance": self.position_tolerance,
+            "rotation_tolerance": self.rotation_tolerance,
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

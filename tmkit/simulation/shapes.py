@@ -1,0 +1,184 @@
+"""Scene shapes as pybullet shapes.
+
+Boxes, spheres, cylinders and capsules are what they are; cones and meshes become convex hulls, as they are for the
+motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away, so that a
+block with a mesh lies as deep as one that is a box.
+
+pybullet reads meshes from files only, so they are written into the simulation's private folder, one file a shape
+however often it occurs. What is drawn keeps all its faces; what collides is the hull.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.graph import AttachedShape, Shape
+from tmkit.spatial import Pose
+
+__all__ = ["DEFAULT_COLOR", "PlacedShape", "ShapeBuilder", "remove_margins"]
+
+DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
+
+_CONE_SIDES = 48
+
+
+@dataclass(frozen=True)
+class PlacedShape:
+    """A shape with its pose in the body that it becomes part of (``body_from_shape``), and the frame it came from."""
+
+    attached: AttachedShape
+    pose: Pose
+    frame: str
+
+
+class ShapeBuilder:
+    """Makes collision and visual shapes for one pybullet connection.
+
+    Args:
+        bullet: the pybullet module.
+        client: the connection.
+        folder: where mesh files may be written.
+    """
+
+    def __init__(self, bullet: Any, client: int, *, folder: Path) -> None:
+        self._bullet = bullet
+        self._client = client
+        self._folder = folder
+        self._written: dict[str, str] = {}
+
+    def collision(self, shapes: Sequence[PlacedShape]) -> int:
+        """Return a collision shape that joins ``shapes``, or -1 when none of them collides."""
+        chosen = [placed for placed in shapes if placed.attached.collision]
+        if not chosen:
+            return -1
+        index = self._bullet.createCollisionShapeArray(
+            **self._arrays(chosen, visual=False),
+            collisionFramePositions=[list(placed.pose.translation) for placed in chosen],
+            collisionFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
+            physicsClientId=self._client,
+        )
+        return self._made(index, chosen, "collide")
+
+    def visual(self, shapes: Sequence[PlacedShape]) -> int:
+        """Return a visual shape that joins ``shapes``, each in its colour, or -1 when none of them is visible."""
+        chosen = [placed for placed in shapes if placed.attached.visual]
+        if not chosen:
+            return -1
+        index = self._bullet.createVisualShapeArray(
+            **self._arrays(chosen, visual=True),
+            visualFramePositions=[list(placed.pose.translation) for placed in chosen],
+            visualFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
+            rgbaColors=[list(placed.attached.color or DEFAULT_COLOR) for placed in chosen],
+            physicsClientId=self._client,
+        )
+        return self._made(index, chosen, "be drawn")
+
+    def _made(self, index: int, chosen: Sequence[PlacedShape], purpose: str) -> int:
+        if index < 0:
+            frames = ", ".join(sorted({placed.frame for placed in chosen}))
+            raise SimulationError(f"the physics engine could not make the shape of '{frames}' that is to {purpose}")
+        return index
+
+    def _arrays(self, shapes: Sequence[PlacedShape], *, visual: bool) -> dict[str, list[Any]]:
+        """Return the parallel arrays in which pybullet takes several shapes at once."""
+        result: dict[str, list[Any]] = {
+            "shapeTypes": [],
+            "radii": [],
+            "halfExtents": [],
+            "lengths": [],
+            "fileNames": [],
+            "meshScales": [],
+        }
+        for placed in shapes:
+            kind, radius, half_extents, length, file_name = self._described(placed, visual=visual)
+            result["shapeTypes"].append(kind)
+            result["radii"].append(radius)
+            result["halfExtents"].append(half_extents)
+            result["lengths"].append(length)
+            result["fileNames"].append(file_name)
+            result["meshScales"].append([1.0, 1.0, 1.0])
+        return result
+
+    def _described(self, placed: PlacedShape, *, visual: bool) -> tuple[int, float, list[float], float, str]:
+        bullet, shape = self._bullet, placed.attached.shape
+        nothing = [0.0, 0.0, 0.0]
+        if shape.kind == "box":
+            return bullet.GEOM_BOX, 0.0, [0.5 * size for size in shape.dimensions], 0.0, ""
+        if shape.kind == "sphere":
+            return bullet.GEOM_SPHERE, shape.dimensions[0], nothing, 0.0, ""
+        if shape.kind == "cylinder":
+            return bullet.GEOM_CYLINDER, shape.dimensions[0], nothing, shape.dimensions[1], ""
+        if shape.kind == "capsule":
+            return bullet.GEOM_CAPSULE, shape.dimensions[0], nothing, shape.dimensions[1], ""
+        if shape.kind in ("cone", "mesh"):
+            return bullet.GEOM_MESH, 0.0, nothing, 0.0, self._mesh_file(shape, placed.frame, visual=visual)
+        raise SimulationError(f"frame '{placed.frame}': a shape of kind '{shape.kind}' cannot be simulated")
+
+    def _mesh_file(self, shape: Shape, frame: str, *, visual: bool) -> str:
+        key = f"{shape.digest}-{'visual' if visual else 'hull'}"
+        if key not in self._written:
+            vertices, faces = _triangles(shape)
+            if not visual:
+                vertices, faces = _hull(vertices, frame)
+            path = self._folder / f"shape{len(self._written)}.obj"
+            _write_obj(path, vertices, faces)
+            self._written[key] = str(path)
+        return self._written[key]
+
+
+def remove_margins(bullet: Any, client: int, *, body: int) -> None:
+    """Take away the millimetre by which pybullet inflates the convex hulls of a body without links."""
+    bullet.changeDynamics(body, -1, collisionMargin=0.0, physicsClientId=client)
+
+
+def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    if shape.kind == "mesh":
+        return np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces, dtype=np.int64)
+    radius, length = shape.dimensions
+    turns = [2.0 * math.pi * i / _CONE_SIDES for i in range(_CONE_SIDES)]
+    rim = [[radius * math.cos(turn), radius * math.sin(turn), -0.5 * length] for turn in turns]
+    vertices = np.array([*rim, [0.0, 0.0, 0.5 * length], [0.0, 0.0, -0.5 * length]])
+    tip, center = _CONE_SIDES, _CONE_SIDES + 1
+    faces = []
+    for i in range(_CONE_SIDES):
+        after = (i + 1) % _CONE_SIDES
+        faces += [[i, after, tip], [after, i, center]]
+    return vertices, np.array(faces, dtype=np.int64)
+
+
+def _hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = ConvexHull(vertices)
+    except (QhullError, ValueError) as error:
+        raise SimulationError(f"frame '{frame}': its mesh has no convex hull with a volume") from error
+    used = np.unique(hull.simplices)
+    renumbered = np.full(len(vertices), -1, dtype=np.int64)
+    renumbered[used] = np.arange(len(used))
+    corners = vertices[hull.simplices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    flipped = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
+    faces = hull.simplices.astype(np.int64)
+    faces[flipped] = faces[flipped][:, ::-1]
+    return vertices[used], renumbered[faces]
+
+
+def _write_obj(path: Path, vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> None:
+    """Write triangles with one normal a face, so that flat sides are drawn flat."""
+    corners = vertices[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    normals = normals / np.where(lengths > 0.0, lengths, 1.0)
+    lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in vertices]
+    lines += [f"vn {x:.6g} {y:.6g} {z:.6g}" for x, y, z in normals]
+    lines += [f"f {a + 1}//{i + 1} {b + 1}//{i + 1} {c + 1}//{i + 1}" for i, (a, b, c) in enumerate(faces)]
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")

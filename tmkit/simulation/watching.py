@@ -1,0 +1,207 @@
+"""Watching a plan being played: what slipped, what was touched, what went astray, and in which step.
+
+A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is played and keeps
+what an explanation needs: how far a carried object is from its planned place in the hand, the moment at which it is
+lost, what the arm or its load touched on the way, and, after each step, which objects are no longer where the plan has
+them.
+
+The watch only reads; a simulation runs the same with and without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tmkit.simulation.report import ObjectError, Remark, SimulationReport, Slip
+from tmkit.simulation.world import Simulation
+from tmkit.spatial import Pose
+
+if TYPE_CHECKING:
+    from tmkit.planner import Plan, PlanStep, Segment
+
+__all__ = ["Watch"]
+
+_LOST = 0.03  # metres from its place in the hand at which an object counts as lost
+_MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a remark
+_MOVED_AT_START = 0.002  # metres that an object may sink or slide before the plan starts without a remark
+
+
+@dataclass
+class _Carried:
+    """An object in the hand: where the plan has it, and how far it was from there at worst."""
+
+    name: str
+    step: int
+    parent: str
+    parent_from_object: Pose
+    position: float = 0.0
+    rotation: float = 0.0
+    lost: str | None = None
+
+
+class Watch:
+    """What is noticed while a plan is played.
+
+    Args:
+        simulation: where it is played.
+        plan: the plan.
+        position_tolerance: metres an object may be from its planned place without a remark.
+        rotation_tolerance: radians an object may be turned from its planned place without a remark.
+    """
+
+    def __init__(
+        self, simulation: Simulation, plan: Plan, *, position_tolerance: float, rotation_tolerance: float
+    ) -> None:
+        self._simulation = simulation
+        self._plan = plan
+        self._position_tolerance = position_tolerance
+        self._rotation_tolerance = rotation_tolerance
+        self._step: int | None = 0
+        self._action = ""
+        self._planned = plan.scene.at(plan.q)
+        self._phase = ""
+        self._concerned: frozenset[str] = frozenset()
+        self._carried: _Carried | None = None
+        self._slips: list[Slip] = []
+        self._remarks: list[Remark] = []
+        self._astray: set[str] = set()
+        self._touched: set[tuple[str, str]] = set()
+        self._arm = self._arm_frames()
+
+    def _arm_frames(self) -> frozenset[str]:
+        """Return the frames of the arm's body that move, so that its base may stand on whatever it stands on."""
+        for body in self._simulation.bodies:
+            if self._plan.robot.tip in body.links:
+                return frozenset(frame for frame in body.links if frame != body.base)
+        return frozenset()
+
+    # --- moments --------------------------------------------------------------------------------------------------
+
+    def note_start(self) -> None:
+        """Compare the world with the plan's first scene, after it has come to rest and before the arm moves."""
+        for name in self._simulation.objects:
+            error = self._error(name)
+            if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:
+                self._say(f"'{name}' moved by {error} under gravity: the scene does not support it where it stands")
+                if self._is_miss(error):
+                    self._astray.add(name)
+
+    def enter(self, number: int, step: PlanStep, segment: Segment) -> None:
+        """Tell that a segment of a step begins."""
+        if number != self._step:
+            self._touched.clear()
+        self._step = number
+        self._action = str(step.action)
+        self._planned = step.scene.at(step.q)
+        self._phase = str(segment.kind.value)
+        close = self._phase not in ("transit", "transfer")
+        self._concerned = frozenset(part.held for part in step.segments if close and part.held is not None)
+
+    def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
+        """Tell that the hand has closed on an object."""
+        robot, simulation = self._plan.robot, self._simulation
+        parent, pose = robot.tip, simulation.pose(name, robot.tip)
+        if segment.reparenting is not None:
+            parent, pose = segment.reparenting.parent, segment.reparenting.pose
+        self._carried = _Carried(name, int(self._step or 0), parent, pose)
+        if not by_constraint and not any(name in simulation.touching(link) for link in robot.contact_links):
+            metres, _ = pose.distance(simulation.pose(name, parent))
+            self._say(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
+
+    def released(self, name: str) -> None:
+        """Tell that the hand is about to open."""
+        self._measure_carried()
+        carried = self._carried
+        if carried is not None and carried.name == name:
+            self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
+            if carried.lost is None and carried.position > _MISPLACED_IN_HAND:
+                self._say(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
+        self._carried = None
+
+    def leave_step(self) -> None:
+        """Tell that a step is over: remark on each object that is not where the plan has it any more."""
+        for name in self._simulation.objects:
+            if name in self._astray or (self._carried is not None and self._carried.name == name):
+                continue
+            error = self._error(name)
+            if self._is_miss(error):
+                self._astray.add(name)
+                self._say(f"'{name}' is {error} from where this step ({self._action}) should leave it")
+
+    def leave_plan(self) -> None:
+        """Tell that the last step is over."""
+        if self._carried is not None:
+            self._measure_carried()
+            carried = self._carried
+            self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
+        self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
+
+    def look(self) -> None:
+        """Look at the world as it is now."""
+        self._measure_carried()
+        self._look_for_contacts()
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def _measure_carried(self) -> None:
+        carried = self._carried
+        if carried is None or carried.lost is not None:
+            return
+        actual = self._simulation.pose(carried.name, carried.parent)
+        metres, radians = carried.parent_from_object.distance(actual)
+        carried.position = max(carried.position, float(metres))
+        carried.rotation = max(carried.rotation, float(radians))
+        if metres > _LOST:
+            carried.lost = self._phase
+            self._say(f"'{carried.name}' was lost during {self._phase} ({self._action})")
+
+    def _look_for_contacts(self) -> None:
+        """Remark on what the arm, or on a transfer its load, touches and should not, once a step."""
+        meant = self._concerned | ({self._carried.name} if self._carried is not None else set())
+        for frame, other in self._simulation.contacts_of([self._plan.robot.tip]):
+            if frame in self._arm and other not in self._arm and self._object_of(other) not in meant:
+                self._note_contact(f"the arm ('{frame}')", other)
+        carried = self._carried
+        if carried is not None and carried.lost is None and self._phase == "transfer":
+            for _, other in self._simulation.contacts_of([carried.name]):
+                if other not in self._arm:
+                    self._note_contact(f"the carried '{carried.name}'", other)
+
+    def _object_of(self, frame: str) -> str:
+        """Return the movable object that a frame is part of, or the frame itself."""
+        for body in self._simulation.bodies:
+            if body.kind == "object" and frame in body.links:
+                return body.base
+        return frame
+
+    def _note_contact(self, who: str, other: str) -> None:
+        if (who, other) not in self._touched:
+            self._touched.add((who, other))
+            self._say(f"{who} touched '{other}' during {self._phase}")
+
+    def _error(self, name: str) -> ObjectError:
+        metres, radians = self._planned.pose(name).distance(self._simulation.pose(name))
+        return ObjectError(float(metres), float(radians))
+
+    def _is_miss(self, error: ObjectError) -> bool:
+        return not (error.position <= self._position_tolerance and error.rotation <= self._rotation_tolerance)
+
+    def _say(self, text: str) -> None:
+        self._remarks.append(Remark(self._step, text))
+
+    # --- the outcome ----------------------------------------------------------------------------------------------
+
+    @property
+    def slips(self) -> tuple[Slip, ...]:
+        """What is known of each object that was carried, in order."""
+        return tuple(self._slips)
+
+    def remarks(self, report: SimulationReport) -> tuple[Remark, ...]:
+        """Return all remarks, with one for each object that ended astray without having been remarked on before."""
+        late = []
+        for name in report.missed:
+            if name not in self._astray:
+                text = f"'{name}' ended {report.errors[name]} from its planned place after all had been in order"
+                late.append(Remark(None, text))
+        return (*self._remarks, *late)

@@ -1,0 +1,430 @@
+"""A physics simulation built from a scene graph.
+
+Holding a :class:`Simulation` means holding one private pybullet connection in which the scene stands, at a
+configuration, under gravity. Nothing is shared between two simulations and there is no default one: every call names
+its connection.
+
+How the scene becomes a world (:mod:`tmkit.simulation.pieces` says what belongs together):
+
+* what never moves becomes one fixed body a frame;
+* movable objects become free bodies with mass and friction;
+* robots and other mechanisms are written as URDF into a private folder, which is gone once they are loaded. So what is
+  simulated is the scene, edits included, and not the robot's original file;
+* joints that mimic others follow them, and the fingers of a parallel gripper are geared to each other, as in a real
+  hand: without that, two equal forces let a held object wander sideways.
+
+Links of one mechanism do not collide with each other, nor do pairs that the scene allows or that already overlap at the
+start, unless one of the two is a movable object. Several roots all stand at the origin, as they do for the collision
+checker.
+
+Invariant: the same calls give the same numbers, bit for bit, whatever other simulations do.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.errors import SimulationError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.simulation.bodies import BASE, Body, build_bodies
+from tmkit.simulation.motors import Motors
+from tmkit.simulation.pieces import partition
+from tmkit.simulation.quiet import load_pybullet, quiet_output
+from tmkit.simulation.settings import PhysicsSettings
+from tmkit.spatial import Pose
+
+__all__ = ["Simulation"]
+
+_HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
+_OVERLAP = 1e-4  # metres of penetration at the start that mean "these two are meant to overlap"
+
+
+class Simulation:
+    """A scene under physics, in a pybullet connection of its own.
+
+    Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`. One simulation must
+    not be used from two threads at once; two simulations are independent of each other.
+    """
+
+    def __init__(
+        self,
+        bullet: Any,
+        client: int,
+        *,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        robot: Manipulator | None,
+        settings: PhysicsSettings,
+    ) -> None:
+        self._bullet = bullet
+        self._client: int | None = client
+        self._scene = scene
+        self._settings = settings
+        self._start = scene.at(q)
+        self._q = q
+        self._steps = 0
+        self._grasps: dict[str, int] = {}
+        self._bodies = self._build()
+        self._place = {frame: body for body in self._bodies for frame in body.links}
+        self._by_index = {body.index: body for body in self._bodies}
+        self._frames_of_links = {
+            (body.index, link): frame for body in self._bodies for frame, link in reversed(list(body.links.items()))
+        }
+        self._motors = Motors(
+            bullet, client, scene=scene, bodies=self._bodies, robot=robot, gain=settings.position_gain
+        )
+        self._motors.place(q)
+        still = np.zeros_like(q)
+        self._motors.tell(q, still)
+        self._motors.tell_fingers(q, still, force=20.0 if robot is None else robot.grip_force)
+        self._set_friction(robot)
+        self._ignore_meant_overlaps()
+
+    @classmethod
+    def from_scene(
+        cls,
+        scene: SceneGraph,
+        q: ArrayLike | None = None,
+        *,
+        robot: Manipulator | None = None,
+        gui: bool = False,
+        settings: PhysicsSettings | None = None,
+    ) -> Simulation:
+        """Build a simulation in which a scene stands at rest.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration; all zeros when left out.
+            robot: the arm whose hand presses with a force; without it every joint is held at its position.
+            gui: open pybullet's window.
+            settings: the numbers of the physics.
+
+        Raises:
+            SimulationError: the scene cannot be simulated, or a window is wanted where there is no screen.
+            ConfigurationError: a configuration that does not fit the scene.
+        """
+        configuration = scene.at(scene.zero_configuration() if q is None else q).q
+        bullet = load_pybullet()
+        if gui and not os.environ.get("DISPLAY"):
+            raise SimulationError(
+                "a simulation window needs a screen: DISPLAY is not set; leave gui out, or record a GIF"
+            )
+        with quiet_output():
+            client = bullet.connect(bullet.GUI if gui else bullet.DIRECT)
+            if client < 0:
+                raise SimulationError(
+                    "pybullet gave no connection: there is no screen, or too many simulations are open"
+                )
+            try:
+                return cls(
+                    bullet,
+                    client,
+                    scene=scene,
+                    q=np.array(configuration, dtype=float),
+                    robot=robot,
+                    settings=settings or PhysicsSettings(),
+                )
+            except BaseException:
+                bullet.disconnect(physicsClientId=client)
+                raise
+
+    def _build(self) -> list[Body]:
+        settings, bullet = self._settings, self._bullet
+        bullet.setGravity(0.0, 0.0, -settings.gravity, physicsClientId=self.client)
+        bullet.setPhysicsEngineParameter(
+            fixedTimeStep=settings.time_step,
+            numSolverIterations=settings.solver_iterations,
+            numSubSteps=0,
+            deterministicOverlappingPairs=1,
+            enableFileCaching=0,
+            physicsClientId=self.client,
+        )
+        folder = Path(tempfile.mkdtemp(prefix="tmkit-"))
+        try:
+            return build_bodies(
+                bullet,
+                self.client,
+                scene=self._scene,
+                at=self._start,
+                pieces=partition(self._scene),
+                settings=settings,
+                folder=folder,
+            )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _set_friction(self, robot: Manipulator | None) -> None:
+        settings = self._settings
+        of_kind = {
+            "fixed": settings.fixed_friction,
+            "object": settings.object_friction,
+            "mechanism": settings.robot_friction,
+        }
+        fingers = () if robot is None else robot.contact_links
+        for body in self._bodies:
+            for frame, link in body.links.items():
+                friction = settings.finger_friction if frame in fingers else of_kind[body.kind]
+                self._bullet.changeDynamics(
+                    body.index,
+                    link,
+                    lateralFriction=friction,
+                    linearDamping=0.0,
+                    angularDamping=0.0,
+                    physicsClientId=self.client,
+                )
+
+    def _ignore_meant_overlaps(self) -> None:
+        """Let pairs without a movable object be, when the scene allows them or they overlap at the start."""
+        pairs = set()
+        for a, b, _ in self._scene.allowed_pairs:
+            if a in self._place and b in self._place:
+                pairs.add((a, b))
+        self._bullet.performCollisionDetection(physicsClientId=self.client)
+        for contact in self._bullet.getContactPoints(physicsClientId=self.client):
+            if contact[8] < -_OVERLAP:
+                pairs.add(
+                    (self._frames_of_links[contact[1], contact[3]], self._frames_of_links[contact[2], contact[4]])
+                )
+        for a, b in sorted(pairs):
+            body_a, body_b = self._place[a], self._place[b]
+            if "object" in (body_a.kind, body_b.kind) or body_a is body_b:
+                continue
+            self._bullet.setCollisionFilterPair(
+                body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0, physicsClientId=self.client
+            )
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the simulation and its connection; once is enough, twice does no harm."""
+        if self._client is not None:
+            with quiet_output():
+                self._bullet.disconnect(physicsClientId=self._client)
+            self._client = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._client is None else f"{self.time:.3f} s"
+        return f"Simulation({len(self._bodies)} bodies, {len(self.objects)} objects, {state})"
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def bullet(self) -> Any:
+        """The pybullet module, for what this class does not offer."""
+        return self._bullet
+
+    @property
+    def client(self) -> int:
+        """The number of the connection, to be given to pybullet as ``physicsClientId``.
+
+        Raises:
+            SimulationError: the simulation is closed.
+        """
+        if self._client is None:
+            raise SimulationError("this simulation is closed")
+        return self._client
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The scene that the simulation was built from."""
+        return self._scene
+
+    @property
+    def settings(self) -> PhysicsSettings:
+        """The numbers of the physics."""
+        return self._settings
+
+    @property
+    def time(self) -> float:
+        """Simulated seconds since the start."""
+        return self._steps * self._settings.time_step
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of the physics engine, with the frames they carry."""
+        return tuple(self._bodies)
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The movable objects, in the order of the scene."""
+        return tuple(body.base for body in self._bodies if body.kind == "object")
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """(n_joints,) simulated joint values in the scene's order, radians or metres."""
+        self.client  # noqa: B018  raises when closed
+        return self._motors.read(self._q)
+
+    def pose(self, frame: str, reference: str | None = None) -> Pose:
+        """Return where a frame is now.
+
+        Args:
+            frame: any frame of the scene.
+            reference: the frame that the pose is relative to; left out, the root.
+
+        Returns:
+            reference_from_frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+        if reference is not None:
+            return self.pose(reference).inverse() @ self.pose(frame)
+        body = self._place.get(frame)
+        if body is None or body.kind == "fixed":
+            if frame not in self._scene:
+                raise UnknownNameError.of("frame", frame, self._scene.frame_names)
+            return self._start.pose(frame)
+        return self._link_pose(body, body.links[frame]) @ body.offsets[frame]
+
+    def _link_pose(self, body: Body, link: int) -> Pose:
+        if link == BASE:
+            position, quaternion = self._bullet.getBasePositionAndOrientation(body.index, physicsClientId=self.client)
+            return Pose(position, quaternion) @ body.base_from_inertial.inverse()
+        state = self._bullet.getLinkState(body.index, link, computeForwardKinematics=1, physicsClientId=self.client)
+        return Pose(state[4], state[5])
+
+    def speed(self, name: str) -> float:
+        """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
+        body = self._object(name)
+        linear, angular = self._bullet.getBaseVelocity(body.index, physicsClientId=self.client)
+        return math.hypot(*linear) + 0.1 * math.hypot(*angular)
+
+    def touching(self, frame: str) -> tuple[str, ...]:
+        """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
+        body = self._body(frame)
+        contacts = self._bullet.getContactPoints(bodyA=body.index, physicsClientId=self.client)
+        link = body.links[frame]
+        return tuple(sorted({self._frames_of_links[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= _OVERLAP}))
+
+    def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
+        found = set()
+        for index in sorted({self._body(frame).index for frame in frames}):
+            for c in self._bullet.getContactPoints(bodyA=index, physicsClientId=self.client):
+                if c[8] <= _OVERLAP:
+                    found.add((self._frames_of_links[index, c[3]], self._frames_of_links[c[2], c[4]]))
+        return tuple(sorted(found))
+
+    def _body(self, frame: str) -> Body:
+        if frame not in self._place:
+            if frame not in self._scene:
+                raise UnknownNameError.of("frame", frame, self._scene.frame_names)
+            raise SimulationError(f"frame '{frame}' has no body in the simulation: it has no shape and does not move")
+        return self._place[frame]
+
+    def _object(self, name: str) -> Body:
+        body = self._place.get(name)
+        if body is None or body.kind != "object" or body.base != name:
+            raise UnknownNameError.of("movable object", name, self.objects)
+        return body
+
+    # --- acting ---------------------------------------------------------------------------------------------------
+
+    def set_configuration(self, q: ArrayLike) -> None:
+        """Put all joints at a configuration (n_joints,), at rest, without physics, and hold them there."""
+        values = np.array(self._scene.at(q).q, dtype=float)
+        self.client  # noqa: B018  raises when closed
+        self._motors.place(values)
+        self.command(values)
+
+    def set_object_pose(self, name: str, root_from_object: Pose) -> None:
+        """Put a movable object somewhere, at rest, without physics.
+
+        Raises:
+            UnknownNameError: no such movable object.
+        """
+        body = self._object(name)
+        pose = root_from_object @ body.base_from_inertial
+        self._bullet.resetBasePositionAndOrientation(
+            body.index, list(pose.translation), list(pose.quat_xyzw), physicsClientId=self.client
+        )
+        self._bullet.resetBaseVelocity(body.index, [0.0] * 3, [0.0] * 3, physicsClientId=self.client)
+
+    def command(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
+        """Tell all motors but those of the fingers where to be now, and how fast to go on from there.
+
+        Args:
+            q: (n_joints,) wanted positions at this instant, radians or metres.
+            velocity: (n_joints,) wanted velocities until the next command; zeros when left out.
+        """
+        self.client  # noqa: B018  raises when closed
+        values = np.asarray(q, dtype=float)
+        self._motors.tell(values, np.zeros_like(values) if velocity is None else np.asarray(velocity, dtype=float))
+
+    def command_fingers(self, q: ArrayLike, *, force: float) -> None:
+        """Tell the fingers where to be, by a whole configuration (n_joints,), and how hard to press, newtons."""
+        self.client  # noqa: B018  raises when closed
+        values = np.asarray(q, dtype=float)
+        self._motors.tell_fingers(values, np.zeros_like(values), force=force)
+
+    def step(self, count: int = 1) -> None:
+        """Let ``count`` time steps pass."""
+        for _ in range(count):
+            self._bullet.stepSimulation(physicsClientId=self.client)
+        self._steps += count
+
+    def attach(self, name: str, frame: str) -> None:
+        """Fix a movable object to a frame as it is now: the explicit alternative to holding it by friction.
+
+        Raises:
+            UnknownNameError: no such object or frame.
+            SimulationError: the object is attached already.
+        """
+        if name in self._grasps:
+            raise SimulationError(f"object '{name}' is attached already", object=name)
+        child, parent = self._object(name), self._body(frame)
+        link_from_object = self._link_pose(parent, parent.links[frame]).inverse() @ self.pose(name)
+        at_link = self._inertial_of(parent, parent.links[frame]).inverse() @ link_from_object
+        at_object = child.base_from_inertial.inverse()
+        self._grasps[name] = self._bullet.createConstraint(
+            parent.index,
+            parent.links[frame],
+            child.index,
+            BASE,
+            self._bullet.JOINT_FIXED,
+            [0.0, 0.0, 0.0],
+            list(at_link.translation),
+            list(at_object.translation),
+            list(at_link.quat_xyzw),
+            list(at_object.quat_xyzw),
+            physicsClientId=self.client,
+        )
+        self._bullet.changeConstraint(self._grasps[name], maxForce=_HOLDING_FORCE, physicsClientId=self.client)
+
+    def _inertial_of(self, body: Body, link: int) -> Pose:
+        """Return link_from_inertial."""
+        if link == BASE:
+            return body.base_from_inertial
+        info = self._bullet.getDynamicsInfo(body.index, link, physicsClientId=self.client)
+        return Pose(info[3], info[4])
+
+    def detach(self, name: str) -> None:
+        """Let go of an object that was attached; nothing happens when it was not."""
+        constraint = self._grasps.pop(name, None)
+        if constraint is not None:
+            self._bullet.removeConstraint(constraint, physicsClientId=self.client)
+
+    @property
+    def attached(self) -> tuple[str, ...]:
+        """The objects that are fixed by :meth:`attach`."""
+        return tuple(self._grasps)
