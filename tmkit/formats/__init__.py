@@ -1,7 +1,8 @@
 """Scene files in and out.
 
 :func:`load_scene` reads robray, URDF and JSON files and merges them into one scene. :func:`scene_to_json` and
-:func:`write_json_scene` write a scene without loss; :func:`scene_dump` lists its frames for other programs.
+:func:`write_json_scene` write a scene without loss; :func:`scene_dump` lists its frames for other programs;
+:func:`write_urdf` writes a part of it as a robot description.
 """
 
 import logging
@@ -9,14 +10,18 @@ import logging
 from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
 from tmkit.formats.scene_dump import scene_dump
+from tmkit.formats.urdf_writer import UrdfText, urdf_from_scene, write_urdf
 
 __all__ = [
     "SCENE_SUFFIXES",
+    "UrdfText",
     "load_scene",
     "scene_dump",
     "scene_from_json",
     "scene_to_json",
+    "urdf_from_scene",
     "write_json_scene",
+    "write_urdf",
 ]
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -30,6 +30,7 @@ from tmkit.formats.drafts import (
 from tmkit.formats.inertias import united_inertia
 from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.places import Place, did_you_mean
+from tmkit.formats.solids import frustum
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -41,7 +42,6 @@ from tmkit.graph import (
     Free,
     Inertia,
     Joint,
-    Mesh,
     Mimic,
     Prismatic,
     Revolute,
@@ -55,8 +55,6 @@ from tmkit.spatial import Pose
 __all__ = ["WORLD", "build_scene", "pose_of"]
 
 WORLD = "world"
-
-FRUSTUM_SIDES = 64  # the circles of a frustum are polygons of so many corners
 
 
 def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGraph:
@@ -289,7 +287,7 @@ def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
     if kind == "box":
         return Box(sizes)
     if kind == "frustum":
-        return _frustum(*sizes)
+        return frustum(*sizes)
     makers: dict[str, Callable[..., Shape]] = {
         "sphere": Sphere,
         "cylinder": Cylinder,
@@ -297,23 +295,6 @@ def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
         "capsule": Capsule,
     }
     return makers[kind](*sizes)
-
-
-def _frustum(bottom: float, top: float, height: float) -> Shape:
-    """Return a cone without its tip, centred, as a closed mesh."""
-    angles = 2.0 * np.pi * np.arange(FRUSTUM_SIDES) / FRUSTUM_SIDES
-    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(FRUSTUM_SIDES)], axis=1)
-    half = np.array([0.0, 0.0, 0.5 * height])
-    vertices = np.concatenate([bottom * circle - half, top * circle + half, [-half], [half]])
-    here, after = np.arange(FRUSTUM_SIDES), (np.arange(FRUSTUM_SIDES) + 1) % FRUSTUM_SIDES
-    low, high = np.full(FRUSTUM_SIDES, 2 * FRUSTUM_SIDES), np.full(FRUSTUM_SIDES, 2 * FRUSTUM_SIDES + 1)
-    faces = [
-        np.stack([here, after, after + FRUSTUM_SIDES], axis=1),
-        np.stack([here, after + FRUSTUM_SIDES, here + FRUSTUM_SIDES], axis=1),
-        np.stack([low, after, here], axis=1),
-        np.stack([high, here + FRUSTUM_SIDES, after + FRUSTUM_SIDES], axis=1),
-    ]
-    return Mesh(vertices, np.concatenate(faces).astype(np.int32))
 
 
 def _inertia(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:

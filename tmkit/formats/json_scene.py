@@ -1,7 +1,7 @@
 """Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
 
-``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits, frames in
-insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
+``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits,
+frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
 
 Shapes are listed once each under their content digest. A mesh is written by the ``package://`` URI it came from when
 that still leads to the same content, else with its arrays (base64 of little-endian 64-bit floats and 32-bit
@@ -15,17 +15,17 @@ import binascii
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from tmkit.errors import FileFormatError, OutputError, TmkitError
+from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.drafts import MeshDraft
 from tmkit.formats.json_reading import JsonNode
 from tmkit.formats.meshes import MeshLoader
+from tmkit.formats.output import write_text
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -100,13 +100,13 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
 
 
 def scene_from_json(
-    document: Mapping[str, Any], *, path: str = "scene", loader: MeshLoader | None = None
+    document: Mapping[str, Any], *, source: str = "scene", loader: MeshLoader | None = None
 ) -> SceneGraph:
     """Return the scene of a JSON document.
 
     Args:
         document: what :func:`scene_to_json` made.
-        path: the file, or a name for it, for messages.
+        source: the file, or a name for it, for messages.
         loader: loads the meshes that are written by their source.
 
     Raises:
@@ -115,7 +115,7 @@ def scene_from_json(
             has changed since.
     """
     loader = loader if loader is not None else MeshLoader()
-    top = JsonNode(dict(document), path)
+    top = JsonNode(document, source)
     if top.get("format").value != FORMAT:
         raise top.get("format").error(f"expected '{FORMAT}', received {top.get('format').value!r}")
     if top.get("version").value != VERSION:
@@ -145,18 +145,7 @@ def write_json_scene(scene: SceneGraph, path: str | os.PathLike[str], *, loader:
         OutputError: the file cannot be written.
     """
     text = json.dumps(scene_to_json(scene, loader=loader), indent=1, sort_keys=True, allow_nan=False) + "\n"
-    target = Path(path)
-    temporary: str | None = None
-    try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as file:
-            temporary = file.name
-            file.write(text)
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        message = f"cannot write '{target}': {error.strerror}"
-        raise OutputError(message, path=str(target), reason=error.strerror) from error
+    write_text(Path(path), text)
 
 
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
@@ -180,7 +169,7 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         ) from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise FileFormatError.at(path, f"no JSON: {error}") from None
-    return scene_from_json(JsonNode(document, str(path)).table(), path=str(path), loader=loader)
+    return scene_from_json(document, source=str(path), loader=loader)
 
 
 def _numbers(values: Any) -> list[float]:
@@ -291,10 +280,11 @@ def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
 
 
 def _pose_from_json(node: JsonNode) -> Pose:
+    numbers = node.numbers(7)
     try:
-        return Pose.from_array(node.numbers(7))
+        return Pose.from_array(numbers)
     except TmkitError as error:
-        raise error if isinstance(error, FileFormatError) else node.error(str(error)) from error
+        raise node.error(str(error)) from error
 
 
 def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> tuple[Any, ...]:

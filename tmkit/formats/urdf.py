@@ -267,7 +267,8 @@ def _limited(joint: JointDraft, element: XmlElement) -> JointDraft:
         return joint
     if limit.get("lower") is None and limit.get("upper") is None:
         raise limit.place.error(f"<limit> of the {joint.type} joint '{joint.name}' needs lower and upper")
-    lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)  # URDF's default for the one left out
+    lower = limit.number("lower", 0.0, infinite=True)  # 0 is URDF's default for the one that is left out
+    upper = limit.number("upper", 0.0, infinite=True)
     if lower > upper:
         raise limit.place.error(f"the joint '{joint.name}' has a lower limit {lower:g} above its upper limit {upper:g}")
     return replace(joint, lower=lower, upper=upper)
