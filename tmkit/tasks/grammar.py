@@ -129,7 +129,7 @@ class _Refusal(ErrorListener):  # type: ignore[misc]  # antlr4 has no type infor
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
 
-    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any) -> NoReturn:  # noqa: N802
+    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *_others: Any) -> NoReturn:  # noqa: N802
         """Refuse the token; ANTLR calls this by position, with line, column, message and exception."""
         offset = column if symbol is None else symbol.start
         origin = self._origins.at(offset)

@@ -25,7 +25,7 @@ from functools import cached_property
 
 from tmkit.errors import TaskPlannerError
 from tmkit.tasks.formulas import Fact
-from tmkit.tasks.model import GroundAction, Problem
+from tmkit.tasks.model import FrozenMapping, GroundAction, Problem
 from tmkit.tasks.vocabulary import derived_fault
 
 __all__ = ["SasAxiom", "SasEffect", "SasOperator", "SasVariable", "TranslatedTask"]
@@ -102,8 +102,8 @@ class TranslatedTask:
     goal: tuple[Pair, ...] = field(repr=False)
     operators: tuple[SasOperator, ...] = field(repr=False)
     axioms: tuple[SasAxiom, ...] = field(repr=False)
-    names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    blocked: Mapping[frozenset[Pair], int] = field(default_factory=dict, repr=False)
+    names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
+    blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
     complete: bool = True
 
     # ------------------------------------------------------------------------------------------------------ meaning
@@ -129,6 +129,10 @@ class TranslatedTask:
         name, *arguments = operator_name.split()
         return GroundAction(name, tuple(self.names.get(argument, argument) for argument in arguments))
 
+    def _operator_name(self, action: GroundAction) -> str:
+        spelling = {real: spelled for spelled, real in self.names.items()}
+        return " ".join((action.name, *(spelling.get(argument, argument) for argument in action.arguments)))
+
     @property
     def fact_count(self) -> int:
         """The number of values that all variables have together."""
@@ -150,7 +154,8 @@ class TranslatedTask:
         literals = self._literals(context)
         if literals is None:
             return self
-        chosen = [index for index, op in enumerate(self.operators) if self.action_of(op.name) == action]
+        name = self._operator_name(action)
+        chosen = [index for index, operator in enumerate(self.operators) if operator.name == name]
         if not chosen:
             return self
         if not literals:
@@ -193,7 +198,7 @@ class TranslatedTask:
             variables=(*self.variables, variable),
             init=(*self.init, 1),
             axioms=(*self.axioms, axiom),
-            blocked={**self.blocked, literals: number},
+            blocked=FrozenMapping({**self.blocked, literals: number}),
         )
         return task, number
 
@@ -304,7 +309,7 @@ class _Reader:
         self._expect("end_goal")
         operators = tuple(self._operator() for _ in range(self._number()))
         axioms = tuple(self._axiom() for _ in range(self._number()))
-        return TranslatedTask(problem, metric, variables, mutexes, init, goal, operators, axioms, names)
+        return TranslatedTask(problem, metric, variables, mutexes, init, goal, operators, axioms, FrozenMapping(names))
 
     def _variable(self) -> SasVariable:
         self._expect("begin_variable")
