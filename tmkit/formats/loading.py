@@ -21,6 +21,7 @@ from tmkit.formats.packages import PackageResolver
 from tmkit.formats.robray import read_robray
 from tmkit.formats.scene_drafts import draft_of_scene
 from tmkit.formats.urdf import read_urdf
+from tmkit.formats.urdf_collisions import with_always_colliding
 from tmkit.graph import SceneGraph
 
 __all__ = ["SCENE_SUFFIXES", "load_scene"]
@@ -61,7 +62,7 @@ def _read(path: Path, loader: MeshLoader) -> SceneDraft:
     if path.suffix == ".robray":
         return read_robray(path, packages=loader.packages, read_other=lambda other: _read(other, loader))
     if path.suffix == ".urdf":
-        return read_urdf(path, packages=loader.packages)
+        return with_always_colliding(read_urdf(path, packages=loader.packages), loader=loader)
     if path.suffix == ".json":
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
     near = nearest_name(path.suffix, SCENE_SUFFIXES)

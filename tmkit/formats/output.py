@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -23,5 +24,6 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise OutputError(f"cannot write '{path}': {error.strerror}", path=str(path), reason=error.strerror) from error
