@@ -8,18 +8,27 @@ namespace {
 
 using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
-// The fast way for float64 arrays; numpy converts everything else.
+// The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no complex numbers).
 Array as_array(nb::handle values, const char* what, ErrorKind kind) {
     Array array;
     if (nb::try_cast<Array>(values, array)) return array;
+    const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
-        nb::object converted =
-            nb::module_::import_("numpy").attr("ascontiguousarray")(values, nb::arg("dtype") = "float64");
-        return nb::cast<Array>(converted);
-    } catch (nb::python_error&) {
-        throw Error(kind, std::string(what) + " must be an array of numbers, not " +
-                              nb::cast<std::string>(nb::repr(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(values.ptr()))))));
+        nb::object converted = nb::module_::import_("numpy").attr("asarray")(values, nb::arg("order") = "C");
+        const nb::object dtype = converted.attr("dtype"), letter = dtype.attr("kind");
+        if (std::string("fiubO").find(nb::cast<std::string>(letter)) == std::string::npos)
+            throw Error(kind, expected + ", not of type " + nb::str(dtype).c_str());
+        return nb::cast<Array>(converted.attr("astype")("float64"));
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
+        throw Error(kind, expected + ", not " + nb::cast<std::string>(nb::repr(values)));
     }
+}
+
+std::string shape_text(const Array& array) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < array.ndim(); ++i) text += (i ? ", " : "") + std::to_string(array.shape(i));
+    return text + (array.ndim() == 1 ? ",)" : ")");
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
@@ -34,13 +43,11 @@ std::vector<double> finite(const Array& array, const char* what, ErrorKind kind)
 
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
-    if (array.ndim() != 1 || array.size() != expected) {
-        std::string shape = "(";
-        for (std::size_t i = 0; i < array.ndim(); ++i) shape += (i ? ", " : "") + std::to_string(array.shape(i));
-        throw Error(kind, std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape + ")",
+    if (array.ndim() != 1 || array.size() != expected)
+        throw Error(kind,
+                    std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
                     {{"expected", static_cast<std::int64_t>(expected)},
                      {"received", static_cast<std::int64_t>(array.size())}});
-    }
     return finite(array, what, kind);
 }
 
@@ -52,7 +59,7 @@ Vector3 read_vector3(nb::handle values, const char* what) {
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     if (array.ndim() != 2 || array.shape(1) != columns)
-        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + ")");
+        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " + shape_text(array));
     return finite(array, what, kind);
 }
 

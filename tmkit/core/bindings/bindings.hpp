@@ -10,6 +10,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -85,6 +86,7 @@ void bind_pose(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);
+void bind_frame_specification(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);

@@ -18,11 +18,18 @@ const char* class_name(ErrorKind kind) {
     return "TmkitError";
 }
 
+nb::object as_object(std::monostate) { return nb::none(); }
+
+template <class Fact>
+nb::object as_object(const Fact& fact) {
+    return nb::cast(fact);
+}
+
 void raise_in_python(const Error& error) {
     nb::object type = nb::module_::import_("tmkit.errors").attr(class_name(error.kind()));
     nb::dict facts;
     for (const auto& [name, value] : error.facts())
-        std::visit([&](const auto& fact) { facts[name.c_str()] = nb::cast(fact); }, value);
+        std::visit([&](const auto& fact) { facts[name.c_str()] = as_object(fact); }, value);
     nb::object made = type(error.what(), **facts);
     PyErr_SetObject(type.ptr(), made.ptr());
 }

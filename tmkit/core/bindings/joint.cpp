@@ -79,8 +79,18 @@ void bind_joint(nb::module_& m) {
 Args:
     joint: name of the leading joint.
     multiplier: factor.
-    offset: radians or metres.)")
-        .def(nb::init<std::string, double, double>(), nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
+    offset: radians or metres.
+
+Raises:
+    SceneError: an empty name, or numbers that are not finite.)")
+        .def("__init__",
+             [](Mimic* self, const std::string& joint, double multiplier, double offset) {
+                 if (joint.empty()) throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
+                 if (!std::isfinite(multiplier) || !std::isfinite(offset))
+                     throw Error(ErrorKind::scene, "the mimic rule of joint '" + joint + "' is not finite");
+                 new (self) Mimic{joint, multiplier, offset};
+             },
+             nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
         .def_ro("offset", &Mimic::offset, "Radians or metres.")

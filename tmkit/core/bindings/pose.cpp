@@ -24,7 +24,8 @@ Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
 
 Pose from_matrix(const ArrayArgument& matrix) {
     const std::vector<double> v = read_matrix(matrix, "matrix", 4, ErrorKind::scene);
-    if (v.size() != 16) throw Error(ErrorKind::scene, "matrix must have shape (4, 4)");
+    if (v.size() != 16)
+        throw Error(ErrorKind::scene, "matrix must have shape (4, 4), not (" + std::to_string(v.size() / 4) + ", 4)");
     if (v[12] != 0.0 || v[13] != 0.0 || v[14] != 0.0 || v[15] != 1.0)
         throw Error(ErrorKind::scene, "the last row of a rigid transform is [0, 0, 0, 1]");
     return Pose::from_rotation_matrix({v[3], v[7], v[11]}, matrix3(v, 4));
@@ -32,15 +33,19 @@ Pose from_matrix(const ArrayArgument& matrix) {
 
 Pose from_rotation_matrix(const ArrayArgument& translation, const ArrayArgument& rotation) {
     const std::vector<double> v = read_matrix(rotation, "rotation", 3, ErrorKind::scene);
-    if (v.size() != 9) throw Error(ErrorKind::scene, "rotation must have shape (3, 3)");
+    if (v.size() != 9)
+        throw Error(ErrorKind::scene, "rotation must have shape (3, 3), not (" + std::to_string(v.size() / 3) + ", 3)");
     return Pose::from_rotation_matrix(read_vector3(translation, "translation"), matrix3(v, 3));
 }
 
 ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, bool translate) {
     const nb::object& points = argument.value;
     const auto one = [&](const Vector3& p) { return translate ? pose.apply(p) : pose.rotate(p); };
-    if (nb::hasattr(points, "ndim") ? nb::cast<int>(points.attr("ndim")) == 2
-                                    : nb::len(points) > 0 && nb::hasattr(points[0], "__len__")) {
+    const auto is_matrix = [&points] {
+        if (nb::hasattr(points, "ndim")) return nb::cast<int>(points.attr("ndim")) == 2;
+        return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 && nb::hasattr(points[0], "__len__");
+    };
+    if (is_matrix()) {
         std::vector<double> v = read_matrix(points, "points", 3, ErrorKind::scene);
         for (std::size_t i = 0; i < v.size(); i += 3) {
             const Vector3 moved = one({v[i], v[i + 1], v[i + 2]});
@@ -130,7 +135,7 @@ Raises:
              nb::arg("vectors"),
              "Express free vectors (3,) or (n, 3) of the child in the parent.")
         .def("interpolate", &Pose::interpolate, nb::arg("other"), nb::arg("fraction"),
-             "Return the pose at ``fraction`` (0 to 1) of the way to ``other``: linear in translation, along the shorter arc in rotation.")
+             "Return the pose at ``fraction`` of the way to ``other``: linear in translation, along the shorter arc in rotation.\n\nA fraction below 0 or above 1 goes on beyond the ends.\n\nRaises:\n    SceneError: a fraction that is not finite.")
         .def("distance", [](const Pose& a, const Pose& b) { const auto d = a.distance(b); return std::make_pair(d[0], d[1]); },
              nb::arg("other"),
              "Return the distance of the origins in metres and the angle between the orientations in radians.")

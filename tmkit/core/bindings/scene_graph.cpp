@@ -1,6 +1,9 @@
 #include "tmkit/scene_graph.hpp"
 
-#include <concepts>
+#include <nanobind/stl/array.h>
+
+#include <cmath>
+#include <unordered_map>
 
 #include "bindings.hpp"
 #include "tmkit/kinematics.hpp"
@@ -61,6 +64,7 @@ Raises:
         .def("add_frame", [](Self self, const std::string& name, const std::string& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
                              const std::vector<AttachedShape>& shapes) {
+            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
             const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes};
             return apply_edit(self, [&](const SceneGraph& s) { return s.add_frame(specification); });
         }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
@@ -144,8 +148,20 @@ Raises:
         }, nb::arg("a"), nb::arg("b"), "Check a pair of frames again. O(log n).");
 }
 
+// What pickle keeps: (format, shapes, frames, allowed pairs). A shape is written once however many frames hold it.
 nb::tuple scene_state(const SceneGraph& scene) {
-    nb::list frames;
+    nb::list shapes, frames, allowed;
+    std::unordered_map<const Shape*, std::size_t> places;
+    const auto attached_state = [&](const FrameRecord& record) {
+        nb::list attached;
+        if (!record.details) return attached;
+        for (const AttachedShape& a : record.details->shapes) {
+            const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
+            if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
+            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision));
+        }
+        return attached;
+    };
     for (const std::string& name : scene.frame_names()) {
         const FrameRecord& record = scene.record(name);
         const BodyRecord& body = scene.body(record.body);
@@ -153,35 +169,33 @@ nb::tuple scene_state(const SceneGraph& scene) {
         nb::object inertia = body.inertia_frame == record.id ? nb::cast(body.inertia) : nb::none();
         frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
                                      record.details ? record.details->classes : std::vector<std::string>{},
-                                     record.details ? record.details->shapes : std::vector<AttachedShape>{}, inertia));
+                                     attached_state(record), inertia));
     }
-    nb::list allowed;
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(1, frames, allowed);
+    return nb::make_tuple(2, shapes, frames, allowed);
 }
 
 SceneGraph scene_from_state(const nb::tuple& state) {
-    if (nb::cast<int>(state[0]) != 1) throw Error(ErrorKind::scene, "this pickled scene is of another version of tmkit");
-    struct Pending {
-        FrameSpecification specification;
-        std::optional<Inertia> inertia;
-    };
-    std::vector<Pending> pending;
-    SceneGraph scene;
-    // Frames go in by insertion order under a parent that may come later, so each first hangs where it can.
-    for (nb::handle entry : nb::cast<nb::list>(state[1])) {
-        const nb::tuple f = nb::cast<nb::tuple>(entry);
-        Pending p{{nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]), nb::cast<Joint>(f[4]),
-                   nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), nb::cast<std::vector<AttachedShape>>(f[6])},
-                  nb::cast<std::optional<Inertia>>(f[7])};
-        pending.push_back(std::move(p));
-    }
+    if (nb::cast<int>(state[0]) != 2) throw Error(ErrorKind::scene, "this pickled scene is of another version of tmkit");
+    const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
     std::vector<FrameSpecification> specifications;
-    for (Pending& p : pending) specifications.push_back(p.specification);
-    scene = SceneGraph::from_frames(specifications);
-    for (const Pending& p : pending)
-        if (p.inertia) scene = scene.set_inertia(p.specification.name, p.inertia);
+    std::vector<std::optional<Inertia>> inertias;
     for (nb::handle entry : nb::cast<nb::list>(state[2])) {
+        const nb::tuple f = nb::cast<nb::tuple>(entry);
+        std::vector<AttachedShape> attached;
+        for (nb::handle item : nb::cast<nb::list>(f[6])) {
+            const nb::tuple a = nb::cast<nb::tuple>(item);
+            attached.push_back({shapes.at(nb::cast<std::size_t>(a[0])).shape, nb::cast<Pose>(a[1]), nb::cast<std::array<double, 4>>(a[2]),
+                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5])});
+        }
+        specifications.push_back({nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]),
+                                  nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached)});
+        inertias.push_back(nb::cast<std::optional<Inertia>>(f[7]));
+    }
+    SceneGraph scene = SceneGraph::from_frames(specifications);
+    for (std::size_t i = 0; i < inertias.size(); ++i)
+        if (inertias[i]) scene = scene.set_inertia(specifications[i].name, inertias[i]);
+    for (nb::handle entry : nb::cast<nb::list>(state[3])) {
         const nb::tuple pair = nb::cast<nb::tuple>(entry);
         scene = scene.allow_collision(nb::cast<std::string>(pair[0]), nb::cast<std::string>(pair[1]), nb::cast<std::string>(pair[2]));
     }
@@ -213,18 +227,21 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
     return make_array(std::move(values), {count, 2});
 }
 
-ReadOnlyArray configuration(const SceneGraph& scene, const nb::dict& values, const std::optional<ArrayArgument>& base) {
+ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping, nb::str, double>& values, const std::optional<ArrayArgument>& base) {
     std::vector<double> q = base ? read_vector(*base, "base", scene.joint_count()) : std::vector<double>(scene.joint_count(), 0.0);
     const std::vector<std::string> names = scene.joint_names();
-    for (const auto& [key, value] : values) {
-        const std::string name = nb::cast<std::string>(key);
+    for (nb::handle item : values.items()) {
+        const nb::handle key = item[0], value = item[1];
+        std::string name;
+        if (!nb::try_cast(key, name)) throw Error(ErrorKind::configuration, "joint names are text, not " + nb::cast<std::string>(nb::repr(key)));
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) {
             const FrameRecord& record = scene.record(scene.joint_frame(name));  // an unknown name is refused here
             throw Error(ErrorKind::configuration, "joint '" + name + "' mimics '" + record.joint->mimic + "', so it has no value of its own; set '" + record.joint->mimic + "'", {{"joint", name}});
         }
-        const double number = nb::cast<double>(value);
-        if (!std::isfinite(number)) throw Error(ErrorKind::configuration, "joint '" + name + "' needs a finite value", {{"joint", name}});
+        double number = 0.0;
+        if (!nb::try_cast(value, number) || !std::isfinite(number))
+            throw Error(ErrorKind::configuration, "joint '" + name + "' needs a finite number, not " + nb::cast<std::string>(nb::repr(value)), {{"joint", name}});
         q[static_cast<std::size_t>(at - names.begin())] = number;
     }
     const std::size_t count = q.size();
@@ -235,7 +252,7 @@ void bind_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("frame_names", [](const SceneGraph& s) { return tuple_of(s.frame_names()); }, "Names of all frames in insertion order; reparenting does not change it. O(n).")
         .def_prop_ro("joint_names", [](const SceneGraph& s) { return tuple_of(s.joint_names()); }, "Names of the joints that have an entry in the configuration, in its order. O(n).")
         .def_prop_ro("joint_frames", [](const SceneGraph& s) { return tuple_of(names_at(s, s.layout().joint_frame)); }, "The frame that each entry of the configuration moves. O(n).")
-        .def_prop_ro("body_names", [](const SceneGraph& s) { return tuple_of(s.body_names()); }, "Names of all bodies in insertion order. O(n).")
+        .def_prop_ro("body_names", [](const SceneGraph& s) { return tuple_of(s.body_names()); }, "Names of all bodies, in the order of their first frames. O(n).")
         .def_prop_ro("root_names", [](const SceneGraph& s) {
             std::vector<std::int32_t> roots;
             for (std::size_t i = 0; i < s.size(); ++i)
@@ -243,12 +260,15 @@ void bind_queries(nb::class_<SceneGraph>& cls) {
             return tuple_of(names_at(s, roots));
         }, "Names of the frames without a parent. O(n).")
         .def_prop_ro("allowed_pairs", [](const SceneGraph& s) {
-            std::vector<std::tuple<std::string, std::string, std::string>> pairs;
-            for (AllowedPair& pair : s.allowed_pairs()) pairs.emplace_back(pair.a, pair.b, pair.reason);
-            return pairs;
+            nb::list pairs;
+            for (const AllowedPair& pair : s.allowed_pairs()) pairs.append(nb::make_tuple(pair.a, pair.b, pair.reason));
+            return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::str>, nb::ellipsis>(nb::tuple(pairs));
         }, "Pairs of frames that may touch, with the reason: (a, b, reason).")
         .def("__len__", &SceneGraph::size)
-        .def("__contains__", [](const SceneGraph& s, nb::handle name) { return nb::isinstance<nb::str>(name) && s.find(nb::cast<std::string>(name)); })
+        .def("__contains__", [](const SceneGraph& s, nb::handle name) {
+            std::string text;
+            return nb::try_cast(name, text) && s.find(text);
+        })
         .def("parent", [](const SceneGraph& s, const std::string& frame) {
             const FrameId parent = s.record(frame).parent;
             return parent == no_frame ? std::optional<std::string>() : s.record(parent).name->text;
@@ -286,7 +306,7 @@ void bind_queries(nb::class_<SceneGraph>& cls) {
             }
             return tuple_of(names);
         }, nb::arg("name"), "Return the frames of a class in insertion order. O(n log n).")
-        .def("inertia", &SceneGraph::inertia, nb::arg("frame"), "Return the mass properties of a frame's body in the axes of that frame, or None.")
+        .def("inertia", &SceneGraph::inertia, nb::arg("frame"), "Return the mass properties of a frame's body in the axes of that frame, or None.\n\nRaises:\n    UnknownNameError: no such frame.\n    DisconnectedError: the inertia was given in another tree.")
         .def("is_allowed", nb::overload_cast<std::string_view, std::string_view>(&SceneGraph::is_allowed, nb::const_), nb::arg("a"), nb::arg("b"), "Tell whether two frames may touch. O(log n).")
         .def("pose", [](const SceneGraph& s, const std::string& target, const std::string& reference, const std::optional<ArrayArgument>& q) {
             return s.pose(target, reference, ConfigurationArgument(q, s).get());
@@ -315,6 +335,19 @@ Raises:
         .def_prop_ro("joint_limits", &joint_limits, "(n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.")
         .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::velocity); }, "(n_joints,) largest speeds, rad/s or m/s.")
         .def_prop_ro("effort_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::effort); }, "(n_joints,) largest torques or forces, N m or N.")
+        .def("specification", [](const SceneGraph& s, const std::string& frame) { return s.specification(frame); }, nb::arg("frame"), "Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these again.\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def_static("from_frames", [](const std::vector<FrameSpecification>& frames, const std::vector<std::tuple<std::string, std::string, std::string>>& allowed) {
+            SceneGraph scene = SceneGraph::from_frames(frames);
+            for (const auto& [a, b, reason] : allowed) scene = scene.allow_collision(a, b, reason);
+            return scene;
+        }, nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(), R"(Make a scene of all its frames at once. O(n log n).
+
+Args:
+    frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
+    allowed: pairs that may touch, with the reason: (a, b, reason).
+
+Raises:
+    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
         .def("edit", [](const SceneGraph& s) { return SceneEdit{s}; }, "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.")
         .def("_defects", &SceneGraph::defects, "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
 }

@@ -2,6 +2,9 @@
 
 #include <nanobind/stl/array.h>
 
+#include <cmath>
+#include <limits>
+
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
@@ -30,6 +33,9 @@ std::string shape_text(const Shape& shape) {
 Ref<const Shape> make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
     std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
     const std::vector<double> f = read_matrix(faces, "faces", 3, ErrorKind::shape);
+    for (double index : f)
+        if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
+            throw Error(ErrorKind::shape, "faces must hold integers of 32 bits, not " + number_text(index));
     return Shape::mesh(std::move(v), std::vector<std::int32_t>(f.begin(), f.end()), source);
 }
 

@@ -40,8 +40,9 @@ Error unknown_name(const std::string& kind, std::string_view name, const std::ve
     std::string message = "unknown " + kind + " '" + std::string(name) + "'";
     if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
     if (candidates.empty()) message += "; there is no " + kind + " at all";
-    return Error(ErrorKind::unknown_name, message,
-                 {{"kind", kind}, {"name", std::string(name)}, {"nearest", nearest}});
+    Error::Fact near{"nearest", std::monostate{}};
+    if (!nearest.empty()) near.second = nearest;
+    return Error(ErrorKind::unknown_name, message, {{"kind", kind}, {"name", std::string(name)}, near});
 }
 
 }  // namespace tmkit

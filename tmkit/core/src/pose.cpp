@@ -29,7 +29,8 @@ void require_finite(const double* values, std::size_t count, const char* what) {
 std::array<double, 2> jacobian_coefficients(double angle) {
     const double squared = angle * angle;
     if (angle < small_angle) return {0.5 - squared / 24.0, 1.0 / 6.0 - squared / 120.0};
-    return {(1.0 - std::cos(angle)) / squared, (angle - std::sin(angle)) / (squared * angle)};
+    const double half_sine = std::sin(0.5 * angle);  // 1 - cos a = 2 sin^2(a/2), which does not cancel
+    return {2.0 * half_sine * half_sine / squared, (angle - std::sin(angle)) / (squared * angle)};
 }
 
 Vector3 rotation_vector(Vector4 q) {
@@ -54,9 +55,15 @@ Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
     require_finite(translation.data(), 3, "translation");
     require_finite(quat_xyzw.data(), 4, "quat_xyzw");
     Vector4 q = quat_xyzw;
-    const double squared = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    const auto squared_norm = [&q] { return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]; };
+    double squared = squared_norm();
     if (squared < 1e-18)
         throw Error(ErrorKind::scene, "quat_xyzw is zero, which is no rotation; the identity is [0, 0, 0, 1]");
+    if (!std::isfinite(squared)) {  // the squares overflow, the numbers do not
+        const double largest = std::max({std::abs(q[0]), std::abs(q[1]), std::abs(q[2]), std::abs(q[3])});
+        for (double& component : q) component /= largest;
+        squared = squared_norm();
+    }
     if (std::abs(squared - 1.0) > 4e-15) {
         const double length = std::sqrt(squared);
         for (double& component : q) component /= length;
@@ -143,6 +150,7 @@ Matrix4 Pose::matrix() const {
 Pose Pose::interpolate(const Pose& other, double fraction) const {
     const Vector4 inverse{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
     const Vector3 theta = rotation_vector(multiply_quaternions(inverse, other.quat_xyzw));
+    require_finite(&fraction, 1, "fraction");
     return checked(translation + fraction * (other.translation - translation),
                    multiply_quaternions(quat_xyzw, quaternion_of(fraction * theta)));
 }

@@ -65,41 +65,34 @@ void SceneGraph::require_new_frame_name(std::string_view name) const {
 }
 
 SceneGraph SceneGraph::add_root(std::string_view name) const {
-    require_new_frame_name(name);
-    if (body_names_.find(name)) throw duplicate("body", name);
-    SceneGraph next = edited();
-    auto record = make_ref<FrameRecord>();
-    record->id = next.next_frame_++;
-    record->body = next.next_body_++;
-    record->name = make_ref<const Name>(name);
-    auto body = make_ref<BodyRecord>();
-    body->name = record->name;
-    body->tops = {record->id};
-    next.names_ = next.names_.insert(record->name, record->id);
-    next.body_names_ = next.body_names_.insert(record->name, record->body);
-    next.bodies_ = next.bodies_.insert(record->body, Ref<const BodyRecord>(body));
-    next.put(record);
-    return next;
+    FrameSpecification specification;
+    specification.name = name;
+    return add(specification, nullptr);
 }
 
 SceneGraph SceneGraph::add_frame(const FrameSpecification& specification) const {
+    return add(specification, &record(specification.parent));
+}
+
+SceneGraph SceneGraph::add(const FrameSpecification& specification, const FrameRecord* parent) const {
     require_new_frame_name(specification.name);
-    const FrameRecord& parent = record(specification.parent);
     SceneGraph next = edited();
     auto record = make_ref<FrameRecord>();
     record->id = next.next_frame_++;
-    record->parent = parent.id;
-    record->pose = specification.pose;
     record->name = make_ref<const Name>(specification.name);
     record->body = next.join_body(specification, record->id, parent);
     record->details = details_or_null({{}, specification.shapes, specification.classes});
-    next.add_joint(*record, specification.joint);
+    if (parent) {
+        record->parent = parent->id;
+        record->pose = specification.pose;
+        next.add_joint(*record, specification.joint);
+    }
     next.names_ = next.names_.insert(record->name, record->id);
     next.put(record);
     return next;
 }
 
-BodyId SceneGraph::join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord& parent) {
+BodyId SceneGraph::join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord* parent) {
     const std::string& name = specification.body.empty() ? specification.name : specification.body;
     const BodyId* existing = body_names_.find(name);
     if (!existing) {
@@ -112,16 +105,15 @@ BodyId SceneGraph::join_body(const FrameSpecification& specification, FrameId fr
         return id;
     }
     if (specification.body.empty()) throw duplicate("body", name);
-    if (*existing == parent.body) {
+    if (parent && *existing == parent->body) {
         if (specification.joint.type != JointType::fixed)
             throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " and its parent " +
-                                              quoted(parent.name->text) + " are on one body " + quoted(name) +
+                                              quoted(parent->name->text) + " are on one body " + quoted(name) +
                                               ", so the edge between them must be fixed");
         return *existing;
     }
-    const FrameId tree = root_of(parent.id);
     for (FrameId top : body(*existing).tops)
-        if (root_of(top) == tree)
+        if (parent && root_of(top) == root_of(parent->id))
             throw Error(ErrorKind::scene, "body " + quoted(name) + " is already in this tree, with frame " +
                                               quoted(record(top).name->text) + "; put frame " +
                                               quoted(specification.name) +
@@ -145,12 +137,13 @@ void SceneGraph::leave_body(const FrameRecord& leaving) {
     auto changed = Ref<BodyRecord>(new BodyRecord(old));
     if (at != old.tops.end()) changed->tops.erase(changed->tops.begin() + (at - old.tops.begin()));
     if (carries_inertia) {
-        // The inertia stays with the body: say it again in the axes of the frame above, which is on the same body.
-        const FrameRecord& above = record(at == old.tops.end() ? leaving.parent : changed->tops.front());
+        // The inertia stays with the body: say it again in the axes of the frame above, if that is on the same body.
         if (at == old.tops.end()) {
+            const FrameRecord& above = record(leaving.parent);
             changed->inertia = *inertia(above.name->text);
             changed->inertia_frame = above.id;
         } else {
+            changed->inertia = Inertia{};  // no pose to the frames in other trees is known, so it cannot be theirs
             changed->inertia_frame = no_frame;
         }
     }
@@ -206,7 +199,7 @@ void SceneGraph::drop_joint(const FrameRecord& leaving, const std::vector<FrameI
 SceneGraph SceneGraph::with_id(const FrameSpecification& specification, FrameId id) const {
     SceneGraph start = edited();
     start.next_frame_ = id;
-    return specification.parent.empty() ? start.add_root(specification.name) : start.add_frame(specification);
+    return specification.parent.empty() ? start.add(specification, nullptr) : start.add_frame(specification);
 }
 
 SceneGraph SceneGraph::from_frames(const std::vector<FrameSpecification>& frames) {
@@ -239,6 +232,8 @@ SceneGraph SceneGraph::from_frames(const std::vector<FrameSpecification>& frames
     scene.next_frame_ = static_cast<FrameId>(frames.size() + 1);
     for (const FrameSpecification& frame : frames)
         if (!frame.joint.mimic.empty()) scene = scene.set_joint(frame.name, frame.joint);
+    for (const FrameSpecification& frame : frames)
+        if (frame.inertia) scene = scene.set_inertia(frame.name, frame.inertia);
     return scene;
 }
 
@@ -296,6 +291,21 @@ void SceneGraph::check_bodies_on_move(const FrameRecord& moving, const FrameReco
     }
 }
 
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
+bool SceneGraph::stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
+    if (record(moving.parent).body != moving.body) return false;
+    if (parent.body != moving.body)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is fixed on body " +
+                                          quoted(body(moving.body).name->text) +
+                                          " and cannot leave it; reparent the topmost frame of the body");
+    const Pose before = this->pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
+    const auto [metres, radians] = before.distance(pose);
+    if (metres > same_pose_tolerance || radians > same_pose_tolerance)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and " + quoted(parent.name->text) +
+                                          " are on one body, so the pose between them cannot change");
+    return true;
+}
+
 SceneGraph SceneGraph::moved_to(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
     if (moving.parent == no_frame)
         throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is a root, which has no parent to change");
@@ -304,19 +314,8 @@ SceneGraph SceneGraph::moved_to(const FrameRecord& moving, const FrameRecord& pa
         throw Error(ErrorKind::cycle, "frame " + quoted(moving.name->text) + " cannot hang off " +
                                           quoted(parent.name->text) + ", which is itself or its descendant",
                     {{"frame", moving.name->text}, {"parent", parent.name->text}});
-    const bool is_top = record(moving.parent).body != moving.body;
-    if (!is_top) {
-        if (parent.body != moving.body)
-            throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is fixed on body " +
-                                              quoted(body(moving.body).name->text) +
-                                              " and cannot leave it; reparent the topmost frame of the body");
-        const Pose before = pose_from(no_frame, moving.id, nullptr), above = pose_from(no_frame, parent.id, nullptr);
-        const auto [metres, radians] = before.distance(above * pose);
-        if (metres > same_pose_tolerance || radians > same_pose_tolerance)
-            throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and " + quoted(parent.name->text) +
-                                              " are on one body, so the pose between them cannot change");
-    }
     check_bodies_on_move(moving, parent);
+    if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return *this;
     SceneGraph next = edited();
     auto changed = copy_of(moving);
     changed->parent = parent.id;

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tmkit/scene_graph.hpp"
 
@@ -87,6 +88,23 @@ const FrameRecord& SceneGraph::record(std::string_view name) const {
     return *found;
 }
 
+FrameSpecification SceneGraph::specification(std::string_view name) const {
+    const FrameRecord& frame = record(name);
+    FrameSpecification made;
+    made.name = frame.name->text;
+    if (frame.parent != no_frame) made.parent = record(frame.parent).name->text;
+    made.pose = frame.pose;
+    if (frame.joint) made.joint = *frame.joint;
+    made.joint.type = frame.joint_type;
+    made.body = body(frame.body).name->text;
+    if (frame.details) {
+        made.classes = frame.details->classes;
+        made.shapes = frame.details->shapes;
+    }
+    if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
+    return made;
+}
+
 FrameId SceneGraph::joint_frame(std::string_view joint_name) const {
     const FrameId* found = joint_names_.find(joint_name);
     if (!found) throw unknown_name("joint", joint_name, keys_of(joint_names_));
@@ -146,7 +164,10 @@ std::vector<std::string> SceneGraph::joint_names() const {
 std::vector<std::string> SceneGraph::body_names() const {
     std::vector<std::string> names;
     names.reserve(bodies_.size());
-    bodies_.for_each([&](BodyId, const Ref<const BodyRecord>& body) { names.push_back(body->name->text); });
+    std::unordered_set<BodyId> seen;
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
+        if (seen.insert(frame->body).second) names.push_back(body(frame->body).name->text);
+    });
     return names;
 }
 
@@ -159,14 +180,23 @@ std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
     return pairs;
 }
 
+JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
+    JointRule rule;
+    const FrameRecord* leader = &frame;
+    for (; !leader->joint->mimic.empty(); leader = &record(joint_frame(leader->joint->mimic))) {
+        rule.offset += rule.multiplier * leader->joint->mimic_offset;
+        rule.multiplier *= leader->joint->mimic_multiplier;
+    }
+    rule.entry = joints_.rank(leader->id);
+    return rule;
+}
+
 double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const {
     if (!q)
         throw Error(ErrorKind::configuration,
                     "joint '" + frame.joint->name + "' is on the path, so a configuration q is needed",
                     {{"joint", frame.joint->name}});
-    const Joint& joint = *frame.joint;
-    if (joint.mimic.empty()) return q[joints_.rank(frame.id)];
-    return joint.mimic_multiplier * joint_value(record(joint_frame(joint.mimic)), q) + joint.mimic_offset;
+    return joint_rule(frame).value(q);
 }
 
 Pose SceneGraph::pose_from(FrameId ancestor, FrameId frame, const double* q) const {
@@ -241,19 +271,10 @@ const Layout& SceneGraph::layout() const {
         flat->type.push_back(frame->joint_type);
         flat->axis.push_back(frame->joint ? frame->joint->axis : Vector3{0.0, 0.0, 1.0});
         flat->pose.push_back(frame->pose);
-        double multiplier = 1.0, offset = 0.0;
-        std::int32_t entry = -1;
-        if (frame->joint) {
-            const FrameRecord* leader = frame.get();
-            for (; !leader->joint->mimic.empty(); leader = &record(joint_frame(leader->joint->mimic))) {
-                offset += multiplier * leader->joint->mimic_offset;
-                multiplier *= leader->joint->mimic_multiplier;
-            }
-            entry = static_cast<std::int32_t>(joints_.rank(leader->id));
-        }
-        flat->q_index.push_back(entry);
-        flat->multiplier.push_back(multiplier);
-        flat->offset.push_back(offset);
+        const JointRule rule = frame->joint ? joint_rule(*frame) : JointRule{};
+        flat->q_index.push_back(frame->joint ? static_cast<std::int32_t>(rule.entry) : -1);
+        flat->multiplier.push_back(rule.multiplier);
+        flat->offset.push_back(rule.offset);
     });
     joints_.for_each([&](FrameId id, const Ref<const Joint>&) { flat->joint_frame.push_back(flat->index_of(id)); });
     link_children(*flat);
@@ -319,23 +340,44 @@ std::string SceneGraph::defects() const {
         return "a map is out of order or balance";
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size()) return "names and records differ in number";
     std::string defect;
-    std::unordered_map<BodyId, std::size_t> tops;
+    std::unordered_map<BodyId, std::vector<FrameId>> tops;
+    std::size_t entries = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        const FrameId* named = names_.find(std::string_view(frame->name->text));
-        if (!named || *named != id) defect = "name index misses " + frame->name->text;
-        if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + frame->name->text + " is gone";
-        if (!bodies_.find(frame->body)) defect = "body of " + frame->name->text + " is gone";
-        if (frame->parent == no_frame || record(frame->parent).body != frame->body) ++tops[frame->body];
+        const std::string& name = frame->name->text;
+        const FrameId* named = names_.find(std::string_view(name));
+        if (frame->id != id || id >= next_frame_) defect = "id of " + name + " is wrong";
+        if (!named || *named != id) defect = "name index misses " + name;
+        if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + name + " is gone";
+        if (!bodies_.find(frame->body)) defect = "body of " + name + " is gone";
+        if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
+        if (is_actuated(frame->joint_type) != static_cast<bool>(frame->joint)) defect = "joint of " + name + " is wrong";
+        if (!frame->joint) return;
+        if (!joint_names_.find(std::string_view(frame->joint->name))) defect = "joint index misses that of " + name;
+        const Ref<const Joint>* entry = joints_.find(id);
+        if (frame->joint->mimic.empty() ? !entry || *entry != frame->joint : entry != nullptr)
+            defect = "entry of joint " + frame->joint->name + " is wrong";
+        if (!frame->joint->mimic.empty() && !joint_names_.find(std::string_view(frame->joint->mimic)))
+            defect = "leader of joint " + frame->joint->name + " is gone";
+        entries += frame->joint->mimic.empty();
     });
     if (!defect.empty()) return defect;
+    if (entries != joints_.size()) return "entries and joints differ in number";
     bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
-        if (body->tops.size() != tops[id]) defect = "body " + body->name->text + " miscounts its topmost frames";
-        for (FrameId top : body->tops)
-            if (!frames_.find(top)) defect = "body " + body->name->text + " remembers a frame that is gone";
+        std::vector<FrameId> remembered = body->tops;
+        std::sort(remembered.begin(), remembered.end());
+        if (remembered.empty() || remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
+        if (body->inertia_frame != no_frame && (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
+            defect = "inertia of body " + body->name->text + " is on a frame of another";
+        const BodyId* named = body_names_.find(std::string_view(body->name->text));
+        if (!named || *named != id) defect = "name index misses body " + body->name->text;
     });
     joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
         const Ref<const FrameRecord>* frame = frames_.find(id);
         if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text) defect = "joint index misses " + name->text;
+    });
+    allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
+        if (pair.first >= pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
+            defect = "an allowed pair names a frame that is gone";
     });
     return defect;
 }

@@ -28,7 +28,8 @@ enum class ErrorKind {
 
 class Error : public std::runtime_error {
 public:
-    using Fact = std::pair<std::string, std::variant<std::string, double, std::int64_t>>;
+    // No value (std::monostate) is None in Python.
+    using Fact = std::pair<std::string, std::variant<std::monostate, std::string, double, std::int64_t>>;
 
     Error(ErrorKind kind, const std::string& message, std::vector<Fact> facts = {})
         : std::runtime_error(message), kind_(kind), facts_(std::move(facts)) {}

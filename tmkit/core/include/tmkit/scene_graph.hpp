@@ -95,10 +95,19 @@ struct FrameSpecification {
     std::string body;  // empty: a body of the frame's own name
     std::vector<std::string> classes;
     std::vector<AttachedShape> shapes;
+    std::optional<Inertia> inertia;  // of the body, in the axes of this frame
 };
 
 struct AllowedPair {
     std::string a, b, reason;
+};
+
+// Which entry of the configuration moves a joint, and how: value = multiplier * q[entry] + offset, with all mimic rules on
+// the way to the leader made one. Asked by the tree and by the layout, so that both answer with the same bits.
+struct JointRule {
+    std::size_t entry = 0;
+    double multiplier = 1.0, offset = 0.0;
+    double value(const double* q) const { return multiplier * q[entry] + offset; }
 };
 
 class SceneGraph {
@@ -132,6 +141,7 @@ public:
     std::size_t size() const { return frames_.size(); }
     std::size_t joint_count() const { return joints_.size(); }
     const FrameRecord* find(std::string_view name) const;
+    FrameSpecification specification(std::string_view name) const;  // what from_frames makes this frame of again
     const FrameRecord& record(std::string_view name) const;  // throws unknown_name
     const FrameRecord& record(FrameId id) const { return **frames_.find(id); }
     const BodyRecord& body(BodyId id) const { return **bodies_.find(id); }
@@ -143,8 +153,10 @@ public:
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<std::string> body_names() const;
+    std::vector<std::string> body_names() const;  // in the order of their first frames
     std::vector<AllowedPair> allowed_pairs() const;
+    // How the joint above a frame, which must be actuated, follows the configuration.
+    JointRule joint_rule(const FrameRecord& record) const;
     // Value of the joint above a frame at q; throws Error(configuration) when q is null.
     double joint_value(const FrameRecord& record, const double* q) const;
     // Pose of target relative to reference at q (q may be null when no joint is on the path).
@@ -164,14 +176,16 @@ private:
 
     SceneGraph edited() const;  // a copy whose layout is not yet built
     void put(Ref<FrameRecord> record);
+    SceneGraph add(const FrameSpecification& specification, const FrameRecord* parent) const;
     void require_new_frame_name(std::string_view name) const;
     void add_joint(FrameRecord& record, Joint joint);
     void drop_joint(const FrameRecord& record, const std::vector<FrameId>& leaving);
     void check_leader(const Joint& joint) const;
     SceneGraph with_id(const FrameSpecification& specification, FrameId id) const;
-    BodyId join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord& parent);
+    BodyId join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord* parent);
     void leave_body(const FrameRecord& record);
     void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
+    bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
     Pose pose_from(FrameId ancestor, FrameId frame, const double* q) const;
     Pose root_pose(FrameId frame, const double* q) const { return pose_from(no_frame, frame, q); }
     SceneGraph moved_to(const FrameRecord& record, const FrameRecord& parent, const Pose& pose) const;
