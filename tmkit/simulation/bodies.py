@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import Inertia, Kinematics, SceneGraph
-from tmkit.simulation.pieces import Piece, Pieces, lumped_inertia, with_masses
+from tmkit.simulation.pieces import MARKER_MASS, Piece, Pieces, lumped_inertia, with_masses
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins
 from tmkit.spatial import Pose
@@ -199,6 +200,7 @@ def _mechanism(
     missing = [frame for frame in piece.frames if frame not in links]
     if missing:
         raise SimulationError(f"the physics engine lost frame '{missing[0]}' of the mechanism at '{piece.base}'")
+    _make_weightless(bullet, client, index, [links[frame] for frame in _without_mass(path)])
     inertial = bullet.getDynamicsInfo(index, BASE, physicsClientId=client)
     return Body(
         index,
@@ -209,3 +211,16 @@ def _mechanism(
         joints,
         Pose(inertial[3], inertial[4]),
     )
+
+
+def _without_mass(path: Path) -> list[str]:
+    """Return the links of a URDF file of ours that have no mass: another link carries that of their body."""
+    links = ElementTree.parse(path).getroot().iter("link")
+    return [str(link.get("name")) for link in links if link.find("inertial") is None]
+
+
+def _make_weightless(bullet: Any, client: int, index: int, links: list[int]) -> None:
+    """Take away the kilogram that pybullet gives to links without a mass."""
+    for link in links:
+        moments = [1e-4 * MARKER_MASS] * 3
+        bullet.changeDynamics(index, link, mass=MARKER_MASS, localInertiaDiagonal=moments, physicsClientId=client)

@@ -24,12 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SimulationError
 from tmkit.simulation.world import Simulation
 
-__all__ = ["Camera", "good_camera", "render"]
+__all__ = ["Camera", "Studio", "good_camera", "render"]
 
 _NEAR, _FAR = 0.02, 20.0
 _SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
 _FLOOR = np.array([0.925, 0.935, 0.945])
 _LIGHT = (0.6, -1.0, 2.5)
+_AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
+_FLOOR_SIZE = 1.0  # half a side of the floor that takes shadows, in radii of the scene; more takes time to draw
 _NEIGHBOURHOOD = 0.35  # metres around mechanisms and objects within which fixed things are part of the picture
 _MARGIN = 1.12  # how much wider the view is than what it must show
 _VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)  # degrees from straight ahead, best first
@@ -80,8 +82,129 @@ class Camera:
         return np.column_stack([right, np.cross(back, right), back])
 
 
-def render(simulation: Simulation, camera: Camera, *, supersampling: int = 2) -> NDArray[np.uint8]:
-    """Draw a simulation as it is now.
+class Studio:
+    """A fixed view of a simulation with floor, backdrop and light, for one picture or the frames of a film.
+
+    What does not depend on the moment (the size of the studio, the height of its floor, the backdrop) is computed once,
+    so that frames are cheap and nothing flickers.
+
+    Args:
+        simulation: the simulation.
+        camera: where from.
+        supersampling: how many times larger pictures are drawn before they are reduced; 1 has hard edges.
+
+    Raises:
+        SimulationError: a supersampling below 1.
+    """
+
+    def __init__(self, simulation: Simulation, camera: Camera, *, supersampling: float = 2.0) -> None:
+        if not 1.0 <= supersampling <= 8.0:
+            raise SimulationError(f"supersampling must be between 1 and 8, not {supersampling}")
+        self._simulation = simulation
+        self._camera = camera
+        self._width = round(supersampling * camera.width)
+        self._height = round(supersampling * camera.height)
+        points = _interesting_points(simulation)
+        lower, upper = points.min(axis=0), points.max(axis=0)
+        self._middle = (lower[:2] + upper[:2]) / 2.0
+        self._floor_height = float(lower[2]) - 0.001
+        self._radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
+        self._backdrop, self._floor_light = self._plain_backdrop()
+
+    def picture(self) -> NDArray[np.uint8]:
+        """Draw the simulation as it is now.
+
+        Returns:
+            (height, width, 3) red, green, blue.
+        """
+        from PIL import Image
+
+        floor = self._add_floor()
+        try:
+            colors, bodies = self._draw()
+        finally:
+            self._simulation.bullet.removeBody(floor, physicsClientId=self._simulation.client)
+        pixels = self._compose(colors, bodies, floor)
+        if pixels.shape[:2] == (self._camera.height, self._camera.width):
+            return pixels
+        size = (self._camera.width, self._camera.height)
+        return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX), dtype=np.uint8)
+
+    def _add_floor(self) -> int:
+        bullet, client = self._simulation.bullet, self._simulation.client
+        half = _FLOOR_SIZE * self._radius
+        shape = bullet.createVisualShape(
+            bullet.GEOM_BOX, halfExtents=[half, half, 0.005], rgbaColor=[0.9, 0.9, 0.9, 1.0], physicsClientId=client
+        )
+        position = [float(self._middle[0]), float(self._middle[1]), self._floor_height - 0.005]
+        index: int = bullet.createMultiBody(0.0, -1, shape, basePosition=position, physicsClientId=client)
+        return index
+
+    def _draw(self) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Return colours (height, width, 3) and the body behind each pixel (-1 none)."""
+        bullet, camera = self._simulation.bullet, self._camera
+        _, _, rgba, _, segments = bullet.getCameraImage(
+            self._width,
+            self._height,
+            viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
+            projectionMatrix=bullet.computeProjectionMatrixFOV(
+                math.degrees(camera.field_of_view), self._width / self._height, _NEAR, _FAR
+            ),
+            lightDirection=_LIGHT,
+            lightDistance=4.0 * self._radius,
+            lightColor=[1.0, 1.0, 1.0],
+            shadow=1,
+            lightAmbientCoeff=_AMBIENT,
+            lightDiffuseCoeff=_DIFFUSE,
+            lightSpecularCoeff=_SPECULAR,
+            renderer=bullet.ER_TINY_RENDERER,
+            physicsClientId=self._simulation.client,
+        )
+        shape = (self._height, self._width)
+        colors = np.asarray(rgba, dtype=np.uint8).reshape(*shape, 4)[..., :3]
+        return colors, np.asarray(segments, dtype=np.int32).reshape(shape)
+
+    def _compose(self, colors: NDArray[np.uint8], bodies: NDArray[np.int32], floor: int) -> NDArray[np.uint8]:
+        """Put the backdrop behind the scene, and what the scene casts on the floor into it."""
+        on_floor = bodies == floor
+        behind = on_floor | (bodies < 0)
+        pixels = colors.copy()
+        pixels[behind] = self._backdrop[behind]
+        brightness = colors[on_floor][:, 1].astype(np.float32)
+        if len(brightness):
+            darkness = 1.0 - brightness / max(float(np.percentile(brightness, 75)), 1.0)
+            shaded = darkness > 0.02
+            lost = (darkness[:, None] * self._floor_light[on_floor])[shaded]
+            rows, columns = (index[shaded] for index in np.nonzero(on_floor))
+            pixels[rows, columns] = np.clip(self._backdrop[rows, columns] - lost, 0.0, 255.0).astype(np.uint8)
+        return pixels
+
+    def _plain_backdrop(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Return floor and sky without shadows, and the floor's part in it, both (height, width, 3) from 0 to 255."""
+        share = np.linspace(0.0, 1.0, self._height)[:, None, None]
+        sky = (1.0 - share) * _SKY_TOP + share * _SKY_BOTTOM
+        distance = np.linalg.norm(self._floor_points() - self._middle, axis=-1) / self._radius
+        fade = _smooth_step(distance, 0.9, 2.0)[..., None]
+        floor = 255.0 * _FLOOR * (1.0 - fade)
+        shaded = floor * (1.0 - _smooth_step(distance, 0.9, 1.2)[..., None])  # shadows end before the drawn floor does
+        return (floor + 255.0 * sky * fade + 0.5).astype(np.uint8), shaded.astype(np.float32)
+
+    def _floor_points(self) -> NDArray[np.float64]:
+        """Return the point (height, width, 2) of the floor plane behind each pixel; inf where there is none."""
+        camera = self._camera
+        half = math.tan(camera.field_of_view / 2.0)
+        x = (2.0 * (np.arange(self._width) + 0.5) / self._width - 1.0) * half * self._width / self._height
+        y = (1.0 - 2.0 * (np.arange(self._height) + 0.5) / self._height) * half
+        rays = np.stack(np.broadcast_arrays(x[None, :], y[:, None], np.float64(-1.0)), axis=-1) @ camera.axes().T
+        eye = np.asarray(camera.position, dtype=float)
+        drop = (self._floor_height - eye[2]) / np.where(rays[..., 2] == 0.0, 1e-12, rays[..., 2])
+        points: NDArray[np.float64] = eye[:2] + drop[..., None] * rays[..., :2]
+        points[drop <= 0.0] = np.inf
+        return points
+
+
+def render(simulation: Simulation, camera: Camera, *, supersampling: float = 2.0) -> NDArray[np.uint8]:
+    """Draw a simulation as it is now; for many pictures from one place keep a :class:`Studio`.
 
     Args:
         simulation: the simulation.
@@ -91,110 +214,13 @@ def render(simulation: Simulation, camera: Camera, *, supersampling: int = 2) ->
     Returns:
         (height, width, 3) red, green, blue.
     """
-    from PIL import Image
-
-    if supersampling < 1:
-        raise SimulationError(f"supersampling must be at least 1, not {supersampling}")
-    width, height = supersampling * camera.width, supersampling * camera.height
-    lower, upper = _bounds(simulation)
-    floor_height = float(lower[2]) - 0.001
-    radius = max(1.0, 1.3 * float(np.linalg.norm(upper[:2] - lower[:2])) / 2.0)
-    middle = (lower[:2] + upper[:2]) / 2.0
-    floor = _add_floor(simulation, middle, floor_height, 3.0 * radius)
-    try:
-        colors, bodies = _draw(simulation, camera, width, height, radius)
-    finally:
-        simulation.bullet.removeBody(floor, physicsClientId=simulation.client)
-    distance = np.linalg.norm(_floor_points(camera, width, height, floor_height) - middle, axis=-1)
-    picture = _compose(colors, bodies, floor, distance / radius)
-    pixels = (255.0 * np.clip(picture, 0.0, 1.0) + 0.5).astype(np.uint8)
-    if supersampling == 1:
-        return pixels
-    reduced = Image.fromarray(pixels).resize((camera.width, camera.height), Image.Resampling.BOX)
-    return np.asarray(reduced, dtype=np.uint8)
+    return Studio(simulation, camera, supersampling=supersampling).picture()
 
 
-def _draw(
-    simulation: Simulation, camera: Camera, width: int, height: int, radius: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return colours (height, width, 3) and the body behind each pixel (-1 none)."""
-    bullet = simulation.bullet
-    _, _, rgba, _, segments = bullet.getCameraImage(
-        width,
-        height,
-        viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
-        projectionMatrix=bullet.computeProjectionMatrixFOV(
-            math.degrees(camera.field_of_view), width / height, _NEAR, _FAR
-        ),
-        lightDirection=_LIGHT,
-        lightDistance=4.0 * radius,
-        lightColor=[1.0, 1.0, 1.0],
-        shadow=1,
-        lightAmbientCoeff=0.5,
-        lightDiffuseCoeff=0.5,
-        lightSpecularCoeff=0.2,
-        renderer=bullet.ER_TINY_RENDERER,
-        physicsClientId=simulation.client,
-    )
-    colors = np.asarray(rgba, dtype=np.uint8).reshape(height, width, 4)[..., :3] / 255.0
-    return colors, np.asarray(segments, dtype=np.int64).reshape(height, width)
-
-
-def _compose(
-    colors: NDArray[np.float64], bodies: NDArray[np.int64], floor: int, distance: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Put the floor with its shadows, and the backdrop, behind the scene.
-
-    Args:
-        colors: (height, width, 3) as drawn.
-        bodies: (height, width) body of each pixel.
-        floor: body of the floor.
-        distance: (height, width) of each pixel's floor point from the middle of the scene, in radii; inf above the
-            horizon.
-    """
-    share = np.linspace(0.0, 1.0, len(colors))[:, None, None]
-    sky = (1.0 - share) * _SKY_TOP + share * _SKY_BOTTOM
-    on_floor = bodies == floor
-    shade = np.ones(bodies.shape)
-    if on_floor.any():
-        brightness = colors.mean(axis=-1)
-        lit = np.percentile(brightness[on_floor], 75)
-        shade[on_floor] = np.clip(brightness[on_floor] / max(lit, 1e-6), 0.0, 1.0)
-    fade = np.clip((distance - 0.9) / 1.1, 0.0, 1.0)
-    fade = np.where(np.isfinite(fade), fade * fade * (3.0 - 2.0 * fade), 1.0)[..., None]
-    backdrop = _FLOOR * shade[..., None] * (1.0 - fade) + sky * fade
-    return np.where((on_floor | (bodies < 0))[..., None], backdrop, colors)
-
-
-def _floor_points(camera: Camera, width: int, height: int, floor_height: float) -> NDArray[np.float64]:
-    """Return the point (height, width, 2) of the floor plane behind each pixel; inf where there is none."""
-    half = math.tan(camera.field_of_view / 2.0)
-    x = (2.0 * (np.arange(width) + 0.5) / width - 1.0) * half * width / height
-    y = (1.0 - 2.0 * (np.arange(height) + 0.5) / height) * half
-    rays = np.stack(np.broadcast_arrays(x[None, :], y[:, None], np.float64(-1.0)), axis=-1) @ camera.axes().T
-    eye = np.asarray(camera.position, dtype=float)
-    drop = (floor_height - eye[2]) / np.where(rays[..., 2] == 0.0, 1e-12, rays[..., 2])
-    points: NDArray[np.float64] = eye[:2] + drop[..., None] * rays[..., :2]
-    points[drop <= 0.0] = np.inf
-    return points
-
-
-def _add_floor(simulation: Simulation, middle: NDArray[np.float64], height: float, radius: float) -> int:
-    bullet = simulation.bullet
-    shape = bullet.createVisualShape(
-        bullet.GEOM_BOX,
-        halfExtents=[radius, radius, 0.005],
-        rgbaColor=[0.9, 0.9, 0.9, 1.0],
-        physicsClientId=simulation.client,
-    )
-    index: int = bullet.createMultiBody(
-        0.0,
-        -1,
-        shape,
-        basePosition=[float(middle[0]), float(middle[1]), height - 0.005],
-        physicsClientId=simulation.client,
-    )
-    return index
+def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Return 0 up to ``low``, 1 from ``high`` on, and a smooth transition between; 1 for what is infinite."""
+    share = np.clip((np.where(np.isfinite(values), values, high) - low) / (high - low), 0.0, 1.0)
+    return share * share * (3.0 - 2.0 * share)
 
 
 def _body_bounds(simulation: Simulation, index: int, links: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -203,12 +229,6 @@ def _body_bounds(simulation: Simulation, index: int, links: Any) -> tuple[NDArra
     if len(corners) == 0:
         return np.full(3, np.inf), np.full(3, -np.inf)
     return corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)
-
-
-def _bounds(simulation: Simulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the corners of what a picture should show: movable things, and the neighbourhood of them."""
-    points = _interesting_points(simulation)
-    return points.min(axis=0), points.max(axis=0)
 
 
 def _interesting_points(simulation: Simulation) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
-from tmkit.simulation.camera import Camera, good_camera, render
+from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
 from tmkit.simulation.report import ObjectError, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
@@ -47,6 +47,7 @@ Progress = Callable[[int, int, str], None]
 
 _GRASPS = ("contact", "constraint")
 _FILM_SIZE = (480, 360)
+_FILM_SUPERSAMPLING = 1.5
 _WATCHES_PER_SECOND = 60.0
 _FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
 _FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
@@ -133,9 +134,10 @@ class _Execution:
         self._by_constraint = by_constraint
         self._film = film
         self._real_time = real_time
-        self._camera = camera
-        if film is not None and camera is None:
-            self._camera = good_camera(simulation, width=_FILM_SIZE[0], height=_FILM_SIZE[1])
+        self._studio: Studio | None = None
+        if film is not None:
+            view = camera or good_camera(simulation, width=_FILM_SIZE[0], height=_FILM_SIZE[1])
+            self._studio = Studio(simulation, view, supersampling=_FILM_SUPERSAMPLING)
         self._arm = self._robot.joint_indices(plan.scene)
         self._speeds = self._robot.velocity_limits(plan.scene)
         self._accelerations = self._robot.acceleration_limits(plan.scene)
@@ -147,7 +149,7 @@ class _Execution:
         self._tracking = np.zeros(len(self._arm))
         self._ticks = 0
         self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
-        self._frames_due = 0
+        self._frames_taken = 0
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
@@ -276,12 +278,16 @@ class _Execution:
         self._ticks += 1
         if self._ticks % self._watch_every == 0:
             self._observe()
-        if self._film is not None and simulation.time * FRAMES_PER_SECOND >= self._frames_due:
-            self._frames_due += 1
-            assert self._camera is not None
-            self._film.add(render(simulation, self._camera))
+        if self._film is not None and self._studio is not None and self._frame_is_due():
+            self._film.add(self._studio.picture())
         if self._real_time:
             time.sleep(period)
+
+    def _frame_is_due(self) -> bool:
+        if self._simulation.time * FRAMES_PER_SECOND < self._frames_taken:
+            return False
+        self._frames_taken += 1
+        return True
 
     def _move_fingers(self, period: float) -> None:
         """Move the commanded finger values towards their goal, at the speed of the hand."""

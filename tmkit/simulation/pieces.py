@@ -21,15 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.graph import Inertia, SceneGraph
+from tmkit.graph import Fixed, Inertia, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["Piece", "Pieces", "is_movable", "lumped_inertia", "partition", "with_masses"]
+__all__ = ["MARKER_MASS", "Piece", "Pieces", "is_movable", "lumped_inertia", "partition", "with_masses"]
 
 MOVABLE_CLASSES = ("movable", "moveable")
 
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
-_MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
+MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
 _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known, not even a shape
 
 
@@ -114,7 +114,7 @@ def _piece(scene: SceneGraph, base: str, owner: dict[str, str | None]) -> Piece:
 
 
 def with_masses(scene: SceneGraph, piece: Piece, *, density: float) -> SceneGraph:
-    """Return the scene with an inertia on every frame of a mechanism, so that it can be simulated.
+    """Return the scene with an inertia on every body of a mechanism and no free edge in it, ready to be simulated.
 
     Args:
         scene: the scene.
@@ -122,6 +122,9 @@ def with_masses(scene: SceneGraph, piece: Piece, *, density: float) -> SceneGrap
         density: kg/m^3 of links that have a shape but no mass.
     """
     with scene.edit() as edit:
+        for frame in piece.frames[1:]:
+            if scene.joint(frame).type == "free":
+                edit.set_joint(frame, Fixed())
         for group in _rigid_groups(scene, piece):
             heavy = {scene.body(frame) for frame in group if _mass(scene, frame) > 0.0}
             done = set(heavy)
@@ -131,7 +134,7 @@ def with_masses(scene: SceneGraph, piece: Piece, *, density: float) -> SceneGrap
                 done.add(scene.body(frame))
                 alone = not heavy and frame == group[0]
                 edit.set_inertia(
-                    frame, lumped_inertia(scene, group, density=density) if alone else _ball(_MARKER_MASS, 0.01)
+                    frame, lumped_inertia(scene, group, density=density) if alone else _ball(MARKER_MASS, 0.01)
                 )
     return edit.finish()
 
