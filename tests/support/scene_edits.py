@@ -94,7 +94,7 @@ def _core_value(value: Any) -> Any:
 
 def configurations(model: SceneModel) -> st.SearchStrategy[dict[str, float]]:
     """Return a strategy of joint values by name."""
-    return st.fixed_dictionaries({name: _angle for name in model.joint_names()})
+    return st.fixed_dictionaries(dict.fromkeys(model.joint_names(), _angle))
 
 
 def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
@@ -144,9 +144,7 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
             keywords = {
                 "pose": draw(_poses),
                 "joint": draw(_joints(model)),
-                "body": draw(
-                    st.one_of(st.none(), existing.map(lambda f: _body_of(model, f)), st.sampled_from(_BODY_NAMES))
-                ),
+                "body": draw(st.one_of(existing.map(lambda f: _body_of(model, f)), st.sampled_from(_BODY_NAMES))),
                 "classes": draw(_class_tuples),
                 "shapes": draw(_shape_tuples),
             }

@@ -1,10 +1,10 @@
 """A plain model of the scene graph: a dict of frames and 4x4 matrices, the oracle of the compiled core.
 
-The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on a copy of the dict, and
-then *all* rules are checked over the whole scene from nothing; nothing here is incremental, indexed or shared. So a
+The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on a copy of the dict,
+and then *all* rules are checked over the whole scene from nothing; nothing here is incremental, indexed or shared. So a
 mistake in the core's bookkeeping (which body is where, which joint has which entry) cannot be repeated here.
 
-An edit that must be refused raises :class:`Refused` with the classes of error that would be right: where several
+An edit that must be refused raises :class:`RefusedError` with the classes of error that would be right: where several
 rules break at once, which one the core names first is its own business.
 """
 
@@ -29,12 +29,12 @@ from tmkit.spatial import Pose
 
 Matrix = NDArray[np.float64]
 
-__all__ = ["FrameModel", "InertiaSpec", "JointSpec", "PoseSpec", "Refused", "SceneModel"]
+__all__ = ["FrameModel", "InertiaSpec", "JointSpec", "PoseSpec", "RefusedError", "SceneModel"]
 
 _SAME_POSE = 1e-9
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The model refuses an edit; ``classes`` are the errors of which the core must raise one."""
 
     def __init__(self, *classes: type[Exception]) -> None:
@@ -126,7 +126,7 @@ class FrameModel:
     parent: str | None
     body: str
     joint: JointSpec = JointSpec()
-    pose: Pose = Pose()
+    pose: Pose = field(default_factory=Pose)
     matrix: Matrix = field(default_factory=lambda: np.eye(4), compare=False)
     classes: tuple[str, ...] = ()
     shapes: tuple[AttachedShape, ...] = ()
@@ -181,14 +181,14 @@ class SceneModel:
     def require(self, *names: str) -> None:
         """Refuse names of frames that are not there."""
         if any(name not in self.frames for name in names):
-            raise Refused(UnknownNameError)
+            raise RefusedError(UnknownNameError)
 
     def chain(self, name: str) -> list[str]:
         """Return the frame and its ancestors, nearest first; refuse a cycle."""
         found = [name]
         while (parent := self.frames[found[-1]].parent) is not None:
             if parent in found:
-                raise Refused(CycleError)
+                raise RefusedError(CycleError)
             found.append(parent)
         return found
 
@@ -242,7 +242,7 @@ class SceneModel:
     def pose(self, target: str, reference: str, q: dict[str, float]) -> Matrix:
         """Return reference_from_target at a configuration."""
         if self.root(target) != self.root(reference):
-            raise Refused(DisconnectedError)
+            raise RefusedError(DisconnectedError)
         return np.asarray(np.linalg.inv(self.root_pose(reference, q)) @ self.root_pose(target, q))
 
     def zero(self) -> dict[str, float]:
@@ -307,15 +307,15 @@ class SceneModel:
         try:
             for name in changed.frames:
                 changed.chain(name)
-        except Refused as refused:
-            raise Refused(*refused.classes, SceneError) from None
+        except RefusedError as refused:
+            raise RefusedError(*refused.classes, SceneError) from None
         broken.update(changed.violations())
         if not broken:
             before, after = self._body_poses(), changed._body_poses()
             if any(np.abs(before[pair] - after[pair]).max() > _SAME_POSE for pair in before.keys() & after.keys()):
                 broken.add(SceneError)
         if broken:
-            raise Refused(*broken)
+            raise RefusedError(*broken)
         return changed
 
     def _with_frame(self, name: str, frame: FrameModel) -> SceneModel:
@@ -326,7 +326,7 @@ class SceneModel:
     def add_root(self, name: str) -> SceneModel:
         """Add a root on a body of its own name."""
         if name in self.frames or name in self.bodies():
-            raise Refused(DuplicateNameError)
+            raise RefusedError(DuplicateNameError)
         return self._checked(self._with_frame(name, FrameModel(None, name)))
 
     def add_frame(
@@ -349,7 +349,7 @@ class SceneModel:
         if body is None and name in self.bodies():
             wrong.add(DuplicateNameError)
         if wrong:
-            raise Refused(*wrong, *self._joint_errors(joint), SceneError)
+            raise RefusedError(*wrong, *self._joint_errors(joint), SceneError)
         named = replace(joint, name=joint.name or name) if joint.moves else JointSpec(joint.type)
         frame = FrameModel(parent, body or name, named, pose.make(), pose.matrix(), classes, shapes)
         return self._checked(self._with_frame(name, frame))
@@ -368,11 +368,11 @@ class SceneModel:
         self.require(name)
         leaving = self.subtree(name)
         if not subtree and len(leaving) > 1:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         frames = {other: frame for other, frame in self.frames.items() if other not in leaving}
         staying_mimics = {frame.joint.mimic for frame in frames.values() if frame.joint.mimic}
         if staying_mimics & {self.frames[other].joint.name for other in leaving if self.frames[other].joint.moves}:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         allowed = {pair: reason for pair, reason in self.allowed.items() if not pair & leaving}
         inertias = {}
         for body, inertia in self.inertias.items():
@@ -388,7 +388,7 @@ class SceneModel:
         if name == new_name:
             return self
         if new_name in self.frames:
-            raise Refused(DuplicateNameError)
+            raise RefusedError(DuplicateNameError)
 
         def renamed(other: str) -> str:
             return new_name if other == name else other
@@ -405,7 +405,7 @@ class SceneModel:
         self.require(name, parent)
         frame = self.frames[name]
         if frame.parent is None:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         moved = replace(frame, parent=parent, pose=pose.make(), matrix=pose.matrix())
         if moved == frame:
             return self
@@ -418,11 +418,11 @@ class SceneModel:
         if frame.parent == parent:
             return self
         if name in self.chain(parent):
-            raise Refused(CycleError, SceneError)
+            raise RefusedError(CycleError, SceneError)
         if self.root(name) != self.root(parent):
-            raise Refused(DisconnectedError)
+            raise RefusedError(DisconnectedError)
         if frame.parent is None:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         matrix = self.pose(name, parent, q)
         if frame.joint.moves:
             matrix = matrix @ np.linalg.inv(frame.joint.motion(self.joint_value(frame.joint.name, q)))
@@ -438,7 +438,7 @@ class SceneModel:
         self.require(name)
         parent = self.frames[name].parent
         if parent is None:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         return self.reparent(name, parent, pose=pose)
 
     def set_joint(self, name: str, joint: JointSpec) -> SceneModel:
@@ -446,17 +446,17 @@ class SceneModel:
         self.require(name)
         frame = self.frames[name]
         if frame.parent is None:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         named = replace(joint, name=joint.name or frame.joint.name or name) if joint.moves else JointSpec(joint.type)
         old = frame.joint.name
         followed = [f for f in self.frames.values() if f.joint.mimic == old and f is not frame] if old else []
         wrong: set[type[Exception]] = {SceneError} if followed and named.name != old else set()
         try:
             changed = self._checked(self._with_frame(name, replace(frame, joint=named)))
-        except Refused as refused:
-            raise Refused(*refused.classes, *wrong) from None
+        except RefusedError as refused:
+            raise RefusedError(*refused.classes, *wrong) from None
         if wrong:
-            raise Refused(*wrong)
+            raise RefusedError(*wrong)
         return changed
 
     def set_classes(self, name: str, classes: tuple[str, ...]) -> SceneModel:
@@ -488,7 +488,7 @@ class SceneModel:
         """Let two frames touch."""
         self.require(a, b)
         if a == b:
-            raise Refused(SceneError)
+            raise RefusedError(SceneError)
         return SceneModel(self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason})
 
     def forbid_collision(self, a: str, b: str) -> SceneModel:
