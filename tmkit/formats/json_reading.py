@@ -67,6 +67,13 @@ class JsonNode:
             raise self.error(f"expected a text, received {_kind(self.value)}")
         return self.value
 
+    def name(self) -> str:
+        """Return the value as a text that is not empty."""
+        text = self.text()
+        if not text:
+            raise self.error("expected a name, received an empty text")
+        return text
+
     def flag(self) -> bool:
         """Return the value as true or false."""
         if not isinstance(self.value, bool):

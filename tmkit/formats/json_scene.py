@@ -17,7 +17,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from tmkit.graph import (
     Continuous,
     Cylinder,
     Fixed,
+    FrameSpecification,
     Free,
     Inertia,
     Joint,
@@ -69,29 +70,27 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no absolute path.
     """
     loader = loader if loader is not None else MeshLoader()
-    version, frames, allowed = cast(Any, scene).__getstate__()
-    if version != 1:
-        raise FileFormatError.at("scene", f"the core describes its scenes in version {version}, expected 1")
     shapes: dict[str, Json] = {}
     entries = []
-    for name, parent, body, pose, joint, classes, attached, inertia in frames:
-        for part in attached:
+    for name in scene.frame_names:
+        frame = scene.specification(name)
+        for part in frame.shapes:
             if part.shape.digest not in shapes:
                 shapes[part.shape.digest] = _shape_to_json(part.shape, loader)
         entries.append(
             {
-                "body": body,
-                "classes": list(classes),
-                "inertia": _inertia_to_json(inertia),
-                "joint": _joint_to_json(joint),
+                "body": frame.body,
+                "classes": list(frame.classes),
+                "inertia": _inertia_to_json(frame.inertia),
+                "joint": _joint_to_json(frame.joint),
                 "name": name,
-                "parent": parent,
-                "pose": _numbers(pose.as_array()),
-                "shapes": [_attached_to_json(part) for part in attached],
+                "parent": frame.parent,
+                "pose": _numbers(frame.pose.as_array()),
+                "shapes": [_attached_to_json(part) for part in frame.shapes],
             }
         )
     return {
-        "allowed": [list(pair) for pair in allowed],
+        "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
         "frames": entries,
         "shapes": dict(sorted(shapes.items())),
@@ -124,18 +123,16 @@ def scene_from_json(
     top.only("allowed", "format", "frames", "shapes", "version")
     shapes = {digest: _shape_from_json(digest, top.get("shapes"), loader) for digest in top.get("shapes").table()}
     frames = [_frame_from_json(node, shapes) for node in top.get("frames").items()]
-    allowed = []
+    allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]
         if len(words) != 3:
             raise pair.error(f"expected two frames and a reason, received {len(words)} items")
-        allowed.append(tuple(words))
-    scene = SceneGraph.__new__(SceneGraph)
+        allowed.append((words[0], words[1], words[2]))
     try:
-        cast(Any, scene).__setstate__((1, frames, allowed))
+        return SceneGraph.from_frames(frames, allowed=allowed)
     except TmkitError as error:
         raise top.error(str(error)) from error
-    return scene
 
 
 def write_json_scene(scene: SceneGraph, path: str | os.PathLike[str], *, loader: MeshLoader | None = None) -> None:
@@ -287,19 +284,31 @@ def _pose_from_json(node: JsonNode) -> Pose:
         raise node.error(str(error)) from error
 
 
-def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> tuple[Any, ...]:
-    """Return a frame as the core's state wants it."""
+def _frame_to_json(frame: FrameSpecification) -> Json:
+    return {
+        "body": frame.body,
+        "classes": list(frame.classes),
+        "inertia": _inertia_to_json(frame.inertia),
+        "joint": _joint_to_json(frame.joint),
+        "name": frame.name,
+        "parent": frame.parent,
+        "pose": _numbers(frame.pose.as_array()),
+        "shapes": [_attached_to_json(part) for part in frame.shapes],
+    }
+
+
+def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecification:
     node.only("body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes")
     parent = node.get("parent")
-    return (
-        node.get("name").text(),
-        None if parent.value is None else parent.text(),
-        node.get("body").text(),
-        _pose_from_json(node.get("pose")),
-        _joint_from_json(node.get("joint")),
-        [item.text() for item in node.get("classes").items()],
-        [_attached_from_json(item, shapes) for item in node.get("shapes").items()],
-        _inertia_from_json(node.get("inertia")),
+    return FrameSpecification(
+        node.get("name").name(),
+        None if parent.value is None else parent.name(),
+        pose=_pose_from_json(node.get("pose")),
+        joint=_joint_from_json(node.get("joint")),
+        body=node.get("body").name(),
+        classes=[item.text() for item in node.get("classes").items()],
+        shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
+        inertia=_inertia_from_json(node.get("inertia")),
     )
 
 

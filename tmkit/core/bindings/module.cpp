@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
     bind_pose(m);
     bind_shape(m);
     bind_joint(m);
+    bind_frame_specification(m);
     bind_scene_graph(m);
     bind_kinematics(m);
 #if __has_include("collision_world.cpp")

@@ -85,7 +85,8 @@ ReadOnlyArray array_of(const Configurations& rows, std::size_t columns) {
 
 // One configuration, or several as rows.
 Configurations read_goals(const ArrayArgument& argument, std::size_t columns) {
-    const bool single = nb::len(argument.value) > 0 && !nb::hasattr(argument.value[0], "__len__");
+    const nb::object& value = argument.value;
+    const bool single = PySequence_Check(value.ptr()) && nb::len(value) > 0 && !nb::hasattr(value[0], "__len__");
     if (single) return {read_vector(argument, "goals", columns)};
     Configurations goals = rows_of(read_matrix(argument, "goals", columns), columns);
     if (goals.empty()) throw Error(ErrorKind::configuration, "goals must hold at least one configuration");

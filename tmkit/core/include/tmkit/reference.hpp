@@ -15,7 +15,7 @@ class Shared {
 public:
     Shared() = default;
     Shared(const Shared&) noexcept {}  // a copy of a value starts with no owner
-    Shared& operator=(const Shared&) = delete;
+    Shared& operator=(const Shared&) noexcept { return *this; }  // and keeps its own owners when it is assigned
 
     void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
 

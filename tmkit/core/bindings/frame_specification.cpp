@@ -1,0 +1,35 @@
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+void bind_frame_specification(nb::module_& m) {
+    nb::class_<FrameSpecification>(m, "FrameSpecification", R"(All that is said of one frame of a scene. Immutable.
+
+Args:
+    name: unique among frames.
+    parent: name of the parent, None for a root.
+    pose: parent_from_frame at joint value 0.
+    joint: how the frame moves relative to its parent.
+    body: the body it sits on; one of the frame's own name when left out.
+    classes: what the frame is.
+    shapes: the shapes on it.
+    inertia: mass properties of the body, in the axes of this frame, when they are given there.)")
+        .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
+                            const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
+                            const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia) {
+            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia};
+        }, nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none())
+        .def_ro("name", &FrameSpecification::name, "Name of the frame.")
+        .def_prop_ro("parent", [](const FrameSpecification& f) { return f.parent.empty() ? std::optional<std::string>() : f.parent; },
+                     "Name of the parent, None for a root.")
+        .def_prop_ro("pose", [](const FrameSpecification& f) { return f.pose; }, "parent_from_frame at joint value 0.")
+        .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; }, "How the frame moves relative to its parent.")
+        .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; }, "Name of the body it sits on.")
+        .def_prop_ro("classes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes))); }, "What the frame is.")
+        .def_prop_ro("shapes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(nb::tuple(nb::cast(f.shapes))); }, "The shapes on it.")
+        .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; }, "Mass properties of the body, in the axes of this frame, or None.")
+        .def("__repr__", [](const FrameSpecification& f) { return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") + ")"; });
+}
+
+}  // namespace tmkit::bindings
