@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from antlr4 import CommonTokenStream, InputStream, ParseTreeWalker, PredictionMode, Token  # type: ignore[import-untyped]  # has no stubs
 from antlr4.error.ErrorListener import ErrorListener  # type: ignore[import-untyped]  # has no stubs
+from antlr4.error.Errors import NoViableAltException  # type: ignore[import-untyped]  # has no stubs
 from pddlpy.pddlLexer import pddlLexer  # type: ignore[import-untyped]  # has no stubs
 from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # has no stubs
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
@@ -129,12 +130,13 @@ class _Refusal(ErrorListener):  # type: ignore[misc]  # antlr4 has no type infor
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
 
-    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *_others: Any) -> NoReturn:  # noqa: N802
+    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any) -> NoReturn:  # noqa: N802
         """Refuse the token; ANTLR calls this by position, with line, column, message and exception."""
         offset = column if symbol is None else symbol.start
         origin = self._origins.at(offset)
         reason = f"unexpected '{origin.text}'"
-        expected = _expected(recognizer) if isinstance(recognizer, pddlParser) else []
+        wide = isinstance(others[-1], NoViableAltException)  # then what was expected concerns an earlier token
+        expected = _expected(recognizer) if isinstance(recognizer, pddlParser) and not wide else []
         if 0 < len(expected) <= 6:
             reason += f"; expected {', '.join(expected[:-1])}{' or ' if expected[:-1] else ''}{expected[-1]}"
         raise self._origins.source.error(origin, reason)

@@ -191,16 +191,17 @@ class Vocabulary:
         expected = len(declared.parameters)
         if len(terms) != expected:
             plural = "" if expected == 1 else "s"
-            reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {len(terms)} were given"
+            given = f"{len(terms)} {'was' if len(terms) == 1 else 'were'} given"
+            reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {given}"
             return Fault(reason, min(len(terms), expected + 1))
         for word, (term, parameter) in enumerate(zip(terms, declared.parameters, strict=True), start=1):
             if fault := self.term_fault(term, variables):
                 return Fault(fault.reason, word)
             types = variables[term] if is_variable(term) else self.objects[term]
             if not self.fits(types, parameter.types):
-                wanted, given = " or ".join(parameter.types), " or ".join(types)
+                wanted, found = " or ".join(parameter.types), " or ".join(types)
                 place = f"argument {word} of {kind} '{declared.name}'"
-                return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {given}", word)
+                return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {found}", word)
         return None
 
     # ------------------------------------------------------------------------------------------------ whole trees

@@ -1,0 +1,7 @@
+(define (problem four-balls)
+  (:domain Gripper)
+  (:objects here there ball1 ball2 ball3 Ball4 left right)
+  (:init (room here) (room there) (ball ball1) (ball ball2) (ball ball3) (ball ball4)
+         (gripper left) (gripper right) (free left) (free right) (robot-in HERE)
+         (ball-in ball1 here) (ball-in ball2 here) (ball-in ball3 here) (ball-in ball4 here))
+  (:goal (and (ball-in ball1 there) (ball-in ball2 there) (ball-in ball3 there) (ball-in ball4 there))))

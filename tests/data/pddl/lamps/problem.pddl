@@ -1,0 +1,7 @@
+(define (problem light-them)
+  (:domain lamps)
+  (:objects l1 l2 l3 - lamp s1 s2 s3 - switch)
+  (:init (wired s1 l1) (wired s1 l2) (wired s2 l2) (wired s3 l3) (broken l3) (power) (not (lit l1)))
+  (:goal (and (not (exists (?l - lamp) (broken ?l)))
+              (forall (?l - lamp) (imply (not (broken ?l)) (or (lit ?l) (alarm))))
+              (not (alarm)))))

@@ -1,0 +1,221 @@
+"""Reading PDDL: what is read is what was written, nothing flattened, nothing guessed."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from support.task_problems import DATA, NAMES, load, samples
+from tmkit.errors import MissingFileError, TaskError
+from tmkit.tasks import (
+    Add,
+    And,
+    Atom,
+    Comparison,
+    Delete,
+    EffectAnd,
+    Equals,
+    Exists,
+    Fact,
+    Forall,
+    ForEach,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Metric,
+    Not,
+    Number,
+    Or,
+    Parameter,
+    Type,
+    When,
+    load_domain,
+    load_problem,
+    parse_domain,
+    parse_goal,
+    parse_problem,
+)
+
+
+def test_a_domain_is_read_as_written() -> None:
+    """The domain with an untyped parameter beside typed ones gives these types, predicates, conditions and effects."""
+    domain = load_domain(DATA / "places" / "domain.pddl")
+    assert (domain.name, domain.requirements) == ("places", (":typing",))
+    assert domain.types == (Type("block", ("object",)), Type("place", ("object",)))
+    clear = next(predicate for predicate in domain.predicates if predicate.name == "clear")
+    assert clear.parameters == (Parameter("?x", ("object",)),)
+    pile = domain.action("pile")
+    assert pile.parameters == (Parameter("?x", ("block",)), Parameter("?y", ("block",)))
+    assert pile.precondition == And((Atom("held", ("?x",)), Atom("clear", ("?y",))))
+    assert pile.effect == EffectAnd(
+        (
+            Add(Atom("on", ("?x", "?y"))),
+            Add(Atom("clear", ("?x",))),
+            Add(Atom("empty")),
+            Delete(Atom("held", ("?x",))),
+            Delete(Atom("clear", ("?y",))),
+        )
+    )
+
+
+def test_a_problem_is_read_as_written() -> None:
+    """Objects keep their order and types, the initial state is a set of facts, the goal is a tree."""
+    problem = load("places")
+    assert list(problem.objects) == ["a", "b", "c", "left", "middle", "right"]
+    assert problem.objects["left"] == ("place",)
+    assert Fact.of("on", "c", "a") in problem.init
+    assert len(problem.init) == 7
+    assert problem.goal == And((Atom("on", ("a", "b")), Atom("on", ("b", "c")), Atom("empty")))
+    assert problem.metric is Metric.PLAN_LENGTH
+
+
+def test_everything_is_lower_case() -> None:
+    """PDDL does not distinguish case: names in mixed case are one name."""
+    problem = load("gripper")
+    assert problem.domain.name == "gripper"
+    assert {action.name for action in problem.domain.actions} == {"move", "grab", "release"}
+    assert "ball4" in problem.objects
+    assert Fact.of("robot-in", "here") in problem.init
+
+
+def test_axioms_and_costs_are_read() -> None:
+    """Derived predicates become axioms, types left out in their heads are the declared ones, costs are kept."""
+    problem = load("rooms")
+    domain = problem.domain
+    assert [axiom.predicate for axiom in domain.axioms] == ["passage", "reachable", "reachable", "stranded"]
+    assert domain.axioms[0].parameters == (Parameter("?a", ("place",)), Parameter("?b", ("place",)))
+    assert domain.axiom_strata == (("passage", "reachable"), ("stranded",))
+    assert IncreaseCost(FunctionTerm("distance", ("?a", "?b"))) in domain.action("drive").effect.parts
+    assert IncreaseCost(Number(1.5)) in domain.action("unlock").effect.parts
+    assert problem.values[Fact.of("distance", "kitchen", "hall")] == 3.5
+    assert problem.metric is Metric.TOTAL_COST
+    assert problem.goal.parts[2] == Forall(
+        (Parameter("?q", ("parcel",)),), Not(Atom("stranded", ("?q",)))
+    )
+
+
+def test_conditional_and_quantified_trees_are_kept() -> None:
+    """Disjunctions, implications, quantifiers, conditional and universal effects keep their shape."""
+    press = load("lamps").domain.action("press")
+    lamp = (Parameter("?l", ("lamp",)),)
+    assert press.precondition.parts[1] == Or(
+        (
+            Not(Atom("pressed", ("?s",))),
+            Exists(lamp, And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",))))),
+        )
+    )
+    universal = press.effect.parts[1]
+    assert isinstance(universal, ForEach)
+    assert universal.effect.parts[1] == When(
+        And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",)))), Delete(Atom("lit", ("?l",)))
+    )
+    assert press.effect.parts[2] == When(
+        Forall(lamp, Imply(Atom("wired", ("?s", "?l")), Atom("broken", ("?l",)))),
+        EffectAnd((Add(Atom("alarm")), Delete(Atom("power")))),
+    )
+
+
+def test_negative_goals_stay_negative() -> None:
+    """``not``, ``or``, ``exists`` and numeric comparisons in a goal are not flattened to atoms."""
+    problem = load("lamps")
+    domain, objects = problem.domain, problem.objects
+    assert parse_goal("(not (lit l1))", domain, objects=objects) == Not(Atom("lit", ("l1",)))
+    either = parse_goal("(or (lit l1) (not (power)))", domain, objects=objects)
+    assert either == Or((Atom("lit", ("l1",)), Not(Atom("power"))))
+    rooms = load("rooms")
+    numeric = parse_goal("(>= (distance hall study) 4)", rooms.domain, objects=rooms.objects)
+    assert numeric == Comparison(">=", FunctionTerm("distance", ("hall", "study")), Number(4.0))
+
+
+def test_negative_initial_facts_are_no_facts() -> None:
+    """``(not (lit l1))`` in the initial state says that the fact is not there."""
+    assert Fact.of("lit", "l1") not in load("lamps").init
+
+
+def test_unusual_but_legal_text_is_read() -> None:
+    """Names that the grammar reserves, free order of sections, ``either``, odd characters and numbers are understood."""
+    problem = load("oddities")
+    domain = problem.domain
+    assert domain.name == "odd-1.2"
+    assert {predicate.name for predicate in domain.predicates} >= {"within", "all", "preference", "start", "over"}
+    within = next(predicate for predicate in domain.predicates if predicate.name == "within")
+    assert within.parameters == (Parameter("?x", ("cup", "box")), Parameter("?y", ("shelf",)))
+    assert domain.constants == (Parameter("@sink", ("shelf",)), Parameter("total", ("number",)))
+    assert Type("mug", ("cup", "aircraft")) in domain.types
+    assert domain.action("at").parameters == (Parameter("?duration", ("shelf",)),)
+    assert domain.action("end").effect == EffectAnd(
+        (Add(Atom("end")), Add(Atom("start", ("@sink", "@sink"))), Add(Atom("all", ("@sink",))))
+    )
+    fly = domain.action("fly").precondition
+    assert fly == Imply(Atom("over", ("?a",)), Exists((Parameter("?c", ("cup",)),), Equals("?c", "?m")))
+    assert problem.values[Fact.of("height", "high")] == -1.5
+    assert problem.values[Fact.of("height", "@sink")] == 20.0
+    assert problem.values[Fact.of("height", "low")] == 0.5
+    assert problem.objects_of("cup") == ("all",)
+    assert problem.objects_of("aircraft") == ("all", "jet", "minimize")
+
+
+@pytest.mark.parametrize("goal", ["(on a b) (on b c)", "(and (on a b) (on b c))", "  ( ON a B ) ; x\n(on b c)"])
+def test_goals_from_the_command_line(goal: str) -> None:
+    """Several formulas in a row are all meant, in any case and spacing."""
+    problem = load("places")
+    formula = parse_goal(goal, problem.domain, objects=problem.objects)
+    assert formula == And((Atom("on", ("a", "b")), Atom("on", ("b", "c"))))
+
+
+def test_goal_names_match_objects_in_any_case() -> None:
+    """A goal may name objects that are not lower case; the formula has their spelling."""
+    domain = load("places").domain
+    goal = parse_goal("(and (on CUP lid) (exists (?x - block) (on ?x cup)))", domain, objects={"Cup": "block", "lid": "block"})
+    assert goal.parts[0] == Atom("on", ("Cup", "lid"))
+    assert goal.parts[1] == Exists((Parameter("?x", ("block",)),), Atom("on", ("?x", "Cup")))
+
+
+def test_goal_names_that_differ_only_in_case_are_refused() -> None:
+    """Two objects that PDDL cannot tell apart are an error."""
+    with pytest.raises(TaskError, match="'cup' and 'Cup' differ only in case"):
+        parse_goal("(clear cup)", load("places").domain, objects={"cup": "block", "Cup": "block"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_hashable_and_survive_pickling(name: str) -> None:
+    """A problem read twice is equal, has the same hash, and comes back from pickling."""
+    first, second = load(name), load(name)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert pickle.loads(pickle.dumps(first)) == first
+
+
+def test_missing_file_names_the_nearest() -> None:
+    """A path that is not there is refused with the nearest file name."""
+    with pytest.raises(MissingFileError, match=r"no file .*domian\.pddl.*did you mean .*domain\.pddl"):
+        load_domain(DATA / "places" / "domian.pddl")
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are refused, not guessed."""
+    path = tmp_path / "domain.pddl"
+    path.write_bytes(b"(define \xff\xfe")
+    with pytest.raises(TaskError, match=r"domain\.pddl: the file is not UTF-8"):
+        load_domain(path)
+
+
+def test_empty_sections_and_conditions_are_read() -> None:
+    """Empty sections, ``()`` as condition, effect or goal, and an action without parameters are legal."""
+    domain = parse_domain(
+        "(define (domain d) (:requirements) (:types) (:constants) (:predicates) (:functions)"
+        " (:action a :precondition () :effect ()) (:action b))"
+    )
+    assert [action.precondition for action in domain.actions] == [And(), And()]
+    problem = parse_problem("(define (problem p) (:domain d) (:init) (:goal ()))", domain)
+    assert problem.goal == And()
+    assert problem.init.holds(problem.goal, problem)
+
+
+def test_samples_are_read() -> None:
+    """Every published sample is read, and its initial state does not satisfy its goal."""
+    for domain_path, problem_path in samples():
+        problem = load_problem(problem_path, load_domain(domain_path))
+        assert not problem.init.holds(problem.goal, problem), problem_path
