@@ -1,8 +1,8 @@
 """The ``tmkit`` command: thin, since every command calls one function of the library.
 
-What the user sees: progress on the standard error, answers on the standard output, and an exit code that means something:
-0 done; 1 the answer is no (no plan, a check that failed, a simulation that missed); 2 bad input or usage, with a message
-and no traceback; 3 an internal error, with where to report it; 130 interrupted.
+What the user sees: progress on the standard error, answers on the standard output, and an exit code that means
+something: 0 done; 1 the answer is no (no plan, a check that failed, a simulation that missed); 2 bad input or usage,
+with a message and no traceback; 3 an internal error, with where to report it; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeGuard
 
-import click
 import typer
 from rich.console import Console
 from rich.status import Status
@@ -123,7 +122,7 @@ def plan_command(
 ) -> None:
     """Find actions and motions that bring about a goal."""
     if (goal is None) == (problem is None):
-        raise click.UsageError("give either --goal or --problem")
+        raise typer.BadParameter("give one of the two", param_hint="--goal / --problem")
     if output is not None:
         _require_writable(output)
     scene = _load(scenes)
@@ -174,7 +173,7 @@ def simulate(
     from tmkit.planner import Plan
 
     if grasp not in ("contact", "constraint"):
-        raise click.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
+        raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
     for output in (record, picture, report):
         if output is not None:
             _require_writable(output)
@@ -269,7 +268,7 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
     with _progress("simulating") as status:
         return play(
             plan, gui=gui, record=record, picture=picture, grasp=grasp,
-            on_progress=lambda progress: status.update(f"simulating: {progress}"),
+            on_progress=lambda step, steps, what: status.update(f"simulating step {step} of {steps}: {what}"),
         )  # fmt: skip
 
 
@@ -354,29 +353,43 @@ def _fail(message: str) -> NoReturn:
     raise typer.Exit(ExitCode.NO)
 
 
+class _UsageError(Protocol):
+    def show(self) -> None: ...
+
+
+def _is_usage_error(error: Exception) -> TypeGuard[_UsageError]:
+    """Tell wrong usage by what it can do: typer carries a copy of click, whose classes it does not export."""
+    return isinstance(error, typer.BadParameter) or (hasattr(error, "show") and hasattr(error, "format_message"))
+
+
 def main() -> None:
     """Run the command and exit with a code that means something; no input shows a traceback."""
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.Abort:
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
         code = ExitCode.INTERRUPTED
-    except KeyboardInterrupt:
-        _errors.print("interrupted")
-        code = ExitCode.INTERRUPTED
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        code = ExitCode.BAD_INPUT
     except TmkitError as error:
         _errors.print(f"error: {error}", markup=False)
         code = ExitCode.BAD_INPUT
     except BrokenPipeError:
-        sys.stderr.close()  # nobody reads on; say nothing more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing more
         code = ExitCode.DONE
-    except Exception:
-        _errors.print(traceback.format_exc(), markup=False)
-        _errors.print("internal error of tmkit: please report it with the lines above and the input, in the issue tracker")
-        code = ExitCode.INTERNAL
-    sys.exit(code if isinstance(code, int) else 0)
+    except Exception as error:
+        code = _explain(error)
+    if code == ExitCode.INTERRUPTED:
+        _errors.print("interrupted")
+    sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+def _explain(error: Exception) -> ExitCode:
+    """Say what was wrong with the command line, or else with tmkit."""
+    if isinstance(error, _UsageError):
+        error.show(sys.stderr)
+        return ExitCode.BAD_INPUT
+    _errors.print("".join(traceback.format_exception(error)), markup=False)
+    _errors.print("internal error of tmkit: please report it, with the lines above and the input, to its issue tracker")
+    return ExitCode.INTERNAL
 
 
 if __name__ == "__main__":
