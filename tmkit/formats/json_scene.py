@@ -71,28 +71,17 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
     """
     loader = loader if loader is not None else MeshLoader()
     shapes: dict[str, Json] = {}
-    entries = []
+    frames = []
     for name in scene.frame_names:
         frame = scene.specification(name)
         for part in frame.shapes:
             if part.shape.digest not in shapes:
                 shapes[part.shape.digest] = _shape_to_json(part.shape, loader)
-        entries.append(
-            {
-                "body": frame.body,
-                "classes": list(frame.classes),
-                "inertia": _inertia_to_json(frame.inertia),
-                "joint": _joint_to_json(frame.joint),
-                "name": name,
-                "parent": frame.parent,
-                "pose": _numbers(frame.pose.as_array()),
-                "shapes": [_attached_to_json(part) for part in frame.shapes],
-            }
-        )
+        frames.append(_frame_to_json(frame))
     return {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
-        "frames": entries,
+        "frames": frames,
         "shapes": dict(sorted(shapes.items())),
         "version": VERSION,
     }
@@ -110,8 +99,7 @@ def scene_from_json(
 
     Raises:
         FileFormatError: the document is of another format or version, incomplete or inconsistent, or a mesh is
-        missing or
-            has changed since.
+            missing or has changed since.
     """
     loader = loader if loader is not None else MeshLoader()
     top = JsonNode(document, source)

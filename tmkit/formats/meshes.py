@@ -124,7 +124,10 @@ def read_mesh(path: Path) -> MeshArrays:
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
     if not np.isfinite(vertices).all():
         raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
-    return _merged(MeshArrays(vertices, faces.astype(np.int32)))
+    merged = _merged(MeshArrays(vertices, faces.astype(np.int32)))
+    if not len(merged.faces):
+        raise MeshError.at(path, "the mesh is empty: all its triangles have two corners in one place")
+    return merged
 
 
 def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:

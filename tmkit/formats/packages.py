@@ -28,7 +28,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit.data import data_roots
-from tmkit.errors import nearest_name
+from tmkit.errors import FileFormatError, nearest_name
 from tmkit.formats.places import Place
 
 __all__ = ["PackageResolver"]
@@ -79,6 +79,13 @@ class PackageResolver:
         if uri and path.is_file():
             return path
         raise place.error(f"there is no file '{uri}' (looked for {path}){_hint(path)}")
+
+    def resolve_mesh(self, uri: str, *, folder: Path, place: Place) -> Path:
+        """Return the existing mesh file that ``uri`` names; as :meth:`resolve`, but what it raises is a MeshError."""
+        try:
+            return self.resolve(uri, folder=folder, place=place)
+        except FileFormatError as error:
+            raise place.mesh_error(str(error.data["reason"]), mesh=uri) from None
 
     def portable_uri(self, path: Path) -> str | None:
         """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""

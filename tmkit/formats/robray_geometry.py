@@ -127,7 +127,7 @@ def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[Pri
 def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshDraft:
     """Return the mesh file and its scale."""
     mesh = values["mesh"]
-    path = packages.resolve(mesh.text, folder=mesh.folder, place=mesh.place)
+    path = packages.resolve_mesh(mesh.text, folder=mesh.folder, place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     return MeshDraft(path, (x, y, z))

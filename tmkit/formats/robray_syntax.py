@@ -13,6 +13,7 @@ written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -336,8 +337,11 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
 def _unexpected(source: SourceText, text: str, error: lark.exceptions.UnexpectedToken) -> FileFormatError:
     """Return the error for a token that may not stand where it stands."""
     token = error.token
+    line, column = _at(token)
     if text.startswith("/*", token.start_pos or 0):
-        return source.place(_at(token)).error("this comment is never closed")
+        return source.place((line, column)).error("this comment is never closed")
+    if token == "*" and text.startswith("/*", (token.start_pos or 0) - 1):
+        return source.place((line, column - 1)).error("this comment is never closed")
     accepted = error.accepts or error.expected
     expected = sorted({TERMINAL_NAMES.get(name, name) for name in accepted})
     if "NUMBER" in accepted:  # a value may begin here, so the only operator is a sign
@@ -347,9 +351,12 @@ def _unexpected(source: SourceText, text: str, error: lark.exceptions.Unexpected
         stripped = text.rstrip()
         line = stripped.count("\n") + 1
         column = len(stripped) - (stripped.rfind("\n") + 1) + 1
-        return source.place((line, max(column, 1))).error(f"the file ends too early: {wanted}")
+        return source.place((line, column)).error(f"the file ends too early: {wanted}")
     reason = f"unexpected '{token}', {wanted}"
+    block = re.search(r"\b(class|frame|geometry)\b\s*[^\s{};]*\s*$", text[: token.start_pos or 0])
+    if token == "{" and block is not None:
+        return source.place((line, column)).error(f"a {block[1]} cannot stand here")
     before = text[: token.start_pos or 0].split()
     if before and "-" in before[-1][1:] and before[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"
-    return source.place(_at(token)).error(reason)
+    return source.place((line, column)).error(reason)

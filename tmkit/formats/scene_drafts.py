@@ -34,20 +34,18 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
     frames = []
     for name in scene.frame_names:
         place = Place(f"{path} (frame '{name}')")
-        body = scene.body(name)
-        inertia = scene.inertia(name)
-        owner = inertia is not None and scene.set_inertia(name, inertia) is scene
+        frame = scene.specification(name)
         frames.append(
             FrameDraft(
                 name=name,
-                parent=scene.parent(name),
+                parent=frame.parent,
                 place=place,
-                pose=_pose(scene.local_pose(name)),
-                joint=_joint(scene.joint(name), place),
-                body=body if body != name else None,
-                classes=tuple(scene.classes(name)),
-                geometry=tuple(_geometry(part, place) for part in scene.shapes(name)),
-                inertia=_inertia(inertia, place) if inertia is not None and owner else None,
+                pose=_pose(frame.pose),
+                joint=_joint(frame.joint, place),
+                body=frame.body if frame.body != name else None,
+                classes=tuple(frame.classes),
+                geometry=tuple(_geometry(part, place) for part in frame.shapes),
+                inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
             )
         )
     allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]

@@ -378,7 +378,7 @@ def _round(element: XmlElement, packages: PackageResolver) -> PrimitiveDraft:
 
 def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft:
     """Return a mesh."""
-    path = packages.resolve(element.text("filename"), folder=element.path.parent, place=element.place)
+    path = packages.resolve_mesh(element.text("filename"), folder=element.path.parent, place=element.place)
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     if 0.0 in factors:
         raise element.place.error(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["XmlElement", "read_xml"]
 
+_LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the place in its message
 # Many descriptions open with the XML version 0.0, which there never was; it changes nothing in what follows.
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")
 
@@ -174,7 +175,11 @@ def read_xml(path: Path, *, root: str) -> XmlElement:
         line, column = error.position
         text = lines[line - 1] if line is not None and 0 < line <= len(lines) else None
         raise FileFormatError.at(
-            path, f"no well-formed XML: {error.msg}", line=line or None, column=column or None, source_line=text
+            path,
+            f"no well-formed XML: {_LINE.sub('', error.msg or '')}",
+            line=line or None,
+            column=column or None,
+            source_line=text,
         ) from None
     information: Any = tree.docinfo
     if information.doctype or information.internalDTD is not None:

@@ -1,0 +1,27 @@
+"""Tools of the tests of the formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tmkit.formats import load_scene
+from tmkit.graph import SceneGraph
+
+Loader = Callable[..., SceneGraph]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Loader:
+    """Load a scene from texts: the first names the main file, keyword arguments are files beside it."""
+
+    def loader(text: str, *, suffix: str = ".robray", **others: str) -> SceneGraph:
+        for name, content in others.items():
+            (tmp_path / name.replace("__", ".")).write_text(content)
+        path = tmp_path / f"main{suffix}"
+        path.write_text(text)
+        return load_scene(path)
+
+    return loader
