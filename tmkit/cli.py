@@ -15,13 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.status import Status
 
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, OutputError, TmkitError
+from tmkit.errors import (
+    ConfigurationError,
+    FileFormatError,
+    MissingFileError,
+    OutputError,
+    TmkitError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,11 +64,16 @@ app.add_typer(scene_app, name="scene")
 
 _errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
-Scenes = Annotated[list[str], typer.Argument(metavar="SCENE...", help="Scene files, or names of ours; merged in order.")]
+# Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting it.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files, or names of ours; merged in order.")]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json", help="A plan written by 'tmkit plan'.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
 Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
-DomainOption = Annotated[str | None, typer.Option("--domain", metavar="NAME|DIR", help="The domain's folder, when moved.")]
+DomainOption = Annotated[
+    str | None, typer.Option("--domain", metavar="NAME|DIR", help="The domain's folder, when it is not ours.")
+]
 
 
 def _print_version(value: bool) -> None:
@@ -102,7 +114,7 @@ def demo(
     typer.echo(f"Simulated: {report!r}")
     typer.echo(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
     if not (checked.ok and report.ok):
-        _fail("; ".join([*checked.problems, *report.remarks]))
+        _fail("; ".join([*checked.problems, *map(str, report.remarks)]))
 
 
 @app.command("plan")
@@ -117,12 +129,14 @@ def plan_command(
     ] = None,
     seed: Seed = 0,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 30.0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PLAN.json", help="Where to write it.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="PLAN.json", help="Where to write it.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find actions and motions that bring about a goal."""
     if (goal is None) == (problem is None):
-        raise typer.BadParameter("give one of the two", param_hint="--goal / --problem")
+        raise typer.BadParameter("give one of the two, and not both", param_hint="--goal / --problem")
     if output is not None:
         _require_writable(output)
     scene = _load(scenes)
@@ -284,7 +298,11 @@ def _start_configuration(scene: SceneGraph, robot: str, start: str | None) -> ND
         return None
     from tmkit.motion import find_manipulator
 
-    return scene.configuration(_start_values(start), base=find_manipulator(robot, scene).ready_configuration(scene))
+    values = _start_values(start)
+    for joint in values:
+        if joint not in scene.joint_names:
+            raise UnknownNameError.of("joint", joint, scene.joint_names, where="--start")
+    return scene.configuration(values, base=find_manipulator(robot, scene).ready_configuration(scene))
 
 
 def _start_values(start: str) -> dict[str, float]:
@@ -292,9 +310,11 @@ def _start_values(start: str) -> dict[str, float]:
         return _read_start_file(Path(start))
     values: dict[str, float] = {}
     for part in start.split(","):
-        name, _, number = part.partition("=")
+        name, _, number = (text.strip() for text in part.partition("="))
+        if name in values:
+            raise ConfigurationError(f"--start: joint '{name}' is given twice", joint=name)
         try:
-            values[name.strip()] = float(number)
+            values[name] = float(number)
         except ValueError:
             raise ConfigurationError(f"--start: '{part}' is not of the form joint=number", joint=name) from None
     return values
@@ -322,7 +342,8 @@ def _make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be made: {error.strerror}", path=str(folder), reason=error.strerror) from None
+        reason = error.strerror
+        raise OutputError(f"{folder}: cannot be made: {reason}", path=str(folder), reason=reason) from None
     _require_writable(folder / "plan.json")
     return folder
 
@@ -353,15 +374,6 @@ def _fail(message: str) -> NoReturn:
     raise typer.Exit(ExitCode.NO)
 
 
-class _UsageError(Protocol):
-    def show(self) -> None: ...
-
-
-def _is_usage_error(error: Exception) -> TypeGuard[_UsageError]:
-    """Tell wrong usage by what it can do: typer carries a copy of click, whose classes it does not export."""
-    return isinstance(error, typer.BadParameter) or (hasattr(error, "show") and hasattr(error, "format_message"))
-
-
 def main() -> None:
     """Run the command and exit with a code that means something; no input shows a traceback."""
     try:
@@ -372,8 +384,10 @@ def main() -> None:
     except TmkitError as error:
         _errors.print(f"error: {error}", markup=False)
         code = ExitCode.BAD_INPUT
+    except SystemExit:  # how typer ends when nobody reads on: say nothing more
+        code = ExitCode.DONE
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.DONE
     except Exception as error:
         code = _explain(error)
@@ -385,7 +399,7 @@ def main() -> None:
 def _explain(error: Exception) -> ExitCode:
     """Say what was wrong with the command line, or else with tmkit."""
     if isinstance(error, _UsageError):
-        error.show(sys.stderr)
+        error.show()
         return ExitCode.BAD_INPUT
     _errors.print("".join(traceback.format_exception(error)), markup=False)
     _errors.print("internal error of tmkit: please report it, with the lines above and the input, to its issue tracker")

@@ -1,11 +1,12 @@
 """What the words of the blocks domain mean in a scene.
 
-A *block* is a frame of class ``movable``. A *location* is a cell of a grid of 0.1 m on a frame of class ``surface``, named
-``SURFACE__i__j`` for the cell centred i and j cells from the surface's origin along its x and y axes. The parent of a block
-says what it stands on: another block, a surface (the location is the cell that holds the block's origin), or the hand.
+A *block* is a frame of class ``movable``. A *location* is a cell of a grid of 0.1 m on a frame of class ``surface``,
+named ``SURFACE__i__j`` for the cell centred i and j cells from the surface's origin along its x and y axes. The parent
+of a block says what it stands on: another block, a surface (the location is the cell that holds the block's origin), or
+the hand.
 
-Blocks stand upright: their frame's z axis points up. A block is put at the middle of a location first, then elsewhere in
-its cell, turned by quarter turns first.
+Blocks stand upright: their frame's z axis points up. A block is put at the middle of a location first, then elsewhere
+in its cell, turned by quarter turns first.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Semantics:
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return blocks and locations by PDDL name."""
-        found = {name: "block" for name in self._blocks(scene)}
+        found = dict.fromkeys(self._blocks(scene), "block")
         for surface in scene.frames_of_class("surface"):
             for cell in _cells(scene, surface):
                 found[_location(surface, cell)] = "location"
@@ -116,7 +117,9 @@ class Semantics:
         for frame in movable_frames(scene):
             name = _pddl_name(frame)
             if name in found:
-                raise SceneError(f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'", frame=frame)
+                raise SceneError(
+                    f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'", frame=frame
+                )
             found[name] = frame
         return found
 
@@ -124,14 +127,16 @@ class Semantics:
         if parent is None or "surface" not in scene.classes(parent):
             surfaces = ", ".join(scene.frames_of_class("surface")) or "none"
             raise SceneError(
-                f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) and "
-                f"not the hand '{self.manipulator.tip}'",
+                f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) "
+                f"and not the hand '{self.manipulator.tip}'",
                 frame=frame,
             )
         x, y, _ = scene.local_pose(frame).translation
         cell = (round(x / RESOLUTION), round(y / RESOLUTION))
         if cell not in _cells(scene, parent):
-            raise SceneError(f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame)
+            raise SceneError(
+                f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame
+            )
         return _location(parent, cell)
 
     def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
@@ -190,7 +195,9 @@ def _bounds(scene: SceneGraph, frame: str) -> tuple[np.ndarray, np.ndarray]:
             grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
             corners.append(attached.pose.apply(grid))
     if not corners:
-        raise SceneError(f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped", frame=frame)
+        raise SceneError(
+            f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped", frame=frame
+        )
     points = np.concatenate(corners)
     return points.min(axis=0), points.max(axis=0)
 

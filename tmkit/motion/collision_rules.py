@@ -8,8 +8,8 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * the hand's contact links and the object held, or being grasped or released, are not checked;
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
 
-Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what the
-planner accepts has room to spare.
+Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what
+the planner accepts has room to spare.
 
 Invariants: the rules are a function of the scene version, the arm and the phase alone, so a plan's checker derives them
 again and need not believe the plan.

@@ -1,11 +1,11 @@
 """Manipulators: what makes a chain of a scene an arm with a hand.
 
 A scene knows frames and joints; nothing in it says which chain is the arm, which frame the tool, or what "open" means.
-A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description serves
-every scene that contains the robot. Descriptions are small TOML files; ours lie in ``scenes/robots/``.
+A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
+serves every scene that contains the robot. Descriptions are small TOML files; ours lie in ``scenes/robots/``.
 
-Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z points
-away from the hand towards what is grasped, and a parallel hand closes along y.
+Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
+points away from the hand towards what is grasped, and a parallel hand closes along y.
 
 Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints);
 :meth:`Manipulator.check` proves that it fits a scene.
@@ -214,7 +214,7 @@ class Manipulator:
         }
 
     def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,) with the arm ready and the hand open; other joints as in ``base``, or 0."""
+        """Return a configuration (n_joints,) with the arm ready, the hand open, and other joints as in ``base``, or 0."""
         values = {**self.ready, **self.gripper_open}
         return scene.configuration(values, base=base)
 

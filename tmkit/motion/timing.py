@@ -1,9 +1,10 @@
 """Timing: from a checked path to a trajectory that stays exactly on it.
 
-A path is a polyline of configurations whose every point has been checked for collisions; a trajectory that cuts a corner
-has not. So the arm moves along the polyline itself: a single parameter, the distance along it, is timed by ruckig
-(time-optimal under limits of speed, acceleration and jerk), and the joints follow. Where the polyline turns sharply the
-arm stops; the many small steps of a straight tool motion, which turn by a few degrees, are run through without a stop.
+A path is a polyline of configurations whose every point has been checked for collisions; a trajectory that cuts a
+corner has not. So the arm moves along the polyline itself: a single parameter, the distance along it, is timed by
+ruckig (time-optimal under limits of speed, acceleration and jerk), and the joints follow. Where the polyline turns
+sharply the arm stops; the many small steps of a straight tool motion, which turn by a few degrees, are run through
+without a stop.
 
 Invariants: every position lies on the polyline; the first and last are its ends, at rest; no joint exceeds its speed
 limit, nor, along each straight piece, its acceleration limit.
@@ -12,6 +13,7 @@ limit, nor, along each straight piece, its acceleration limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,7 +102,7 @@ def _smooth_runs(points: NDArray[np.float64]) -> list[tuple[int, int]]:
     directions = pieces / np.linalg.norm(pieces, axis=1, keepdims=True)
     turns = np.arccos(np.clip(np.sum(directions[:-1] * directions[1:], axis=1), -1.0, 1.0))
     cuts = [0, *(int(i) + 1 for i in np.flatnonzero(turns > _SHARP_TURN)), len(points) - 1]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def _time_run(

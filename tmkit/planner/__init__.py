@@ -1,8 +1,8 @@
 """Task-and-motion planning: from a scene and a PDDL goal to a checked plan.
 
 ``plan`` asks the task planner for a skeleton of actions, refines each action into motion in the scene version that the
-previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan can
-be saved, loaded, and checked by :func:`check_plan`, which works everything out again at finer steps.
+previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan
+can be saved, loaded, and checked by :func:`check_plan`, which works everything out again at finer steps.
 
 Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`.
 """

@@ -1,13 +1,13 @@
 """Picking and placing, checked in the scene versions in which they happen.
 
-To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and lifts
-straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats straight
-backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives configurations at the
-contact, the lines lead from there to free space, and only then is a path searched to their end. So a grasp that cannot be
-left again costs no path search.
+To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
+lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
+straight backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives
+configurations at the contact, the lines lead from there to free space, and only then is a path searched to their end.
+So a grasp that cannot be left again costs no path search.
 
-Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed, in
-every segment, the recheck that a plan's checker will repeat.
+Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed,
+in every segment, the recheck that a plan's checker will repeat.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.grasps import Grasp
-from tmkit.planner.motion_pieces import Configuration, MotionBudget, MotionFailure, MotionPieces, Phase, PieceFailedError
+from tmkit.planner.motion_pieces import (
+    Configuration,
+    MotionBudget,
+    MotionFailure,
+    MotionPieces,
+    Phase,
+    PieceFailedError,
+)
 from tmkit.planner.values import Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 
@@ -81,7 +88,7 @@ class ArmMotion:
                 yield q_grasp
                 continue
             try:
-                yield self._pick_at(before, q_open, q_grasp, item, grasp, seed)
+                yield self._pick_at(before, q, q_open, q_grasp, item, grasp, seed)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -115,7 +122,14 @@ class ArmMotion:
                 yield failed.failure
 
     def _pick_at(
-        self, before: Phase, q: Configuration, q_grasp: Configuration, item: str, grasp: Grasp, seed: int
+        self,
+        before: Phase,
+        q_before: Configuration,
+        q: Configuration,
+        q_grasp: Configuration,
+        item: str,
+        grasp: Grasp,
+        seed: int,
     ) -> Refinement:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
@@ -126,12 +140,15 @@ class ArmMotion:
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift")
         free = pieces.phase(scene)
+        pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
         opened, closed = pieces.gripper_of(q, scene), pieces.gripper_of(q_held, scene)
         segments = (
             self._segment(SegmentKind.TRANSIT, transit, opened, None, free),
             self._segment(SegmentKind.APPROACH, away[::-1], opened, item, before),
-            self._segment(SegmentKind.GRASP, q_grasp[None], closed, item, before, Reparenting(item, arm.tip, tip_from_item)),
+            self._segment(
+                SegmentKind.GRASP, q_grasp[None], closed, item, before, Reparenting(item, arm.tip, tip_from_item)
+            ),
             self._segment(SegmentKind.LIFT, lifted, closed, item, held),
         )
         return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")

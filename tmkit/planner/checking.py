@@ -1,9 +1,10 @@
 """Checking a plan: everything is worked out again, at finer steps than the planner's.
 
 The checker believes nothing but the first scene, the arm and the goal. It derives the symbolic states from the scene
-versions again and validates the actions by the words of the domain; it follows every segment from the configuration where
-the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad and 1 mm of
-tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes it.
+versions again and validates the actions by the words of the domain; it follows every segment from the configuration
+where the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad
+and 1 mm of tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes
+it.
 
 Invariants: :attr:`CheckReport.ok` is true only when no problem was found; all problems are listed, not just the first.
 """
@@ -168,16 +169,19 @@ class _Check:
         moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
         if moves_fingers and len(segment.path) > 1:
             self.problems.append(f"{where}: the arm moves while the hand does")
-        rows = [np.array(q) if moves_fingers else scene.configuration(dict(segment.gripper), base=q)]
-        rows[0][arm] = segment.path[0]
-        if not moves_fingers and np.max(np.abs(rows[0] - q), initial=0.0) > _JOIN_TOLERANCE and self._is_loaded(segment):
-            self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
+        start = np.array(q)
+        start[arm] = segment.path[0]
+        rows = [start]
+        if not moves_fingers:
+            rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
+            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and self._is_loaded(segment):
+                self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
         for waypoint in segment.path[1:]:
-            row = rows[0].copy()
+            row = rows[-1].copy()
             row[arm] = waypoint
             rows.append(row)
         if moves_fingers:
-            rows.append(scene.configuration(dict(segment.gripper), base=rows[-1]))
+            rows.append(np.array(scene.configuration(dict(segment.gripper), base=rows[-1])))
         return np.array(rows)
 
     @staticmethod

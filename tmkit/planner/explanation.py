@@ -1,7 +1,8 @@
 """Explanations: the answer of the planner in words.
 
-When there is no plan, the user learns what was tried, which action failed how often and why, and what that means: a task
-without any sequence of actions is impossible by its words alone; one whose motions were not found may still be possible.
+When there is no plan, the user learns what was tried, which action failed how often and why, and what that means: a
+task without any sequence of actions is impossible by its words alone; one whose motions were not found may still be
+possible.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ __all__ = ["explain"]
 _MOST_CAUSES = 3
 
 
-def explain(
-    status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, goal: str, plan: Plan | None
-) -> str:
+def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, goal: str, plan: Plan | None) -> str:
     """Return the answer in a paragraph.
 
     Args:
@@ -40,7 +39,8 @@ def explain(
         return f"The task planner found no sequence of actions for {goal} within the limits; there may be one."
     text = (
         f"{statistics.skeletons} task plan{'s were' if statistics.skeletons != 1 else ' was'} tried for {goal}, with "
-        f"{statistics.attempts} attempts at motions, and none could be carried out. This is no proof that there is none."
+        f"{statistics.attempts} attempts at motions, and none could be carried out. "
+        "This is no proof that there is none."
     )
     causes = [f"{action} failed {count} times, {cause}" for action, cause, count in statistics.failures[:_MOST_CAUSES]]
     if causes:

@@ -7,8 +7,8 @@ A parallel hand takes a box by two opposite faces that fit the opening, coming a
 by its mantle, from an end or from the side. A suction cup takes a flat face from outside. The tool point lies at the
 object's middle where the fingers are long enough, else as deep as they reach.
 
-Invariants: the grasps of an object are finitely many, in a fixed order; each is feasible for the hand alone (whether the
-arm gets there is another question).
+Invariants: the grasps of an object are finitely many, in a fixed order; each is feasible for the hand alone (whether
+the arm gets there is another question).
 """
 
 from __future__ import annotations

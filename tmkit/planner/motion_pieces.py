@@ -1,10 +1,11 @@
 """The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
 
-Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds with
-and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
+Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds
+with and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
 :class:`MotionFailure`; the actions above turn it into a value again, so that it never leaves the planner.
 
-Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker uses.
+Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker
+uses.
 """
 
 from __future__ import annotations
@@ -171,9 +172,7 @@ class MotionPieces:
         target = Pose(root_from_tool.translation + np.array([0.0, 0.0, self.budget.lift]), root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what)
 
-    def search(
-        self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str
-    ) -> Configuration:
+    def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
         """Return a free path (k, n_joints) of the arm from start to goal."""
         goal = self.with_gripper_of(goal, start, phase.scene)
         found = search_path(

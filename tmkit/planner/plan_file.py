@@ -1,11 +1,11 @@
 """Plan files: a plan as JSON that stands alone.
 
-A file holds the scene (meshes by their portable name and content digest, or embedded), the arm's description, the domain's
-text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they follow from
-the first one by the reparentings of the segments, and loading applies them again.
+A file holds the scene (meshes by their portable name and content digest, or embedded), the arm's description, the
+domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
+follow from the first one by the reparentings of the segments, and loading applies them again.
 
-Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the same
-bits, and there are no times and no absolute paths. A file is written whole or not at all.
+Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the
+same bits, and there are no times and no absolute paths. A file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -183,4 +183,3 @@ def _array(values: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     array = np.array(values, dtype=float)
     array.flags.writeable = False
     return array
-

@@ -5,8 +5,8 @@ candidates (grasps, placements), each candidate several motions (inverse kinemat
 refined, the search goes back to the previous one and takes its next motion. Going back costs nothing, since every scene
 version still exists.
 
-The numbers of attempts are bounded, per visit of an action and for the skeleton as a whole; the bounds grow from round to
-round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
+The numbers of attempts are bounded, per visit of an action and for the skeleton as a whole; the bounds grow from round
+to round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
 
 Invariants: iterations decide, clocks only stop; equal arguments give equal results. After each action the state derived
 from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that differ.
@@ -163,7 +163,9 @@ class _Search:
                 return found
         return None
 
-    def _refinements(self, action: GroundAction, index: int, scene: SceneGraph, q: Configuration) -> Iterator[Refinement]:
+    def _refinements(
+        self, action: GroundAction, index: int, scene: SceneGraph, q: Configuration
+    ) -> Iterator[Refinement]:
         """Yield motions for one action until the attempts of this visit are used up."""
         self.visits += 1
         visit_seed = (*self.seed, index, self.visits)

@@ -1,13 +1,14 @@
 """Task-and-motion planning: from a scene and a PDDL goal to a plan.
 
-The loop has two halves. The task planner finds a *skeleton*, a sequence of actions that reaches the goal by the words of
-the domain; :mod:`tmkit.planner.refinement` tries to make it motion. Where that fails, the action that failed is forbidden
-in the symbolic state in which it failed, and the search half of the task planner runs again on the task so changed. When
-no skeleton is left, the constraints learned so far are lifted, the budgets grow, and another round begins: a motion that
-was not found is no proof that there is none.
+The loop has two halves. The task planner finds a *skeleton*, a sequence of actions that reaches the goal by the words
+of the domain; :mod:`tmkit.planner.refinement` tries to make it motion. Where that fails, the action that failed is
+forbidden in the symbolic state in which it failed, and the search half of the task planner runs again on the task so
+changed. When no skeleton is left, the constraints learned so far are lifted, the budgets grow, and another round
+begins: a motion that was not found is no proof that there is none.
 
-Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only stops.
-``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the scene.
+Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only
+stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the
+scene.
 """
 
 from __future__ import annotations

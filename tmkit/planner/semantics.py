@@ -1,12 +1,12 @@
 """Domain semantics: what the words of a PDDL domain mean in a scene.
 
 A domain is a folder with ``domain.pddl`` and ``semantics.py``. The latter defines a class ``Semantics`` with the four
-members of :class:`DomainSemantics`: which objects a scene has, which facts hold in it, which frames a fact speaks of, and
-how an action may be carried out. The last is a lazy sequence of *candidates*: :class:`Pick` with a grasp, :class:`Place`
-with a resting place, or anything else that can :meth:`Candidate.refine` itself.
+members of :class:`DomainSemantics`: which objects a scene has, which facts hold in it, which objects a task plan should
+speak of, and how an action may be carried out. The last is a lazy sequence of *candidates*: :class:`Pick` with a grasp,
+:class:`Place` with a resting place, or anything else that can :meth:`Candidate.refine` itself.
 
-The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state of
-the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
+The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state
+of the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
 
 Invariants: a semantics has no state of its own but its arm; equal scenes give equal objects, states and candidates.
 """

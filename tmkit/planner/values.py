@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-class SegmentKind(str, Enum):
+class SegmentKind(StrEnum):
     """What the arm does along a segment."""
 
     TRANSIT = "transit"
