@@ -18,6 +18,7 @@ import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.drafts import (
+    AllowedDraft,
     FrameDraft,
     GeometryDraft,
     InertiaDraft,
@@ -79,13 +80,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         _add_mimics(edit, frames)
         for scene in drafts:
             for pair in scene.allowed:
-                for name in (pair.first, pair.second):
-                    if name not in edit.scene:
-                        hint = did_you_mean(name, edit.scene.frame_names)
-                        raise pair.place.error(f"allow_collision names the unknown frame '{name}'{hint}")
-                with _reported(pair.place):
-                    if not edit.scene.is_allowed(pair.first, pair.second):
-                        edit.allow_collision(pair.first, pair.second, reason=pair.reason)
+                _allow(edit, pair)
     return edit.finish()
 
 
@@ -220,6 +215,17 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
         with _reported(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
             edit.set_joint(draft.name, _joint(draft.joint, mimic=rule))
+
+
+def _allow(edit: SceneEdit, pair: AllowedDraft) -> None:
+    """Let two frames touch; the first reason given counts."""
+    for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
+        if name not in edit.scene:
+            hint = did_you_mean(name, edit.scene.frame_names)
+            raise place.error(f"allow_collision names the unknown frame '{name}'{hint}")
+    with _reported(pair.place):
+        if not edit.scene.is_allowed(pair.first, pair.second):
+            edit.allow_collision(pair.first, pair.second, reason=pair.reason)
 
 
 def pose_of(draft: PoseDraft) -> Pose:

@@ -171,12 +171,13 @@ class FrameDraft:
 
 @dataclass(frozen=True, slots=True)
 class AllowedDraft:
-    """Two frames that may touch, and why."""
+    """Two frames that may touch, and why; ``second_place`` is where the second is named, if that is known."""
 
     first: str
     second: str
     reason: str
     place: Place
+    second_place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

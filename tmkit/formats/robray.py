@@ -226,7 +226,8 @@ class _Reader:
     def allow(self, statement: AllowCollision, source: SourceText) -> None:
         """Allow two frames to touch."""
         first, second = statement.first.text, statement.second.text
-        self.allowed.append(AllowedDraft(first, second, "user", source.place(statement.first.at)))
+        places = source.place(statement.first.at), source.place(statement.second.at)
+        self.allowed.append(AllowedDraft(first, second, "user", *places))
 
     def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
         """Declare a frame, then the frames nested in it."""

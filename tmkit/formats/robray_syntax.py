@@ -353,9 +353,9 @@ def _unexpected(source: SourceText, text: str, error: lark.exceptions.Unexpected
         column = len(stripped) - (stripped.rfind("\n") + 1) + 1
         return source.place((line, column)).error(f"the file ends too early: {wanted}")
     reason = f"unexpected '{token}', {wanted}"
-    block = re.search(r"\b(class|frame|geometry)\b\s*[^\s{};]*\s*$", text[: token.start_pos or 0])
+    block = re.search(r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0])
     if token == "{" and block is not None:
-        return source.place((line, column)).error(f"a {block[1]} cannot stand here")
+        return source.place((line, column)).error(f"a {block[1] or 'geometry'} cannot stand here")
     before = text[: token.start_pos or 0].split()
     if before and "-" in before[-1][1:] and before[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"

@@ -1,0 +1,479 @@
+"""What the statements of the robray language mean."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from formats.conftest import Loader
+
+from tmkit.errors import FileFormatError, MeshError
+from tmkit.graph import SceneGraph
+from tmkit.spatial import Pose
+
+BOX = "shape box; dimension [0.1, 0.2, 0.3];"
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+
+def test_frame_without_parent_hangs_off_the_world(load: Loader) -> None:
+    """The root is ``world``; a frame with nothing said of it stands on it without moving."""
+    scene = load("frame a {}")
+    assert scene.frame_names == ("world", "a")
+    assert scene.parent("a") == "world"
+    assert scene.local_pose("a") == Pose()
+    assert scene.joint("a").type == "fixed"
+    assert scene.body("a") == "a"
+
+
+def test_an_empty_file_is_the_empty_world(load: Loader) -> None:
+    """A file without frames is a scene that holds only ``world``."""
+    assert load("// nothing").frame_names == ("world",)
+
+
+def test_quaternion_is_xyzw_and_rpy_is_fixed_axis(load: Loader) -> None:
+    """The angles are yaw after pitch after roll about fixed axes; a quaternion is xyzw and need not be of unit length."""
+    scene = load("frame a { rpy [0.1, 0.2, 0.3]; translation [1, 2, 3]; } frame b { quaternion [0, 0, 2, 2]; }")
+
+    def turn(axis: int, angle: float) -> np.ndarray:
+        c, s = math.cos(angle), math.sin(angle)
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        matrix = np.eye(3)
+        matrix[i, i] = matrix[j, j] = c
+        matrix[j, i], matrix[i, j] = s, -s
+        return matrix
+
+    np.testing.assert_allclose(scene.local_pose("a").rotation, turn(2, 0.3) @ turn(1, 0.2) @ turn(0, 0.1), atol=1e-15)
+    assert scene.local_pose("a").translation.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(scene.local_pose("b").rotation, turn(2, math.pi / 2), atol=1e-15)
+
+
+def test_nested_frames_are_children(load: Loader) -> None:
+    """A frame inside a frame is its child, at any depth, and comes after it."""
+    scene = load("frame a { frame b { frame c {} } frame d {} translation [1, 0, 0]; }")
+    assert scene.frame_names == ("world", "a", "b", "c", "d")
+    assert [scene.parent(name) for name in "abcd"] == ["world", "a", "b", "a"]
+
+
+def test_parents_may_be_declared_later(load: Loader) -> None:
+    """A frame waits for its parent; otherwise the order of declaration is kept."""
+    scene = load("frame c { parent b; } frame x {} frame b { parent a; } frame a {}")
+    assert scene.frame_names == ("world", "a", "b", "c", "x")
+
+
+def test_revolute_and_prismatic_joints(load: Loader) -> None:
+    """Type, axis, name and limits make a joint; without limits it is unlimited; the name defaults to the frame's."""
+    scene = load(
+        "frame a { type revolute; axis [0, 0, 2]; lower -90*deg; upper 1; variable shoulder; }"
+        "frame b { parent a; type prismatic; axis [1, 0, 0]; }"
+    )
+    assert scene.joint_names == ("shoulder", "b")
+    np.testing.assert_array_equal(scene.joint_limits, [[-math.pi / 2, 1.0], [-math.inf, math.inf]])
+    assert scene.joint("a").axis.tolist() == [0, 0, 1]
+    q = scene.configuration({"shoulder": 0.5, "b": 2.0})
+    expected = Pose((0, 0, 0), (0, 0, math.sin(0.25), math.cos(0.25))) @ Pose((2, 0, 0))
+    assert scene.pose("b", "world", q=q).is_close(expected)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 0.5)), ("prismatic", (0, 0, 0.8, 0.0))])
+def test_offset_is_added_to_the_joint_value(kind: str, expected: tuple[float, ...], load: Loader) -> None:
+    """A frame at joint value v stands where it would stand at v + offset without the offset; limits are of v."""
+    scene = load(f"frame a {{ translation [1, 0, 0]; type {kind}; axis [0, 0, 3]; offset 0.5; lower -1; upper 1; }}")
+    pose = scene.pose("a", "world", q=[0.3])
+    turn = expected[3]
+    assert pose.is_close(Pose((1, 0, expected[2]), (0, 0, math.sin(turn / 2), math.cos(turn / 2))))
+    np.testing.assert_array_equal(scene.joint_limits, [[-1, 1]])
+
+
+def test_world_itself_may_carry_shapes(load: Loader) -> None:
+    """A frame called ``world`` is the root; it may have geometry and classes, not a pose."""
+    scene = load(f"frame world {{ isa surface; geometry {{ {BOX} }} }}")
+    assert scene.frame_names == ("world",)
+    assert len(scene.shapes("world")) == 1
+    with pytest.raises(FileFormatError, match="root"):
+        load("frame world { translation [1, 0, 0]; }")
+    with pytest.raises(FileFormatError, match="root"):
+        load("frame a {} frame world { parent a; }")
+
+
+def test_allow_collision(load: Loader) -> None:
+    """Allowed pairs may name frames that come later, with quotes or without."""
+    scene = load('allow_collision a "b c"; frame a {} frame "b c" {}')
+    assert scene.is_allowed("a", "b c")
+    assert list(scene.allowed_pairs) == [("a", "b c", "user")]
+
+
+# --- geometry ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("geometry", "kind", "dimensions", "lower", "upper"),
+    [
+        (BOX, "box", (0.1, 0.2, 0.3), (-0.05, -0.1, -0.15), (0.05, 0.1, 0.15)),
+        ("shape sphere; radius 2;", "sphere", (2,), (-2, -2, -2), (2, 2, 2)),
+        ("shape cylinder; radius 1; height 4;", "cylinder", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        ("shape cone; start_radius 1; end_radius 0; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        ("shape cone; start-radius 1; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        ("shape cone; start_radius 0; end_radius 1; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        ("shape cone; start_radius 1; end_radius 1; height 4;", "cylinder", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        ("shape cone; start_radius 1; end_radius 2; height 4;", "mesh", (), (-2, -2, 0), (2, 2, 4)),
+        ("shape grid; dimension [2, 3]; delta [0.1, 0.1]; thickness 0.01;", "box", (2, 3, 0.01), None, None),
+    ],
+)
+def test_shapes(
+    geometry: str,
+    kind: str,
+    dimensions: tuple[float, ...],
+    lower: tuple[float, ...] | None,
+    upper: tuple[float, ...] | None,
+    load: Loader,
+) -> None:
+    """Each shape has its size and its place: a cylinder and a cone stand on their base, the others are centred."""
+    (attached,) = load(f"frame a {{ geometry {{ {geometry} }} }}").shapes("a")
+    assert attached.shape.kind == kind
+    assert attached.shape.dimensions == dimensions
+    if lower is not None and upper is not None:
+        corners = [attached.pose.apply(corner) for corner in attached.shape.bounds]
+        np.testing.assert_allclose(np.minimum(*corners), lower, atol=1e-12)
+        np.testing.assert_allclose(np.maximum(*corners), upper, atol=1e-12)
+
+
+def test_cones_point_where_they_say(load: Loader) -> None:
+    """A cone's wide end is where its larger radius is: our cone has its tip at +z, turned over when it ends wide."""
+    up, down = (
+        load(f"frame a {{ geometry {{ shape cone; height 2; start_radius {a}; end_radius {b}; }} }}").shapes("a")[0]
+        for a, b in ((1, 0), (0, 1))
+    )
+    np.testing.assert_allclose(up.pose.apply([0, 0, 1]), [0, 0, 2], atol=1e-12)
+    np.testing.assert_allclose(down.pose.apply([0, 0, 1]), [0, 0, 0], atol=1e-12)
+
+
+def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
+    """The volume of a cone without its tip is that of the polygon prismatoid, a little below the round one."""
+    (attached,) = load("frame a { geometry { shape cone; start_radius 1; end_radius 2; height 3; } }").shapes("a")
+    round_volume = math.pi * 3 / 3 * (1 + 2 + 4)
+    assert attached.shape.volume == pytest.approx(round_volume * math.sin(2 * math.pi / 64) / (2 * math.pi / 64))
+
+
+def test_colors_and_purposes(load: Loader) -> None:
+    """Colour and alpha make four numbers; without either the viewer chooses; purposes are switches."""
+    scene = load(
+        f"frame a {{ geometry {{ {BOX} color [255/255, 0.5, 0]; alpha .25; visual 0; }}"
+        f"geometry {{ {BOX} color [0, 0, 1]; collision false; specular [1, 1, 1]; no-shadow 1; }}"
+        f"geometry {{ {BOX} }} }}"
+    )
+    first, second, third = scene.shapes("a")
+    assert first.color == (1.0, 0.5, 0.0, 0.25)
+    assert (first.visual, first.collision) == (False, True)
+    assert second.color == (0.0, 0.0, 1.0, 1.0)
+    assert (second.visual, second.collision) == (True, False)
+    assert third.color is None
+
+
+def test_a_grid_is_for_the_eye(load: Loader) -> None:
+    """A grid does not collide unless it is said so."""
+    grid = "shape grid; dimension [1, 1];"
+    scene = load(f"frame a {{ geometry {{ {grid} }} geometry {{ {grid} collision 1; }} }}")
+    assert [shape.collision for shape in scene.shapes("a")] == [False, True]
+
+
+def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path: Path) -> None:
+    """A mesh named by a class in an included file is looked up beside that file, and is one shape."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    (tmp_path / "parts" / "classes.robray").write_text('class part { mesh "m.obj"; scale 2; }')
+    scene = load('include "parts/classes.robray" frame a { geometry { isa part; } geometry { isa part; } }')
+    first, second = scene.shapes("a")
+    assert first.shape.vertices.max() == 2.0
+    assert first.shape == second.shape
+    with pytest.raises(MeshError, match=r"main.robray:1:27: there is no file 'n.obj'"):
+        load('frame a { geometry { mesh "n.obj"; } }')
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def color_of(scene: SceneGraph) -> tuple[float, ...]:
+    """Return the colour of the only shape of frame a."""
+    color = scene.shapes("a")[0].color
+    assert color is not None
+    return tuple(color[:3])
+
+
+CLASSES = f"class block {{ {BOX} color [0, 1, 0]; }} class red {{ color [1, 0, 0]; }} class blue {{ color [0, 0, 1]; }}"
+
+
+@pytest.mark.parametrize(
+    ("geometry", "expected"),
+    [
+        ("isa block; isa red;", (1, 0, 0)),
+        ("isa red; isa block;", (0, 1, 0)),
+        ("isa block; isa red; isa blue;", (0, 0, 1)),
+        ("color [0, 0, 1]; isa block; isa red;", (0, 0, 1)),
+        ("isa block; color [1, 1, 1]; color [0.5, 0.5, 0.5];", (0.5, 0.5, 0.5)),
+    ],
+)
+def test_in_geometry_the_last_class_wins_and_ones_own_attribute_beats_all(
+    geometry: str, expected: tuple[float, ...], load: Loader
+) -> None:
+    """The order of precedence in a geometry block: own, last own first; then classes, the last first."""
+    assert color_of(load(f"{CLASSES} frame a {{ geometry {{ {geometry} }} }}")) == expected
+
+
+def test_in_a_class_the_last_class_wins(load: Loader) -> None:
+    """A class inherits like a geometry: the last isa wins, its own attribute beats both, wherever it stands."""
+    text = CLASSES + "class c { isa block; isa red; isa blue; } class d { color [1, 1, 0]; isa c; }"
+    assert color_of(load(text + "frame a { geometry { isa c; } }")) == (0, 0, 1)
+    assert color_of(load(text + "frame a { geometry { isa d; } }")) == (1, 1, 0)
+
+
+def test_in_a_frame_the_first_class_wins(load: Loader) -> None:
+    """Frame attributes come from the first class that has them; an attribute of the frame's own beats it."""
+    text = "class one { translation [1, 0, 0]; } class two { translation [2, 0, 0]; rpy [0, 0, pi]; }"
+    scene = load(text + "frame a { isa one; isa two; } frame b { isa one; translation [3, 0, 0]; }")
+    assert scene.local_pose("a").is_close(Pose((1, 0, 0), (0, 0, 1, 0)))
+    assert scene.local_pose("b") == Pose((3, 0, 0))
+
+
+def test_ones_own_rpy_beats_the_quaternion_of_a_class(load: Loader) -> None:
+    """An orientation of one's own wins, in whatever form it is written."""
+    scene = load(
+        "class turned { quaternion [1, 0, 0, 0]; } frame a { isa turned; rpy [0, 0, 0]; } frame b { isa turned; }"
+    )
+    assert scene.local_pose("a") == Pose()
+    assert scene.local_pose("b") == Pose((0, 0, 0), (1, 0, 0, 0))
+
+
+def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
+    """Every class, and every class behind it, tags the frame once, in order of mention, as it is written."""
+    text = f"class thing {{}} class moveable {{ isa thing; }} class block {{ {BOX} isa moveable; }} class red {{}}"
+    scene = load(text + "frame a { isa red; isa movable; geometry { isa block; isa red; } }")
+    assert scene.classes("a") == ("red", "movable", "block", "moveable", "thing")
+
+
+def test_a_class_does_not_change_with_later_definitions(load: Loader) -> None:
+    """The numbers of a class are those that held where it stands; a constant may be defined anew."""
+    text = (
+        "def size 1; class c { shape box; dimension [size, size, size]; } def size 2; frame a { geometry { isa c; } }"
+    )
+    assert load(text).shapes("a")[0].shape.dimensions == (1, 1, 1)
+
+
+# --- mass -------------------------------------------------------------------------------------------------------------
+
+
+def test_mass_is_spread_evenly(load: Loader) -> None:
+    """A frame's mass makes the inertia of its solid, of uniform density."""
+    inertia = load(f"frame a {{ mass 12; geometry {{ {BOX} }} }}").inertia("a")
+    assert inertia is not None
+    assert inertia.mass == 12
+    np.testing.assert_allclose(inertia.matrix, np.diag([0.04 + 0.09, 0.01 + 0.09, 0.01 + 0.04]), rtol=1e-14)
+
+
+def test_mass_of_a_class_reaches_the_frame(load: Loader) -> None:
+    """A mass may come from a class, named by the frame, its geometry or both; one's own beats it."""
+    text = f"class block {{ {BOX} mass 2; friction 0.5; }}"
+    for frame, mass in [
+        ("geometry { isa block; }", 2.0),
+        ("isa block; geometry { isa block; }", 2.0),
+        ("geometry { isa block; } geometry { isa block; }", 4.0),
+    ]:
+        inertia = load(f"{text} frame a {{ {frame} }}").inertia("a")
+        assert inertia is not None
+        assert inertia.mass == mass
+    with pytest.raises(FileFormatError, match="give one of them"):
+        load(f"{text} frame a {{ mass 3; geometry {{ isa block; }} }}")
+
+
+def test_cylinder_with_mass_has_its_centre_above_the_base(load: Loader) -> None:
+    """The centre of mass is where the solid is, not where the frame is."""
+    inertia = load("frame a { mass 1; geometry { shape cylinder; radius 1; height 4; } }").inertia("a")
+    assert inertia is not None
+    np.testing.assert_allclose(inertia.center, [0, 0, 2])
+
+
+# --- includes ---------------------------------------------------------------------------------------------------------
+
+
+def test_include_shares_constants_and_classes(load: Loader) -> None:
+    """What an included file defines holds from there on; a file is read once however often it is included."""
+    scene = load(
+        'include "one.robray" include "two.robray" frame a { geometry { isa block; } translation [cm, 0, 0]; }',
+        one__robray='include "two.robray" class block { shape box; dimension [cm, cm, cm]; }',
+        two__robray="def cm 1e-2; frame shared {}",
+    )
+    assert scene.frame_names == ("world", "shared", "a")
+    assert scene.local_pose("a").translation.tolist() == [0.01, 0, 0]
+
+
+def test_include_is_relative_to_the_including_file(load: Loader, tmp_path: Path) -> None:
+    """A path in a file is relative to that file's folder."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "one.robray").write_text('include "two.robray"')
+    (tmp_path / "sub" / "two.robray").write_text("frame deep {}")
+    assert "deep" in load('include "sub/one.robray"')
+
+
+def test_include_takes_any_scene_file(load: Loader) -> None:
+    """A robot description is included by its suffix, from a package or a path, and its links may be parents."""
+    scene = load(
+        'include "package://pybullet_data/cube_small.urdf"\ninclude "r.urdf"\nframe tool { parent hand; }',
+        r__urdf='<robot name="r"><link name="hand"/></robot>',
+    )
+    assert scene.parent("tool") == "hand"
+    assert "baseLink" in scene
+
+
+@pytest.mark.parametrize("name", ["missing.robray", "package://nothing/x.robray"])
+def test_missing_include_is_refused_at_its_place(name: str, load: Loader) -> None:
+    """An include that leads nowhere is reported where it stands."""
+    with pytest.raises(FileFormatError, match=r"main.robray:2:9: there is no file"):
+        load(f'\ninclude "{name}"')
+
+
+def test_include_of_unknown_format_is_refused(load: Loader) -> None:
+    """An included file must be a scene file."""
+    with pytest.raises(FileFormatError, match=r"unknown scene format '.txt'"):
+        load('include "a.txt"', a__txt="")
+
+
+def test_cyclic_include_names_the_cycle(load: Loader) -> None:
+    """Files that include each other are refused, and the circle is named."""
+    names = "main.robray -> .*one.robray -> .*two.robray -> .*main.robray"
+    match = f"two.robray:1:9: the include goes round in a circle: .*{names}"
+    with pytest.raises(FileFormatError, match=match):
+        load('include "one.robray"', one__robray='include "two.robray"', two__robray='include "main.robray"')
+
+
+def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
+    """The place of an error is in the file where it was written."""
+    with pytest.raises(FileFormatError, match=r"one.robray:2:7: unexpected ';'"):
+        load('include "one.robray"', one__robray="\nframe ;")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ("frame a { colour [1, 1, 1]; }", "1:11", "unknown attribute 'colour' in frame 'a'"),
+        ("frame a { paren b; }", "1:11", "unknown attribute 'paren' in frame 'a'; did you mean 'parent'"),
+        ("frame a { geometry { colour 1; } }", "1:22", "unknown attribute 'colour' .*; did you mean 'color'"),
+        ("frame a { geometry { parent b; } }", "1:22", "unknown attribute 'parent' in the geometry of frame 'a'"),
+        ("class a { colour 1; }", "1:11", "unknown attribute 'colour' in class 'a'; did you mean 'color'"),
+        ("class a {}\nclass a {}", "2:7", "the class 'a' is already defined at .*main.robray:1:7"),
+        (
+            "frame a { isa block; } class block {}",
+            "1:15",
+            "unknown class 'block'; a class is defined before it is used",
+        ),
+        ("class block {} frame a { isa blok; }", "1:30", "unknown class 'blok'; did you mean 'block'"),
+        ("class a { isa a; }", "1:15", "unknown class 'a'"),
+        ("frame a { isa 3; }", "1:15", "expected the name of a class"),
+        ("frame a {}\nframe a {}", "2:7", "the frame 'a' is already declared at .*main.robray:1:7"),
+        ("frame a { frame a {} }", "1:17", "the frame 'a' is already declared"),
+        ("frame table {}\nframe a {\n parent tabel; }", "3:9", "the parent 'tabel', .*did you mean 'table'"),
+        ("frame a { parent b; } frame b { parent a; }", "1:18", "the parents go round in a circle: a -> b -> a"),
+        ("frame a { parent a; }", "1:18", "the parents go round in a circle: a -> a"),
+        ("frame a { frame b { parent c; } }", "1:28", "inside the frame 'a' is its child; it cannot name a parent"),
+        ("frame a { translation [1, 2]; }", "1:23", "expected an array of 3 numbers, received 2"),
+        ("frame a { translation 1; }", "1:23", "expected an array of 3 numbers"),
+        ("frame a { quaternion [0, 0, 0]; }", "1:22", "expected an array of 4 numbers, received 3"),
+        ("frame a { quaternion [0, 0, 1-1, 0]; }", "1:22", "not all zero"),
+        ("frame a { quaternion [0, 0, 0, 1]; rpy [0, 0, 0]; }", "1:40", "either a quaternion or rpy"),
+        ("frame a { rpy [0, 0, 1/0]; }", "1:23", "division by zero"),
+        ("frame a { rpy [0, 0, 1e999]; }", "1:22", "not finite"),
+        ("frame a { type planar; axis [0, 0, 1]; }", "1:16", "unknown word 'planar'.*fixed, revolute, prismatic"),
+        ("frame a { type revolut; }", "1:16", "unknown word 'revolut'; did you mean 'revolute'"),
+        ("frame a { type revolute; }", "1:16", "the revolute frame 'a' needs an axis"),
+        ("frame a { axis [0, 0, 1]; }", "1:16", "'axis' has no meaning for a fixed frame"),
+        ("frame a { lower 1; }", "1:17", "'lower' has no meaning for a fixed frame"),
+        ("frame a { type revolute; axis [0, 0, 0]; }", "1:31", "not all zero"),
+        ("frame a { type revolute; axis [0, 0, 1]; lower 1; upper 0; }", "1:57", "upper limit 0 is below .* 1"),
+        ("frame a { type [1]; }", "1:16", "expected one of fixed, revolute, prismatic"),
+        ("frame a { offset [1]; }", "1:18", "expected a number, not an array"),
+        ("frame a { mass 0; }", "1:16", "expected a number above 0, received 0"),
+        ("frame a { mass 1; }", "1:16", "this frame has none"),
+        ("frame a { friction -1; }", "1:20", "expected a number at least 0, received -1"),
+        ("frame a { geometry { } }", "1:11", "a geometry needs a shape or a mesh"),
+        ("frame a { geometry { shape torus; } }", "1:28", "unknown word 'torus' .*box, sphere, cylinder, cone, grid"),
+        ("frame a { geometry { shape box; } }", "1:11", "a box needs 'dimension'"),
+        ("frame a { geometry { shape sphere; } }", "1:11", "a sphere needs 'radius'"),
+        ("frame a { geometry { shape cylinder; radius 1; } }", "1:11", "a cylinder needs 'height'"),
+        ("frame a { geometry { shape box; dimension [1, 1]; } }", "1:43", "a box has 3 dimensions, received 2"),
+        ("frame a { geometry { shape box; dimension [1, -1, 1]; } }", "1:47", "above 0, received -1"),
+        ("frame a { geometry { shape sphere; radius 0; } }", "1:43", "above 0, received 0"),
+        ("frame a { geometry { shape sphere; radius 1; height 1; } }", "1:53", "'height' has no meaning for a sphere"),
+        ("frame a { geometry { shape cone; height 1; start_radius 0; } }", "1:57", "a radius above 0 at one end"),
+        ('frame a { geometry { shape box; mesh "m.obj"; } }', "1:38", "either a shape or a mesh"),
+        ("frame a { geometry { mesh m; } }", "1:27", "there is no file 'm'"),
+        ("frame a { geometry { shape sphere; radius 1; color [2, 0, 0]; } }", "1:53", "from 0 to 1, received 2"),
+        ("frame a { geometry { shape sphere; radius 1; visual maybe; } }", "1:53", "expected 0, 1, true or false"),
+        ("allow_collision a b; frame a {}", "1:19", "allow_collision names the unknown frame 'b'"),
+        ("allow_collision a a; frame a {}", "1:17", "."),
+        ("def pi 3;", "1:5", "the constant 'pi' cannot be redefined"),
+        (
+            "frame a { type revolute; axis [0, 0, 1]; variable q; }\n"
+            "frame b { type prismatic; axis [0, 0, 1]; variable q; }",
+            "2:52",
+            "the joint 'q' is already declared at .*main.robray:1:51",
+        ),
+        ('frame "" {}', "1:7", "a frame needs a name"),
+        ('frame a { parent ""; }', "1:18", "a name cannot be empty"),
+    ],
+)
+def test_mistakes_are_refused_with_place_and_hint(text: str, place: str, reason: str, load: Loader) -> None:
+    """Every mistake names file, line and column, shows the line, and says what was expected."""
+    with pytest.raises(FileFormatError, match=rf"main.robray:{place}: .*{reason}") as caught:
+        load(text)
+    line = int(place.split(":")[0])
+    assert f"\n    {text.splitlines()[line - 1]}\n" in str(caught.value)
+
+
+def test_deep_nesting_is_refused(load: Loader) -> None:
+    """Frames nested beyond reason are an error, not a crash."""
+    depth = 300
+    with pytest.raises(FileFormatError, match="nested more than 200 deep"):
+        load("".join(f"frame f{i} {{" for i in range(depth)) + "}" * depth)
+
+
+def test_long_chains_of_parents_are_fine(load: Loader) -> None:
+    """A chain declared from its end is built without recursion."""
+    text = "".join(f"frame f{i} {{ parent f{i + 1}; }}" for i in range(2000)) + "frame f2000 {}"
+    assert len(load(text)) == 2002
+
+
+def test_a_scene_in_the_style_of_the_original(load: Loader) -> None:
+    """The idioms of the original's demo scenes work together: units, stacks, class tags, a grasp frame on the robot."""
+    scene = load(
+        """
+        include "class.robray"
+        frame front { rpy [0, 0, -45*deg]; geometry { isa table; dimension [.75, .75, table_size]; } }
+        frame block_a { parent front; translation [0, 0, table_stack]; geometry { isa block; isa red; } }
+        frame block_b { parent block_a; translation [0, -.25, block_stack]; geometry { isa block; } }
+        frame right_endpoint { }
+        """,
+        class__robray="""
+        def mm 1e-3; def cm 1e-2;
+        def block_size 10*cm; def table_size 1*cm;
+        class moveable { } class stackable { }
+        class red { color [1,0,0]; }
+        class table { shape box; isa surface; color [.6, .3, .6]; alpha 0.5; }
+        class block { shape box; isa moveable; isa stackable; color [0, 1, 0]; alpha 0.5;
+                      dimension [block_size, block_size, block_size]; }
+        def table_stack (block_size + table_size)/2 + .1*mm;
+        def block_stack block_size + .1*mm;
+        frame grasp { parent right_endpoint; quaternion [0,1,0,0]; translation [0,0,.075]; }
+        """,
+    )
+    assert scene.frame_names == ("world", "right_endpoint", "grasp", "front", "block_a", "block_b")
+    assert scene.classes("front") == ("table", "surface")
+    assert scene.classes("block_a") == ("block", "moveable", "stackable", "red")
+    assert scene.shapes("block_a")[0].color == (1, 0, 0, 0.5)
+    np.testing.assert_allclose(scene.local_pose("block_a").translation, [0, 0, 0.0551], atol=1e-15)
+    np.testing.assert_allclose(scene.local_pose("block_b").translation, [0, -0.25, 0.1001], atol=1e-15)
+    assert scene.local_pose("grasp") == Pose((0, 0, 0.075), (0, 1, 0, 0))
