@@ -15,8 +15,10 @@ import pinocchio
 import pybullet_data
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, Box, CollisionWorld, Pose, SceneGraph
 from tmkit.formats import load_scene
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.motion import CollisionWorld
+from tmkit.spatial import Pose
 
 __all__ = ["ROBOTS", "PinocchioOracle", "add_boxes", "robot_scene"]
 
@@ -96,7 +98,7 @@ class PinocchioOracle:
         )
 
     def broad_phase(self) -> pinocchio.BroadPhaseManager_DynamicAABBTreeCollisionManager:
-        """Return pinocchio's fastest way to ask, for benchmarks: ``computeCollisions(model, data, manager, q, True)``."""
+        """Return pinocchio's fastest checker, for ``computeCollisions(model, data, checker, q, True)``."""
         return pinocchio.BroadPhaseManager_DynamicAABBTreeCollisionManager(
             self.model, self.geometry, self.geometry_data
         )

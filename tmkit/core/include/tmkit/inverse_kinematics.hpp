@@ -27,6 +27,9 @@ namespace tmkit {
 
 inline constexpr std::size_t max_chain_joints = 64;
 
+// Configurations outside a limit by no more than this count as inside: what a text or a float32 rounds away.
+inline constexpr double limit_tolerance = 1e-6;
+
 // The joints between two frames, as a serial chain  reference_from_tip = C0 M1 C1 M2 ... Cn  with every M about or along z.
 class Chain {
 public:
@@ -38,8 +41,8 @@ public:
         double multiplier, offset;
     };
 
-    // `entries`: configuration entries that move; the others are read from q. Throws Error(disconnected) for frames of
-    // two trees and Error(configuration) for more than max_chain_joints on the chain.
+    // Both frames must be in one tree. `entries`: configuration entries that move; the others are read from q. Throws
+    // Error(configuration) for more than max_chain_joints on the chain.
     Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, const std::vector<std::int32_t>& entries,
           const double* q);
 
@@ -87,7 +90,7 @@ struct InverseKinematicsResult {
 class InverseKinematics {
 public:
     // `entries` are configuration entries, each once; q a full configuration whose moving entries are within their limits
-    // (else Error(configuration) naming the joint).
+    // (else Error(configuration) naming the joint). Entries of joints off the chain stay. Throws Error(disconnected).
     InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                       const std::vector<std::int32_t>& entries, const std::vector<double>& q);
 

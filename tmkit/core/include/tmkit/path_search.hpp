@@ -26,9 +26,6 @@ namespace tmkit {
 
 using Configurations = std::vector<std::vector<double>>;
 
-// Configurations outside a limit by no more than this count as inside: what a text or a float32 rounds away.
-inline constexpr double limit_tolerance = 1e-6;
-
 // --- the final check ---------------------------------------------------------------------------------------------------
 
 struct RecheckOptions {
@@ -49,7 +46,8 @@ struct RecheckResult {
     std::int64_t checks = 0;
 };
 
-// Checks full configurations joined by straight joint motions, in order, and reports the first failure.
+// Checks full configurations joined by straight joint motions, in order, and reports the first failure. After an
+// interruption the result means nothing.
 RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options,
                            const std::function<bool()>& interrupted = {});
 

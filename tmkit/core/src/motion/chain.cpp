@@ -135,6 +135,7 @@ Pose Chain::pose(const double* x) const {
 }
 
 double Chain::reach(const std::vector<std::array<double, 2>>& limits) const {
+    if (segments_.empty()) return 0.0;
     double reach = norm(last_translation_);
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         const Segment& segment = segments_[i];

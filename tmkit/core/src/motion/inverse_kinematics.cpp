@@ -77,8 +77,12 @@ double max_distance(const std::vector<double>& a, const std::vector<double>& b) 
     return distance;
 }
 
-std::vector<std::int32_t> on_chain(const Layout& layout, std::int32_t tip, std::int32_t reference,
-                                   const std::vector<std::int32_t>& entries) {
+// The entries that move a joint above the tip or the reference. Throws Error(disconnected).
+std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
+                                   const std::vector<std::int32_t>& entries, const double* q) {
+    const Layout& layout = scene.layout();
+    const auto name = [&](std::int32_t frame) { return scene.record(layout.ids[frame]).name->text; };
+    if (layout.root[tip] != layout.root[reference]) scene.pose(name(tip), name(reference), q);  // throws with the reason
     std::vector<int> times(layout.joint_count(), 0);
     for (const std::int32_t end : {tip, reference})
         for (std::int32_t frame = end; frame >= 0; frame = layout.parent[frame])
@@ -93,13 +97,13 @@ std::vector<std::int32_t> on_chain(const Layout& layout, std::int32_t tip, std::
 
 InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                                      const std::vector<std::int32_t>& entries, const std::vector<double>& q)
-    : entries_(on_chain(scene.layout(), tip, reference, entries)), q_(q),
+    : entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
       chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
         const bool limited = joint.type != JointType::continuous;
         const double lower = limited ? joint.lower : -Joint::unlimited, upper = limited ? joint.upper : Joint::unlimited;
-        if (!(q[entry] >= lower - 1e-9 && q[entry] <= upper + 1e-9))
+        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
             throw Error(ErrorKind::configuration,
                         "joint '" + joint.name + "' is at " + std::to_string(q[entry]) + ", outside its limits " +
                             std::to_string(lower) + " to " + std::to_string(upper),

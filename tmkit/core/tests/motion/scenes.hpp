@@ -21,7 +21,7 @@ inline AttachedShape attached(ShapeKind kind, std::vector<double> dimensions, co
 
 inline SceneGraph with_frame(const SceneGraph& scene, const std::string& name, const std::string& parent,
                              const Pose& pose, std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
-    return scene.add_frame({name, parent, pose, joint, "", {}, std::move(shapes)});
+    return scene.add_frame({name, parent, pose, joint, "", {}, std::move(shapes), {}});
 }
 
 inline SceneGraph with_box(const SceneGraph& scene, const std::string& name, const Vector3& size, const Vector3& at,

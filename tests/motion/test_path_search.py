@@ -1,0 +1,340 @@
+"""Path search, straight lines and rechecks: laws of the results, statuses, determinism, and every bound attribute."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.pinocchio_oracle import add_boxes, robot_scene
+
+from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.graph import AttachedShape, Box, Prismatic, SceneGraph, Sphere
+from tmkit.motion import (
+    CollisionWorld,
+    InverseKinematicsStatus,
+    PathStatus,
+    RecheckStatus,
+    StraightLineStatus,
+    inverse_kinematics_solutions,
+    recheck_path,
+    search_path,
+    straight_line,
+)
+from tmkit.spatial import Pose
+
+ARM = [f"panda_joint{i}" for i in range(1, 8)]
+TIP = "panda_grasptarget"
+DOWN = [1.0, 0.0, 0.0, 0.0]
+BOXES = {
+    "table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03)),
+    "wall": ((0.5, 0.04, 0.34), (0.55, 0.0, 0.17)),
+    "block0": ((0.05, 0.05, 0.05), (0.5, -0.45, 0.025)),
+    "block1": ((0.05, 0.05, 0.05), (0.6, 0.2, 0.025)),
+}
+
+
+@pytest.fixture(scope="module")
+def scene() -> SceneGraph:
+    """A Panda before a table with a wall."""
+    return add_boxes(robot_scene("panda"), BOXES)
+
+
+@pytest.fixture(scope="module")
+def world(scene: SceneGraph) -> CollisionWorld:
+    """What a planner asks: 1 mm of margin, the base may stand at the table."""
+    return CollisionWorld(scene, margin=0.001, pair_margins={("panda_link0", "table"): -math.inf})
+
+
+@pytest.fixture(scope="module")
+def plain(scene: SceneGraph) -> CollisionWorld:
+    """What a checker asks: no margin."""
+    return CollisionWorld(scene, pair_margins={("panda_link0", "table"): -math.inf})
+
+
+def grasps(scene: SceneGraph, world: CollisionWorld, position: list[float], count: int = 3) -> NDArray[np.float64]:
+    """Free configurations with the hand above a point, fingers down and open."""
+    q = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
+    found = inverse_kinematics_solutions(
+        scene, TIP, target=Pose(position, DOWN), joints=ARM, q=q, count=count, world=world
+    )
+    assert found.status is InverseKinematicsStatus.SOLVED
+    return found.configurations
+
+
+@pytest.fixture(scope="module")
+def start(scene: SceneGraph, world: CollisionWorld) -> NDArray[np.float64]:
+    """Beside the wall."""
+    return grasps(scene, world, [0.5, -0.3, 0.1])[0]
+
+
+@pytest.fixture(scope="module")
+def goals(scene: SceneGraph, world: CollisionWorld) -> NDArray[np.float64]:
+    """On the other side of the wall."""
+    return grasps(scene, world, [0.5, 0.3, 0.1])
+
+
+def room(*, closed: bool = False) -> CollisionWorld:
+    """A ball on two slides, and a wall across the room that leaves a gap at one end, or none."""
+    scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
+    joint = Prismatic([0, 1, 0], lower=-1, upper=1)
+    scene = scene.add_frame("ball", "x", joint=joint, shapes=[AttachedShape(Sphere(0.05))])
+    wall = Box([0.1, 2.4 if closed else 1.7, 0.5])
+    pose = Pose([0, 0 if closed else -0.25, 0])
+    return CollisionWorld(scene.add_frame("wall", "world", pose=pose, shapes=[AttachedShape(wall)]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_path_is_free_and_passes_the_recheck(
+    world: CollisionWorld,
+    plain: CollisionWorld,
+    start: NDArray[np.float64],
+    goals: NDArray[np.float64],
+    seed: int,
+) -> None:
+    """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
+    goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits
+    result = search_path(world, ARM, start=start, goals=goals, seed=seed, recheck_world=plain, tool_frame=TIP)
+    assert result.status is PathStatus.SOLVED
+    np.testing.assert_array_equal(result.path[0], start)
+    assert result.goal_index == 1
+    np.testing.assert_array_equal(result.path[-1], goals[1])
+    limits = world.scene.joint_limits
+    assert np.all(result.path >= limits[:, 0])
+    assert np.all(result.path <= limits[:, 1])
+    assert np.all(result.path[:, 7] == start[7])
+    assert result.length == pytest.approx(np.linalg.norm(np.diff(result.path, axis=0), axis=1).sum())
+    assert result.iterations > 0
+    assert result.checks > 0
+    assert result.pair is None
+    assert result.joint is None
+    assert "wall" in {name for a, b, _ in result.blocking_pairs for name in (a, b)}
+    counts = [count for _, _, count in result.blocking_pairs]
+    assert counts == sorted(counts, reverse=True)
+    check = recheck_path(plain, result.path, tool_frame=TIP)
+    assert check.ok
+    assert check.status is RecheckStatus.OK
+    assert (check.segment, check.pair, check.joint, check.q) == (-1, None, None, None)
+    for a, b in zip(result.path[:-1], result.path[1:], strict=True):
+        assert plain.edge_free(a, b, resolution=0.003)
+    with pytest.raises(ValueError, match="read-only"):
+        result.path[0, 0] = 1.0
+
+
+def test_same_seed_same_path_from_many_threads(
+    world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]
+) -> None:
+    """The path is a function of the arguments, whatever runs beside it; seeds differ."""
+
+    def search(seed: int) -> bytes:
+        return search_path(world, ARM, start=start, goals=goals[0], seed=seed).path.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(search, [3] * 8))) == 1
+    assert len({search(seed) for seed in range(4)}) > 1
+
+
+def test_shortcuts_shorten(world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]) -> None:
+    """Cuts never make a path longer."""
+    for seed in range(5):
+        raw = search_path(world, ARM, start=start, goals=goals[0], seed=seed, shortcut_iterations=0)
+        short = search_path(world, ARM, start=start, goals=goals[0], seed=seed)
+        assert short.length <= raw.length + 1e-12
+
+
+def test_a_single_goal_may_be_one_row() -> None:
+    """A goal of shape (n,) is the same as one of shape (1, n); the straight way is taken when it is free."""
+    world = room()
+    first = search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[-0.5, 0.5])
+    second = search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[[-0.5, 0.5]])
+    assert first.status is second.status is PathStatus.SOLVED
+    assert first.path.tolist() == second.path.tolist() == [[-0.5, 0], [-0.5, 0.5]]
+    assert first.iterations == 0
+    assert first.blocking_pairs == ()
+    assert repr(first) == "PathResult(SOLVED, 2 waypoints, length=0.5, 0 iterations)"
+
+
+def test_each_failure_names_its_cause() -> None:
+    """Ends in collision name the pair, ends out of limits the joint, a search that gave up what was in its way."""
+    world = room()
+
+    def search(start: list[float], goals: object, **options: object) -> object:
+        return search_path(world, ["x", "ball"], start=start, goals=goals, **options)
+
+    blocked = search([0, 0], [[0.5, 0]])
+    assert (blocked.status, blocked.pair) == (PathStatus.START_IN_COLLISION, ("ball", "wall"))
+    assert blocked.path.shape == (0, 2)
+    assert blocked.goal_index == -1
+    assert repr(blocked) == "PathResult(START_IN_COLLISION, pair=('ball', 'wall'), 0 iterations)"
+    blocked = search([0.5, 0], [[0, 0], [4, 0]])
+    assert (blocked.status, blocked.pair) == (PathStatus.GOAL_IN_COLLISION, ("ball", "wall"))
+    outside = search([0.5, 1.2], [[0.5, 0]])
+    assert (outside.status, outside.joint) == (PathStatus.START_OUT_OF_LIMITS, "ball")
+    outside = search([0.5, 0], [[4, 0]])
+    assert (outside.status, outside.joint) == (PathStatus.GOAL_OUT_OF_LIMITS, "x")
+    world = room(closed=True)
+    given_up = search([-0.5, 0], [0.5, 0], max_iterations=100)
+    assert given_up.status is PathStatus.NO_PATH
+    assert given_up.iterations == 100
+    assert [pair[:2] for pair in given_up.blocking_pairs] == [("ball", "wall")]
+    stopped = search([-0.5, 0], [0.5, 0], max_iterations=10**9, time_limit=0.05)
+    assert stopped.status is PathStatus.TIME_LIMIT
+    assert 0 < stopped.iterations < 10**9
+
+
+def test_a_failed_recheck_is_a_status() -> None:
+    """A path that no attempt brings through the stricter world is not handed out."""
+    strict = room()
+    loose = CollisionWorld(strict.scene.allow_collision("ball", "wall"))
+    result = search_path(loose, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], recheck_world=strict)
+    assert result.status is PathStatus.RECHECK_FAILED
+    assert result.pair == ("ball", "wall")
+    assert result.path.shape == (0, 2)
+
+
+def test_recheck_reports_the_first_failure() -> None:
+    """Segment, fraction, pair and configuration of the first collision; the joint that leaves its limits."""
+    world = room()
+    path = [[-0.5, 0.8], [-0.5, 0.0], [0.5, 0.0], [0.5, 0.5]]
+    check = recheck_path(world, path)
+    assert not check.ok
+    assert (check.status, check.segment, check.pair) == (RecheckStatus.COLLISION, 1, ("ball", "wall"))
+    assert check.fraction == pytest.approx(0.4, abs=0.005)
+    assert check.q is not None
+    assert world.in_collision(check.q)
+    assert repr(check).startswith("RecheckResult(COLLISION, segment=1, fraction=0.4")
+    outside = recheck_path(world, [[-0.5, 0.8], [-0.5, 1.2]])
+    assert (outside.status, outside.joint, outside.segment) == (RecheckStatus.OUT_OF_LIMITS, "ball", 0)
+    assert recheck_path(world, np.zeros((0, 2))).ok
+    fine = recheck_path(world, path[:2], tool_frame="ball", tool_travel=0.0005)
+    assert fine.checks >= 1600
+    assert recheck_path(world, path[:2]).checks < 300
+
+
+def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]) -> None:
+    """The tip ends at the target and never leaves the line by more than the deviation, also between rows."""
+    above = scene.pose(TIP, "world", q=start)
+    target = Pose(above.translation + np.array([0.02, -0.05, 0.2]), above.quat_xyzw)
+    line = straight_line(scene, TIP, start=start, target=target, joints=ARM, world=world)
+    assert line.status is StraightLineStatus.SOLVED
+    assert line.fraction == 1.0
+    assert line.pair is None
+    assert line.joint is None
+    assert line.checks > len(line.path)
+    np.testing.assert_array_equal(line.path[0], start)
+    assert scene.pose(TIP, "world", q=line.path[-1]).distance(target)[0] < 1e-5
+    along = (target.translation - above.translation) / np.linalg.norm(target.translation - above.translation)
+    for a, b in zip(line.path[:-1], line.path[1:], strict=True):
+        for fraction in (0.25, 0.5, 0.75):
+            tip = scene.pose(TIP, "world", q=a + fraction * (b - a))
+            assert np.linalg.norm(np.cross(tip.translation - above.translation, along)) < 0.0005
+            assert tip.distance(above)[1] < 0.01
+    assert repr(line).startswith("StraightLineResult(SOLVED, ")
+
+
+def test_straight_line_in_the_tool_frame(scene: SceneGraph, start: NDArray[np.float64]) -> None:
+    """The target may be relative to any frame: here 10 cm back along the hand's own axis."""
+    target = scene.pose(TIP, "panda_link0", q=start) @ Pose([0, 0, -0.1])
+    line = straight_line(scene, TIP, start=start, target=target, joints=ARM, reference="panda_link0")
+    assert line.status is StraightLineStatus.SOLVED
+    moved = scene.pose(TIP, "world", q=start).inverse() @ scene.pose(TIP, "world", q=line.path[-1])
+    assert moved.translation == pytest.approx([0, 0, -0.1], abs=1e-5)
+
+
+def test_straight_line_failures_name_their_cause(
+    scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]
+) -> None:
+    """Collision names the pair, limit and jump the joint, and the path holds how far it came."""
+    here = scene.pose(TIP, "world", q=start)
+    through_wall = straight_line(scene, TIP, start=start, target=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM, world=world)
+    assert through_wall.status is StraightLineStatus.COLLISION
+    assert through_wall.pair is not None
+    assert "wall" in through_wall.pair
+    assert 0.1 < through_wall.fraction < 0.9
+    assert not world.in_collision_batch(through_wall.path).any()
+    away = straight_line(
+        scene, TIP, start=start, target=Pose(here.translation + np.array([0, -2, 0]), DOWN), joints=ARM
+    )
+    assert away.status in (StraightLineStatus.UNREACHABLE, StraightLineStatus.JOINT_LIMIT)
+    assert 0 < away.fraction < 0.6
+    slides = room().scene
+    limit = straight_line(slides, "ball", start=[0, 0], target=Pose([0, 1.5, 0]), joints=["x", "ball"])
+    assert (limit.status, limit.joint) == (StraightLineStatus.JOINT_LIMIT, "ball")
+    assert limit.fraction == pytest.approx(2 / 3, abs=0.01)
+    jump = straight_line(
+        slides, "ball", start=[0, 0], target=Pose([0, 0.9, 0]), joints=["x", "ball"], position_step=0.5
+    )
+    assert (jump.status, jump.joint) == (StraightLineStatus.JOINT_JUMP, "ball")
+
+
+def test_misuse_is_refused(scene: SceneGraph) -> None:
+    """Wrong shapes, unknown names and senseless options are errors that say so."""
+    world = room()
+    good: dict[str, object] = {"start": [0.5, 0], "goals": [[0.5, 0.1]]}
+
+    def search(joints: list[str], **changes: object) -> object:
+        return search_path(world, joints, **(good | changes))
+
+    with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
+        search(["bal"])
+    with pytest.raises(ConfigurationError, match="at least one joint"):
+        search([])
+    with pytest.raises(ConfigurationError, match="goals must have shape"):
+        search(["x"], goals=[[0.5, 0, 0]])
+    with pytest.raises(ConfigurationError, match="at least one configuration"):
+        search(["x"], goals=np.zeros((0, 2)))
+    with pytest.raises(ConfigurationError):
+        search(["x"], goals=3.0)
+    with pytest.raises(ConfigurationError, match="start must hold 2 numbers"):
+        search(["x"], start=[1.0])
+    for name in ("step", "resolution"):
+        with pytest.raises(ConfigurationError, match=f"{name} must be positive"):
+            search(["x"], **{name: -1.0})
+    with pytest.raises(ConfigurationError, match="must not be negative"):
+        search(["x"], max_iterations=-1)
+    with pytest.raises(ConfigurationError, match="time_limit must not be negative"):
+        search(["x"], time_limit=-1.0)
+    with pytest.raises(ConfigurationError, match="recheck_world is of another scene"):
+        search(["x"], recheck_world=CollisionWorld(scene))
+    with pytest.raises(ConfigurationError, match="path must have shape"):
+        recheck_path(world, [0.0, 0.0])
+    with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
+        recheck_path(world, [[0.0, 0.0]], tool_frame="balls")
+    with pytest.raises(ConfigurationError, match="deviation must be positive"):
+        straight_line(world.scene, "ball", start=[0, 0], target=Pose(), joints=["x"], deviation=0.0)
+
+
+def test_other_threads_run_during_a_search() -> None:
+    """The interpreter is free while the core searches."""
+    world = room(closed=True)
+    ticks = 0
+    done = threading.Event()
+
+    def search() -> None:
+        search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], max_iterations=10**9, time_limit=0.3)
+        done.set()
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    while not done.wait(0.001):
+        ticks += 1
+    thread.join()
+    assert ticks > 20
+
+
+def test_interrupt_ends_a_search() -> None:
+    """Ctrl-C raises KeyboardInterrupt soon, not after the search."""
+    world = room(closed=True)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], max_iterations=10**9, time_limit=20.0)
+    timer.join()
+    assert time.monotonic() - began < 5.0
