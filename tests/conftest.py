@@ -1,6 +1,6 @@
 """Settings of the whole test suite: how hard hypothesis tries.
 
-Profiles, chosen by the environment variable ``TMKIT_TEST_PROFILE``:
+Profiles, chosen by the environment variable ``HYPOTHESIS_PROFILE``:
 
 * ``default``: what a developer runs many times a day; random, so that every run looks somewhere else;
 * ``ci``: the same effort from a fixed seed, so that a run can be repeated;
@@ -21,4 +21,4 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **_COMMON)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("long", max_examples=3000, **_COMMON)
-settings.load_profile(os.environ.get("TMKIT_TEST_PROFILE", "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -183,6 +183,15 @@ class SceneMachine(RuleBasedStateMachine):
         assert copy.allowed_pairs == scene.allowed_pairs
         self.keep((copy, model))
 
+    @rule(data=st.data())
+    def say_again(self, data: st.DataObject) -> None:
+        """Make the scene again of what it says of its frames: equal content, and edits go on from there."""
+        scene, model = self.choose(data.draw)
+        copy = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)), allowed=scene.allowed_pairs)
+        assert copy == scene
+        assert hash(copy) == hash(scene)
+        self.keep((copy, model))
+
     @precondition(lambda self: len(self.versions) > 1)
     @rule(data=st.data())
     def compare(self, data: st.DataObject) -> None:

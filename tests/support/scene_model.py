@@ -310,6 +310,9 @@ class SceneModel:
         except RefusedError as refused:
             raise RefusedError(*refused.classes, SceneError) from None
         broken.update(changed.violations())
+        for name in changed.frames.keys() & self.frames.keys():
+            if not self._tops_body(name) and changed._tops_body(name):
+                broken.add(SceneError)  # an edge inside a body is not taken apart, not even to move to another tree
         if not broken:
             before, after = self._body_poses(), changed._body_poses()
             if any(np.abs(before[pair] - after[pair]).max() > _SAME_POSE for pair in before.keys() & after.keys()):

@@ -17,6 +17,8 @@ Args:
         .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                             const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
                             const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia) {
+            if ((parent && parent->empty()) || (body && body->empty()))
+                throw Error(ErrorKind::scene, "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
             new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia};
         }, nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none())

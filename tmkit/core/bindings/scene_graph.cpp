@@ -179,7 +179,6 @@ SceneGraph scene_from_state(const nb::tuple& state) {
     if (nb::cast<int>(state[0]) != 2) throw Error(ErrorKind::scene, "this pickled scene is of another version of tmkit");
     const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
     std::vector<FrameSpecification> specifications;
-    std::vector<std::optional<Inertia>> inertias;
     for (nb::handle entry : nb::cast<nb::list>(state[2])) {
         const nb::tuple f = nb::cast<nb::tuple>(entry);
         std::vector<AttachedShape> attached;
@@ -189,12 +188,10 @@ SceneGraph scene_from_state(const nb::tuple& state) {
                                 nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5])});
         }
         specifications.push_back({nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]),
-                                  nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached)});
-        inertias.push_back(nb::cast<std::optional<Inertia>>(f[7]));
+                                  nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached),
+                                  nb::cast<std::optional<Inertia>>(f[7])});
     }
     SceneGraph scene = SceneGraph::from_frames(specifications);
-    for (std::size_t i = 0; i < inertias.size(); ++i)
-        if (inertias[i]) scene = scene.set_inertia(specifications[i].name, inertias[i]);
     for (nb::handle entry : nb::cast<nb::list>(state[3])) {
         const nb::tuple pair = nb::cast<nb::tuple>(entry);
         scene = scene.allow_collision(nb::cast<std::string>(pair[0]), nb::cast<std::string>(pair[1]), nb::cast<std::string>(pair[2]));

@@ -76,6 +76,8 @@ SceneGraph SceneGraph::add_frame(const FrameSpecification& specification) const 
 
 SceneGraph SceneGraph::add(const FrameSpecification& specification, const FrameRecord* parent) const {
     require_new_frame_name(specification.name);
+    if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
+        throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " is a root, which has no joint and no pose");
     SceneGraph next = edited();
     auto record = make_ref<FrameRecord>();
     record->id = next.next_frame_++;
@@ -233,7 +235,14 @@ SceneGraph SceneGraph::from_frames(const std::vector<FrameSpecification>& frames
     for (const FrameSpecification& frame : frames)
         if (!frame.joint.mimic.empty()) scene = scene.set_joint(frame.name, frame.joint);
     for (const FrameSpecification& frame : frames)
-        if (frame.inertia) scene = scene.set_inertia(frame.name, frame.inertia);
+        if (frame.inertia) {
+            const BodyRecord& body = scene.body(scene.record(frame.name).body);
+            if (body.inertia_frame != no_frame)
+                throw Error(ErrorKind::scene, "body " + quoted(body.name->text) + " has its inertia given twice, on frames " +
+                                                  quoted(scene.record(body.inertia_frame).name->text) + " and " +
+                                                  quoted(frame.name));
+            scene = scene.set_inertia(frame.name, frame.inertia);
+        }
     return scene;
 }
 
