@@ -1,7 +1,7 @@
-"""A small robot of our own for simulation tests: a gantry whose inverse kinematics can be read off, and plans for it.
+"""A small robot of our own for simulation tests: a gantry whose inverse kinematics is read off, and plans for it.
 
-Three rails carry a hand that turns about the vertical; two fingers, of which one mimics the other, close along y. The tool
-points down, and where the rails and the turn are is where the tool is. So a plan is written down, not searched for.
+Three rails carry a hand that turns about the vertical; two fingers, of which one mimics the other, close along y. The
+tool points down, and where the rails and the turn are, there the tool is. So a plan is written down, not searched for.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +31,8 @@ _FLOOR = np.array([0.925, 0.935, 0.945])
 _LIGHT = (0.6, -1.0, 2.5)
 _AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
 _FLOOR_SIZE = 1.0  # half a side of the floor that takes shadows, in radii of the scene; more takes time to draw
-_NEIGHBOURHOOD = 0.35  # metres around mechanisms and objects within which fixed things are part of the picture
-_MARGIN = 1.12  # how much wider the view is than what it must show
+_NEIGHBOURHOOD = 0.5  # metres around mechanisms and objects within which fixed things are part of the picture
+_MARGIN = 1.1  # how much wider the view is than what it must show
 _VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)  # degrees from straight ahead, best first
 _ELEVATION = math.radians(27.0)
 
@@ -223,44 +222,47 @@ def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArra
     return share * share * (3.0 - 2.0 * share)
 
 
-def _body_bounds(simulation: Simulation, index: int, links: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    boxes = [simulation.bullet.getAABB(index, link, physicsClientId=simulation.client) for link in links]
-    corners = np.array([box for box in boxes if np.all(np.isfinite(box)) and np.ptp(box, axis=0).max() < 1e3])
-    if len(corners) == 0:
-        return np.full(3, np.inf), np.full(3, -np.inf)
-    return corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)
-
-
 def _interesting_points(simulation: Simulation) -> NDArray[np.float64]:
     """Return corners (n, 3) of boxes around what a picture should show."""
-    boxes, fixed = [], []
+    clouds: list[NDArray[np.float64]] = []
+    fixed: list[NDArray[np.float64]] = []
     for body in simulation.bodies:
-        links = sorted(set(body.links.values()))
-        if body.kind == "fixed":
-            fixed.append(_body_bounds(simulation, body.index, links))
-        else:
-            boxes += [_body_bounds(simulation, body.index, [link]) for link in links]
-    boxes = [box for box in boxes if np.all(box[0] <= box[1])]
-    if boxes:
-        low = np.min([box[0] for box in boxes], axis=0) - _NEIGHBOURHOOD
-        high = np.max([box[1] for box in boxes], axis=0) + _NEIGHBOURHOOD
-        fixed = [(np.maximum(a, low), np.minimum(b, high)) for a, b in fixed]
-    boxes += [(a, b) for a, b in fixed if np.all(a <= b)]
-    if not boxes:
-        return np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 0.5]])
-    grid = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
-    return np.concatenate([a + grid * (b - a) for a, b in boxes])
+        for frame in body.links:
+            (fixed if body.kind == "fixed" else clouds).extend(_corners_of_shapes(simulation, frame))
+    if clouds:
+        near = np.concatenate(clouds)
+        low, high = near.min(axis=0) - _NEIGHBOURHOOD, near.max(axis=0) + _NEIGHBOURHOOD
+        fixed = [
+            np.clip(cloud, low, high)
+            for cloud in fixed
+            if np.all(cloud.min(axis=0) <= high) and np.all(cloud.max(axis=0) >= low)
+        ]
+    clouds += fixed
+    return np.concatenate(clouds) if clouds else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 0.5]])
 
 
-def good_camera(simulation: Simulation, *, width: int = 1280, height: int = 960) -> Camera:
+def _corners_of_shapes(simulation: Simulation, frame: str) -> list[NDArray[np.float64]]:
+    """Return the corners (8, 3) of the boxes around the visible shapes of a frame, in the root."""
+    corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
+    result = []
+    for attached in simulation.scene.shapes(frame):
+        if attached.visual:
+            lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
+            pose = simulation.pose(frame) @ attached.pose
+            result.append(np.asarray(pose.apply(lower + corners * (upper - lower)), dtype=float))
+    return result
+
+
+def good_camera(simulation: Simulation, *, include: ArrayLike = (), width: int = 1280, height: int = 960) -> Camera:
     """Return a view of a simulation that shows its mechanisms, objects and surfaces well.
 
     Args:
         simulation: the simulation.
+        include: (n, 3) further points that are to be in view, metres in the root frame.
         width: pixels of the picture.
         height: pixels of the picture.
     """
-    points = _interesting_points(simulation)
+    points = np.concatenate([_interesting_points(simulation), np.reshape(np.asarray(include, dtype=float), (-1, 3))])
     ahead = _direction_of_work(simulation)
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
     hidden = [_hidden_share(simulation, camera) for camera in cameras]
@@ -301,17 +303,34 @@ def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Came
     return Camera(_triple(target + distance * direction), _triple(target), width=width, height=height)
 
 
+def _hidden_share(simulation: Simulation, camera: Camera) -> float:
+    """Return the share of the objects that something fixed hides from the camera; shapes count as their boxes."""
+    goals = np.array([simulation.pose(name).translation for name in simulation.objects]).reshape(-1, 3)
+    if len(goals) == 0:
+        return 0.0
+    hidden = np.zeros(len(goals), dtype=bool)
+    for body in simulation.bodies:
+        if body.kind == "fixed":
+            for attached in simulation.scene.shapes(body.base):
+                lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
+                shape_from_root = (simulation.pose(body.base) @ attached.pose).inverse()
+                eye = np.asarray(shape_from_root.apply(camera.position), dtype=float)
+                ends = np.asarray(shape_from_root.apply(goals), dtype=float)
+                hidden |= _crosses_box(eye, ends, lower, upper)
+    return float(np.mean(hidden))
+
+
+def _crosses_box(
+    start: NDArray[np.float64], ends: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Say of each segment from ``start`` (3,) to ``ends`` (n, 3) whether it meets the box between two corners."""
+    along = np.where(np.abs(ends - start) < 1e-12, 1e-12, ends - start)
+    first, second = (lower - start) / along, (upper - start) / along
+    enter = np.minimum(first, second).max(axis=1)
+    leave = np.maximum(first, second).min(axis=1)
+    meets: NDArray[np.bool_] = (enter <= leave) & (leave >= 0.0) & (enter <= 1.0)
+    return meets
+
+
 def _triple(vector: NDArray[np.float64]) -> tuple[float, float, float]:
     return float(vector[0]), float(vector[1]), float(vector[2])
-
-
-def _hidden_share(simulation: Simulation, camera: Camera) -> float:
-    """Return the share of the objects that something fixed hides from the camera."""
-    goals = [simulation.pose(name).translation for name in simulation.objects]
-    if not goals:
-        return 0.0
-    kinds = {body.index: body.kind for body in simulation.bodies}
-    hits = simulation.bullet.rayTestBatch(
-        [list(camera.position)] * len(goals), [list(goal) for goal in goals], physicsClientId=simulation.client
-    )
-    return float(np.mean([kinds.get(hit[0]) == "fixed" for hit in hits]))

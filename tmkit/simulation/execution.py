@@ -136,7 +136,8 @@ class _Execution:
         self._real_time = real_time
         self._studio: Studio | None = None
         if film is not None:
-            view = camera or good_camera(simulation, width=_FILM_SIZE[0], height=_FILM_SIZE[1])
+            width, height = _FILM_SIZE
+            view = camera or good_camera(simulation, include=_places(plan), width=width, height=height)
             self._studio = Studio(simulation, view, supersampling=_FILM_SUPERSAMPLING)
         self._arm = self._robot.joint_indices(plan.scene)
         self._speeds = self._robot.velocity_limits(plan.scene)
@@ -300,9 +301,10 @@ class _Execution:
         return _GENTLE_FORCE if self._by_constraint and self._holding is not None else self._robot.grip_force
 
     def _observe(self) -> None:
-        actual = self._simulation.q[self._arm]
-        self._tracking = np.maximum(self._tracking, np.abs(actual - self._q[self._arm]))
-        self._watch.look()
+        behind = np.abs(self._simulation.q[self._arm] - self._q[self._arm])
+        self._tracking = np.maximum(self._tracking, behind)
+        worst = int(np.argmax(behind))
+        self._watch.look(self._robot.joints[worst], float(behind[worst]))
 
     # --- the outcome ----------------------------------------------------------------------------------------------
 
@@ -327,3 +329,13 @@ class _Execution:
             rotation_tolerance=rotation_tolerance,
         )
         return replace(report, remarks=self._watch.remarks(report))
+
+
+def _places(plan: Plan) -> NDArray[np.float64]:
+    """Return the points (n, 3) to which the plan takes the arm's links and its tool, after each step."""
+    frames = [plan.scene.joint_frame(joint) for joint in plan.robot.joints] + [plan.robot.tool]
+    points = []
+    for step in plan.steps:
+        at = step.scene.at(step.q)
+        points += [at.pose(frame).translation for frame in frames]
+    return np.reshape(np.array(points, dtype=float), (-1, 3))

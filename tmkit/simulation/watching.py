@@ -24,6 +24,7 @@ __all__ = ["Watch"]
 
 _LOST = 0.03  # metres from its place in the hand at which an object counts as lost
 _MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a remark
+_HELD_BACK = 0.02  # radians or metres by which a joint may be behind without a remark
 _MOVED_AT_START = 0.002  # metres that an object may sink or slide before the plan starts without a remark
 
 
@@ -67,6 +68,7 @@ class Watch:
         self._remarks: list[Remark] = []
         self._astray: set[str] = set()
         self._touched: set[tuple[str, str]] = set()
+        self._held_back = False
         self._arm = self._arm_frames()
 
     def _arm_frames(self) -> frozenset[str]:
@@ -91,6 +93,7 @@ class Watch:
         """Tell that a segment of a step begins."""
         if number != self._step:
             self._touched.clear()
+            self._held_back = False
         self._step = number
         self._action = str(step.action)
         self._planned = step.scene.at(step.q)
@@ -137,10 +140,18 @@ class Watch:
             self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
         self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
 
-    def look(self) -> None:
-        """Look at the world as it is now."""
+    def look(self, joint: str, behind: float) -> None:
+        """Look at the world as it is now.
+
+        Args:
+            joint: the joint of the arm that is furthest from where it is told to be.
+            behind: how far, radians or metres.
+        """
         self._measure_carried()
         self._look_for_contacts()
+        if behind > _HELD_BACK and not self._held_back:
+            self._held_back = True
+            self._say(f"the arm was held back during {self._phase}: joint '{joint}' could not follow")
 
     # --- looking --------------------------------------------------------------------------------------------------
 
