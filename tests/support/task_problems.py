@@ -23,6 +23,7 @@ from tmkit.tasks import (
     Formula,
     GroundAction,
     Imply,
+    Interpretation,
     Not,
     Or,
     Parameter,
@@ -90,15 +91,17 @@ def shortest_plan(
     problem: Problem, *, allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True
 ) -> int | None:
     """Return the length of a shortest plan by breadth-first search, ``None`` when there is no plan."""
-    actions = list(ground_actions(problem))
+    actions = [(action, *problem.binding_of(action)) for action in ground_actions(problem)]
     depth, pending = {problem.init: 0}, deque([problem.init])
     while pending:
         state = pending.popleft()
         if state.holds(problem.goal, problem):
             return depth[state]
-        for action in actions:
-            if not state.why_not(action, problem) and allowed(state, action):
-                successor = state.apply(action, problem)
+        interpretation = Interpretation(problem, state.facts)
+        for action, schema, binding in actions:
+            if interpretation.holds(schema.precondition, binding) and allowed(state, action):
+                change = interpretation.change(schema.effect, binding)
+                successor = state.change(add=change.added, delete=change.deleted)
                 if successor not in depth:
                     depth[successor] = depth[state] + 1
                     pending.append(successor)
@@ -140,15 +143,15 @@ def plain_value(formula: Formula, facts: frozenset[Fact], problem: Problem, bind
         case Not(part):
             return not plain_value(part, facts, problem, binding)
         case And(parts):
-            return all([plain_value(part, facts, problem, binding) for part in parts])
+            return all(plain_value(part, facts, problem, binding) for part in parts)
         case Or(parts):
-            return any([plain_value(part, facts, problem, binding) for part in parts])
+            return any(plain_value(part, facts, problem, binding) for part in parts)
         case Imply(premise, conclusion):
             return plain_value(Or((Not(premise), conclusion)), facts, problem, binding)
         case Exists(parameters, body):
-            return any([plain_value(body, facts, problem, inner) for inner in instances(parameters)])
+            return any(plain_value(body, facts, problem, inner) for inner in instances(parameters))
         case Forall(parameters, body):
-            return all([plain_value(body, facts, problem, inner) for inner in instances(parameters)])
+            return all(plain_value(body, facts, problem, inner) for inner in instances(parameters))
         case _:
             raise AssertionError(f"no plain value of {formula}")
 
@@ -197,7 +200,7 @@ def _formulas(draw: st.DrawFn, problem: Problem, depth: int, scope: dict[str, tu
         case "imply":
             return Imply(draw(inner), draw(inner))
         case kind:
-            kinds_of_object = sorted({types for types in problem.all_objects.values()})
+            kinds_of_object = sorted(set(problem.all_objects.values()))
             names = draw(st.lists(st.sampled_from(["?x", "?y", "?z"]), min_size=1, max_size=2, unique=True))
             parameters = tuple(Parameter(name, draw(st.sampled_from(kinds_of_object))) for name in names)
             extended = scope | {parameter.name: parameter.types for parameter in parameters}

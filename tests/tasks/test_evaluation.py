@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -10,9 +11,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from support.effort import scaled_examples
-from support.task_problems import formulas, ground_actions, load, plain_closure, plain_value, random_state
+from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
+
 from tmkit.errors import TaskError
 from tmkit.tasks import (
     Add,
@@ -23,8 +24,9 @@ from tmkit.tasks import (
     EffectAnd,
     Exists,
     Fact,
-    ForEach,
     Forall,
+    ForEach,
+    Formula,
     GroundAction,
     Imply,
     Interpretation,
@@ -47,11 +49,11 @@ def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
 
     @settings(max_examples=scaled_examples(0.5))
     @given(formula=formulas(problem), seed=st.integers(0, 10**6))
-    def check(formula: object, seed: int) -> None:
+    def check(formula: Formula, seed: int) -> None:
         state = random_state(problem, Random(seed))
         facts = plain_closure(problem, state)
-        assert state.holds(formula, problem) == plain_value(formula, facts, problem, {})  # type: ignore[arg-type]
-        assert (not Interpretation(problem, state.facts).failures(formula)) == state.holds(formula, problem)  # type: ignore[arg-type]
+        assert state.holds(formula, problem) == plain_value(formula, facts, problem, {})
+        assert (not Interpretation(problem, state.facts).failures(formula)) == state.holds(formula, problem)
 
     check()
 
@@ -143,7 +145,9 @@ def test_quantified_variables_hide_outer_ones() -> None:
     block = (Parameter("?x", ("block",)),)
     formula = Exists(block, And((Atom("clear", ("?x",)), Exists(block, Not(Atom("clear", ("?x",)))))))
     assert problem.init.holds(formula, problem)
-    assert not problem.init.holds(Forall(block, Imply(Atom("clear", ("?x",)), Forall(block, Atom("clear", ("?x",))))), problem)
+    assert not problem.init.holds(
+        Forall(block, Imply(Atom("clear", ("?x",)), Forall(block, Atom("clear", ("?x",))))), problem
+    )
 
 
 def test_numeric_comparisons_use_the_given_values() -> None:
@@ -170,7 +174,7 @@ def test_states_are_values() -> None:
     assert [str(fact) for fact in one] == ["(clear a)", "(on a b)"]
     assert pickle.loads(pickle.dumps(one)) == one
     with pytest.raises(AttributeError, match="cannot be changed"):
-        one.facts_ = ()  # type: ignore[attr-defined]
+        one.facts_ = ()
 
 
 def test_difference_names_missing_and_unexpected_facts() -> None:
@@ -186,26 +190,14 @@ def test_difference_names_missing_and_unexpected_facts() -> None:
 
 
 def test_order_does_not_depend_on_the_hash_seed() -> None:
-    """Iteration over a state and over derived facts is the same under different hash seeds."""
+    """Iteration over a state, derived facts and objects is the same under different hash seeds."""
     code = (
-        "from tests.support import task_problems as t; p = t.load('rooms');"
+        "from support.task_problems import load; p = load('rooms');"
         "print(p.init, p.init.derived(p), list(p.objects_of('place')))"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code.replace("tests.support", "support")],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "tests", "PATH": ""},
-            cwd=str(_root()),
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    outputs = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        outputs.add(done.stdout)
     assert len(outputs) == 1
-
-
-def _root() -> object:
-    from support.task_problems import DATA
-
-    return DATA.parent.parent.parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from support.task_problems import load
+
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.tasks import (
     Action,
@@ -46,7 +46,7 @@ def build(**changes: object) -> Problem:
         "init": State([Fact.of("held", "a")]),
         "goal": Atom("held", ("b",)),
     }
-    return Problem("p", DOMAIN, **(parts | changes))  # type: ignore[arg-type]  # the point is to pass anything
+    return Problem("p", DOMAIN, **(parts | changes))
 
 
 def test_a_problem_can_be_built() -> None:
@@ -86,6 +86,7 @@ def test_a_wrong_problem_cannot_be_built(changes: dict[str, object], reason: str
         ({"actions": (Action("a", BLOCK, Equals("?x", "?y")),)}, r"action a: unknown variable '\?y'"),
         ({"actions": (Action("a", BLOCK, effect=Delete(Atom("known", ("?x",)))),)}, "'known' is derived"),
         ({"axioms": (Axiom("known", BLOCK, Not(Atom("known", ("?x",)))),)}, "depends on its own negation"),
+        ({"actions": (Action("Take"),)}, "action 'Take' is not in lower case"),
         ({"axioms": (Axiom("known", (), And()),)}, "axiom for known: predicate 'known' takes 1 argument"),
     ],
 )
@@ -139,5 +140,5 @@ def test_facts_and_steps_are_written_as_pddl() -> None:
 def test_own_files_are_consistent_problems() -> None:
     """The vocabulary of a problem knows constants and objects."""
     problem = load("rooms")
-    assert list(problem.all_objects)[0] == "dock"
+    assert next(iter(problem.all_objects)) == "dock"
     assert set(problem.objects_of("place")) == {"dock", "kitchen", "study", "hall"}

@@ -6,8 +6,8 @@ import pickle
 from pathlib import Path
 
 import pytest
-
 from support.task_problems import DATA, NAMES, load, samples
+
 from tmkit.errors import MissingFileError, TaskError
 from tmkit.tasks import (
     Add,
@@ -91,9 +91,7 @@ def test_axioms_and_costs_are_read() -> None:
     assert IncreaseCost(Number(1.5)) in domain.action("unlock").effect.parts
     assert problem.values[Fact.of("distance", "kitchen", "hall")] == 3.5
     assert problem.metric is Metric.TOTAL_COST
-    assert problem.goal.parts[2] == Forall(
-        (Parameter("?q", ("parcel",)),), Not(Atom("stranded", ("?q",)))
-    )
+    assert problem.goal.parts[2] == Forall((Parameter("?q", ("parcel",)),), Not(Atom("stranded", ("?q",))))
 
 
 def test_conditional_and_quantified_trees_are_kept() -> None:
@@ -135,7 +133,7 @@ def test_negative_initial_facts_are_no_facts() -> None:
 
 
 def test_unusual_but_legal_text_is_read() -> None:
-    """Names that the grammar reserves, free order of sections, ``either``, odd characters and numbers are understood."""
+    """Names that the grammar reserves, free order of sections, ``either``, odd characters and numbers are read."""
     problem = load("oddities")
     domain = problem.domain
     assert domain.name == "odd-1.2"
@@ -168,7 +166,9 @@ def test_goals_from_the_command_line(goal: str) -> None:
 def test_goal_names_match_objects_in_any_case() -> None:
     """A goal may name objects that are not lower case; the formula has their spelling."""
     domain = load("places").domain
-    goal = parse_goal("(and (on CUP lid) (exists (?x - block) (on ?x cup)))", domain, objects={"Cup": "block", "lid": "block"})
+    goal = parse_goal(
+        "(and (on CUP lid) (exists (?x - block) (on ?x cup)))", domain, objects={"Cup": "block", "lid": "block"}
+    )
     assert goal.parts[0] == Atom("on", ("Cup", "lid"))
     assert goal.parts[1] == Exists((Parameter("?x", ("block",)),), Atom("on", ("?x", "Cup")))
 

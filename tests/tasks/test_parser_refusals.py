@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.task_problems import DATA, NAMES, load
 
-from support.task_problems import DATA, load
 from tmkit.errors import TaskError
 from tmkit.tasks import parse_domain, parse_goal, parse_problem
 
@@ -23,11 +26,9 @@ def replaced(text: str, old: str, new: str) -> str:
 
 def refusal(text: str, *, problem: bool = False) -> TaskError:
     """Return the error that reading the text gives."""
+    domain = load("places").domain
     with pytest.raises(TaskError) as caught:
-        if problem:
-            parse_problem(text, load("places").domain, source="task.pddl")
-        else:
-            parse_domain(text, source="task.pddl")
+        _ = parse_problem(text, domain, source="task.pddl") if problem else parse_domain(text, source="task.pddl")
     return caught.value
 
 
@@ -39,6 +40,8 @@ def caret_word(error: TaskError) -> str:
     return match.group()
 
 
+PAIR = "(?x - block ?y - block)\n    :precondition (and (held"
+
 DOMAIN_ERRORS = [
     # (replaced, by, reason, line, word under the caret)
     ("(:action lower", "(:action lift", "action 'lift' is declared twice", 15, "lift"),
@@ -46,18 +49,48 @@ DOMAIN_ERRORS = [
     ("(and (held ?x) (clear ?y))", "(and (held ?x ?y) (clear ?y))", "'held' takes 1 argument, but 2", 21, "?y"),
     ("(and (held ?x) (clear ?y))", "(and (held) (clear ?y))", "'held' takes 1 argument, but 0", 21, "held"),
     ("precondition (and (on ?x ?y)", "precondition (and (on ?x ?p)", r"unknown variable '\?p'", 25, "?p"),
-    ("(at ?x ?p) (clear ?x) (empty)", "(at ?p ?x) (clear ?x) (empty)", "must be of type block, but '\\?p' is of type place", 18, "?p"),
-    ("(?x - block ?y - block)\n    :precondition (and (held", "(?x - blok ?y - block)\n    :precondition (and (held", "unknown type 'blok'; did you mean 'block'", 20, "blok"),
-    ("(?x - block ?y - block)\n    :precondition (and (held", "(?x - block ?x - block)\n    :precondition (and (held", r"parameter '\?x' is declared twice", 20, "?x"),
+    (
+        "(at ?x ?p) (clear ?x) (empty)",
+        "(at ?p ?x) (clear ?x) (empty)",
+        "must be of type block, but '\\?p' is of type place",
+        18,
+        "?p",
+    ),
+    (PAIR, PAIR.replace("?x - block", "?x - blok"), "unknown type 'blok'; did you mean 'block'", 20, "blok"),
+    (PAIR, PAIR.replace("?y", "?x"), r"parameter '\?x' is declared twice", 20, "?x"),
     ("(on ?x - block ?y - block)\n", "(on ?x - block ?y - stone)\n", "unknown type 'stone'", 6, "stone"),
     (":typing", ":typings", "unknown requirement ':typings'; did you mean ':typing'", 3, ":typings"),
     ("(held ?x - block))", "(held ?x - block) (on ?a))", "predicate 'on' is declared twice", 10, "on"),
     ("place - object)", "place - space)", "unknown type 'space'; did you mean 'place'", 5, "space"),
-    ("block - object\n          place - object", "block - place\n          place - block", "type 'block' is above itself", 4, "block"),
+    (
+        "block - object\n          place - object",
+        "block - place\n          place - block",
+        "type 'block' is above itself",
+        4,
+        "block",
+    ),
     ("place - object)", "place - object block)", "type 'block' is declared twice", 5, "block"),
-    (":precondition (and (held ?x) (clear ?p))", ":precondition (and (held ?x) (clear left))", "unknown object 'left'", 17, "left"),
-    (":parameters (?x - block ?p - place)", ":parameter (?x - block ?p - place)", "unexpected ':parameter'; expected :parameters", 12, ":parameter"),
-    ("(:predicates", "(:predicate", "unknown section of a domain ':predicate'; did you mean ':predicates'", 6, ":predicate"),
+    (
+        ":precondition (and (held ?x) (clear ?p))",
+        ":precondition (and (held ?x) (clear left))",
+        "unknown object 'left'",
+        17,
+        "left",
+    ),
+    (
+        ":parameters (?x - block ?p - place)",
+        ":parameter (?x - block ?p - place)",
+        "unexpected ':parameter'; expected :parameters",
+        12,
+        ":parameter",
+    ),
+    (
+        "(:predicates",
+        "(:predicate",
+        "unknown section of a domain ':predicate'; did you mean ':predicates'",
+        6,
+        ":predicate",
+    ),
     ("(empty)\n", "(empty) held\n", "unexpected 'held'; expected '\\(' or '\\)'", 9, "held"),
     ("(not (at ?x ?p))", "(not (at ?x ?p) (empty))", "unexpected '\\('; expected '\\)'", 14, "("),
     ("(and (held ?x) (clear ?y))", "(imply (held ?x))", "unexpected '\\)'", 21, ")"),
@@ -67,7 +100,7 @@ DOMAIN_ERRORS = [
     ("(domain places)", "(domain)", "unexpected '\\)'; expected a name", 2, ")"),
     ("(define (domain", "(defined (domain", r"expected \(define \(domain NAME\) ...\)", 2, "defined"),
     ("?y - block)\n", "?y - block\n", "this parenthesis is never closed", 2, "("),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new", "reason", "line", "word"), DOMAIN_ERRORS)
@@ -98,7 +131,7 @@ PROBLEM_ERRORS = [
     ("(empty)))", "(empty))) extra", "stray 'extra'", 8, "extra"),
     ("(:goal", "(:goals", "unknown section of a problem ':goals'; did you mean ':goal'", 8, ":goals"),
     ("(:objects a b c", "(:objects (a) b c", r"unexpected '\('", 3, "("),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new", "reason", "line", "word"), PROBLEM_ERRORS)
@@ -116,11 +149,19 @@ AXIOM_ERRORS = [
     ("(robot-at ?b) (not (robot-at ?a))", "(reachable ?a ?b)", "predicate 'reachable' is derived"),
     ("(:derived (passage ?a ?b)", "(:derived (passage ?a)", "'passage' takes 2 arguments, but 1"),
     ("(:derived (passage ?a ?b)", "(:derived (pass ?a ?b)", "unknown predicate 'pass'"),
-    ("(:derived (passage ?a ?b)", "(:derived (passage ?a - parcel ?b)", "must be of type place, but '\\?a' is of type parcel"),
+    (
+        "(:derived (passage ?a ?b)",
+        "(:derived (passage ?a - parcel ?b)",
+        "must be of type place, but '\\?a' is of type parcel",
+    ),
     ("(increase (total-cost) 1.5)", "(decrease (total-cost) 1.5)", "the only numeric effect that is supported"),
     ("(increase (total-cost) 1.5)", "(increase (distance ?a ?b) 1.5)", "the only numeric effect that is supported"),
-    ("(increase (total-cost) 1.5)", "(increase (total-cost) (distance ?d ?b))", "must be of type place, but '\\?d' is of type door"),
-]  # fmt: skip
+    (
+        "(increase (total-cost) 1.5)",
+        "(increase (total-cost) (distance ?d ?b))",
+        "must be of type place, but '\\?d' is of type door",
+    ),
+]
 
 
 @pytest.mark.parametrize(("old", "new", "reason"), AXIOM_ERRORS)
@@ -194,7 +235,9 @@ def test_a_wrong_goal_is_refused(goal: str, reason: str) -> None:
 
 def test_the_caret_stands_under_the_word_behind_tabs() -> None:
     """Tabs before the word are repeated before the caret, so that it stands under the word in any editor."""
-    error = refusal(replaced(DOMAIN, "    :precondition (and (held ?x) (clear ?y))", "\t\t:precondition (and (holt ?x))"))
+    error = refusal(
+        replaced(DOMAIN, "    :precondition (and (held ?x) (clear ?y))", "\t\t:precondition (and (holt ?x))")
+    )
     assert caret_word(error) == "holt"
     assert "\n    \t\t" in str(error)
 
@@ -204,3 +247,73 @@ def test_lines_are_counted_for_every_line_ending() -> None:
     for ending in ("\r\n", "\r"):
         error = refusal(replaced(DOMAIN, "(:action lower", "(:action lift").replace("\n", ending))
         assert (error.data["line"], error.data["column"]) == (15, 12)
+
+
+def pieces(text: str) -> list[str]:
+    """Return the words, parentheses and blanks of which a text consists."""
+    return re.findall(r"[()]|\s+|[^\s()]+", text)
+
+
+@settings(max_examples=scaled_examples(1.0))
+@given(data=st.data(), name=st.sampled_from(NAMES), part=st.sampled_from(["domain", "problem"]))
+def test_garbled_text_is_read_or_refused_but_never_breaks(data: st.DataObject, name: str, part: str) -> None:
+    """Text with words left out, doubled or exchanged is read, or refused with a place inside the text."""
+    words = pieces((DATA / name / f"{part}.pddl").read_text())
+    domain = load(name).domain
+    for _ in range(data.draw(st.integers(1, 3))):
+        index, other = (data.draw(st.integers(0, len(words) - 1)) for _ in range(2))
+        match data.draw(st.sampled_from(["drop", "double", "exchange", "replace"])):
+            case "drop":
+                words[index] = ""
+            case "double":
+                words[index] *= 2
+            case "exchange":
+                words[index], words[other] = words[other], words[index]
+            case _:
+                words[index] = data.draw(st.sampled_from(ODD_WORDS))
+    text = "".join(words)
+    refused = None
+    try:
+        _ = parse_domain(text) if part == "domain" else parse_problem(text, domain)
+    except TaskError as error:
+        refused = error
+    if refused is not None:
+        assert 1 <= refused.data["line"] <= text.count("\n") + 1
+        assert refused.data["column"] >= 1
+
+
+ODD_WORDS = (
+    "()",
+    "(",
+    ")",
+    "?",
+    "?x",
+    "-",
+    ":",
+    ":action",
+    "either",
+    "(either)",
+    "not",
+    "and",
+    "(and)",
+    "=",
+    "5",
+    "-5",
+)
+ODD_WORDS += (
+    "5x",
+    "when",
+    "forall",
+    "(forall)",
+    "object",
+    "number",
+    "#",
+    '"',
+    "\\",
+    "\x00",
+    "ä",
+    "define",
+    "at",
+    "++",
+    "?-",
+)

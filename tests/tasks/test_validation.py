@@ -7,10 +7,14 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from support.effort import scaled_examples
 from support.task_problems import ground_actions, load
+
 from tmkit.tasks import Atom, Fact, GroundAction, Not, State, validate_plan
+
+PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "gripper")}
+ACTIONS = {name: list(ground_actions(problem)) for name, problem in PROBLEMS.items()}
+ACTIONS["gripper"] = [step for step in ACTIONS["gripper"] if len(set(step.arguments)) == len(step.arguments)]
 
 SWAP = tuple(
     GroundAction(name, arguments)
@@ -81,7 +85,9 @@ def test_costs_are_added() -> None:
     problem = load("rooms")
     steps = [GroundAction("drive", ("dock", "hall")), GroundAction("unlock", ("d3", "hall", "study"))]
     assert validate_plan(problem, steps).cost == 3.5
-    undefined = validate_plan(problem, [GroundAction("drive", ("dock", "hall")), GroundAction("drive", ("hall", "hall"))])
+    undefined = validate_plan(
+        problem, [GroundAction("drive", ("dock", "hall")), GroundAction("drive", ("hall", "hall"))]
+    )
     assert undefined.failed_step == 1
 
 
@@ -89,7 +95,7 @@ def test_costs_are_added() -> None:
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(["places", "rooms", "lamps", "gripper"]))
 def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
     """Executing random steps gives the states that applying them one by one gives, and stops where that fails."""
-    problem, random = load_once(name), Random(seed)
+    problem, random = PROBLEMS[name], Random(seed)
     steps: list[GroundAction] = []
     states: list[State] = [problem.init]
     for _ in range(6):
@@ -107,16 +113,6 @@ def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
         failed = validate_plan(problem, [*steps, stuck[0]])
         assert failed.failed_step == len(steps)
         assert failed.failures == states[-1].why_not(stuck[0], problem)
-
-
-PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "gripper")}
-ACTIONS = {name: list(ground_actions(problem)) for name, problem in PROBLEMS.items()}
-ACTIONS["gripper"] = [step for step in ACTIONS["gripper"] if len(set(step.arguments)) == len(step.arguments)]
-
-
-def load_once(name: str):  # noqa: ANN201
-    """Return a problem without reading it again."""
-    return PROBLEMS[name]
 
 
 def test_facts_added_by_a_plan_are_in_the_last_state() -> None:

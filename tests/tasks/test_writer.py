@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-
 from support.effort import scaled_examples
 from support.task_problems import NAMES, formulas, load, samples
+
 from tmkit.errors import TaskError
 from tmkit.tasks import (
     Action,

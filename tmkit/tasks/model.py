@@ -200,6 +200,8 @@ class Domain:
             ("action", self.actions),
         ):
             yield from (f"{kind} '{name}' is declared twice" for name in _doubles(item.name for item in named))
+            for name in (item.name for item in named if item.name != item.name.lower()):
+                yield f"{kind} '{name}' is not in lower case, but PDDL does not distinguish case"
         if wrong := words.hierarchy_fault():
             yield wrong[1].reason
         yield from _reasons("constant", ((c.name, words.type_fault(t)) for c in self.constants for t in c.types))
