@@ -162,7 +162,7 @@ class FastDownward:
         A plan of the proving search counts only when the first search gave up: whether that was merely slow is a matter
         of clocks, on which no plan may depend.
         """
-        proof, _ = run.search(_PROVING_SEARCH, seconds=(run.deadline - time.monotonic()) / 2)
+        proof, _ = run.search(_PROVING_SEARCH, seconds=0.75 * (run.deadline - time.monotonic()))
         statistics = _together(first.statistics, proof.statistics)
         if proof.status is TaskPlanStatus.UNSOLVABLE or gave_up:
             return replace(proof, statistics=statistics)
