@@ -7,8 +7,8 @@ serves every scene that contains the robot. Descriptions are small TOML files; o
 Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
 points away from the hand towards what is grasped, and a parallel hand closes along y.
 
-Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints);
-:meth:`Manipulator.check` proves that it fits a scene.
+Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints), however
+it was made; :meth:`Manipulator.check` proves that it fits a scene.
 """
 
 from __future__ import annotations
@@ -33,6 +33,19 @@ from tmkit.graph import SceneGraph
 __all__ = ["Manipulator", "load_manipulator"]
 
 _GRIPPER_KINDS = ("parallel", "suction")
+_LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
+
+_GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
+    "kind": "gripper_kind",
+    "joints": "gripper_joints",
+    "open": "gripper_open",
+    "closed": "gripper_closed",
+    "width_open": "width_open",
+    "width_closed": "width_closed",
+    "finger_depth": "finger_depth",
+    "grip_force": "grip_force",
+    "contact_links": "contact_links",
+}
 
 
 def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
@@ -61,6 +74,9 @@ class Manipulator:
         finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
         grip_force: force of the fingers, newtons.
         contact_links: frames that may touch what is grasped.
+
+    Raises:
+        RobotError: a value of the wrong kind, or values that contradict each other.
     """
 
     name: str
@@ -81,8 +97,17 @@ class Manipulator:
     grip_force: float = 40.0
     contact_links: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        source = f"robot '{self.name}'"
+        for item in fields(self):
+            object.__setattr__(self, item.name, _checked(item.name, getattr(self, item.name), source))
+        self._check_itself(source)
+
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Manipulator.from_dict, (self.to_dict(),)  # the read-only maps cannot be pickled themselves
 
     def __repr__(self) -> str:
         return f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper, tool '{self.tool}')"
@@ -118,12 +143,10 @@ class Manipulator:
         for key in ("name", "base", "tip", "tool", "joints", "ready"):
             if key not in values:
                 raise RobotError.at(source, f"key '{key}' is missing")
-        prepared: dict[str, Any] = {}
-        for key, value in values.items():
-            prepared[key] = _checked(key, value, source)
-        result = cls(**prepared)
-        result._check_itself(source)
-        return result
+        try:
+            return cls(**values)
+        except RobotError as error:
+            raise RobotError.at(source, error.data["reason"]) from None
 
     @property
     def digest(self) -> str:
@@ -135,6 +158,10 @@ class Manipulator:
             raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {', '.join(_GRIPPER_KINDS)}")
         if not self.joints:
             raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
+        named = [*self.joints, *self.gripper_joints]
+        for joint in named:
+            if named.count(joint) > 1:
+                raise RobotError.at(source, f"joint '{joint}' is named twice in the joints of arm and gripper")
         _same_keys(source, "ready", self.ready, self.joints, complete=True)
         _same_keys(source, "velocity", self.velocity, self.joints, complete=False)
         _same_keys(source, "acceleration", self.acceleration, self.joints, complete=False)
@@ -150,12 +177,15 @@ class Manipulator:
                     raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
         if not self.grip_force > 0.0:
             raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
+        if self.finger_depth < 0.0:
+            raise RobotError.at(source, f"finger_depth must not be negative, as {self.finger_depth} is")
 
     def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
         """Prove that the description fits a scene.
 
         Raises:
-            RobotError: a frame or joint that the scene does not have, or a joint that is not on the way to the tip.
+            RobotError: a frame or joint that the scene does not have, a joint that is not on the way to the tip, or a
+                value outside the limits of its joint.
         """
         source = source or f"robot '{self.name}'"
         frames, joints = scene.frame_names, scene.joint_names
@@ -173,6 +203,13 @@ class Manipulator:
             raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
         if self.tip not in (self.tool, *scene.ancestors(self.tool)):
             raise RobotError.at(source, f"tool '{self.tool}' does not hang off the tip '{self.tip}'")
+        limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+        for key in ("ready", "gripper_open", "gripper_closed"):
+            for joint, value in getattr(self, key).items():
+                lower, upper = limits[joint]
+                if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+                    outside = f"which is outside its limits from {lower:.6g} to {upper:.6g}"
+                    raise RobotError.at(source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}")
 
     def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
         """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene."""
@@ -180,7 +217,10 @@ class Manipulator:
         return np.array([names.index(joint) for joint in self.joints], dtype=np.intp)
 
     def velocity_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
-        """Return the largest speeds (n_arm,) in rad/s or m/s: the smaller of the description's and the scene's."""
+        """Return the largest speeds (n_arm,) in rad/s or m/s.
+
+        Each is the smaller of the description's and the scene's, or 1 where neither gives one.
+        """
         of_scene = scene.velocity_limits[self.joint_indices(scene)]
         own = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
         limits = np.minimum(of_scene, own)
@@ -275,7 +315,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise RobotError.at(path.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise RobotError.at(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise MissingFileError(f"{path}: cannot be read: {error.strerror}", path=str(path), nearest=None) from None
     try:
@@ -285,9 +325,14 @@ def load_manipulator(name: str | Path) -> Manipulator:
     gripper = document.pop("gripper", {})
     if not isinstance(gripper, Mapping):
         raise RobotError.at(path, "'gripper' must be a table")
-    renamed = {"kind": "gripper_kind", "joints": "gripper_joints", "open": "gripper_open", "closed": "gripper_closed"}
     for key, value in gripper.items():
-        document[renamed.get(key, key)] = value
+        if key not in _GRIPPER_KEYS:
+            near = nearest_name(key, _GRIPPER_KEYS)
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise RobotError.at(path, f"unknown key '{key}' in table 'gripper'{hint}")
+        if _GRIPPER_KEYS[key] in document:
+            raise RobotError.at(path, f"'{key}' is given in table 'gripper' and outside it as '{_GRIPPER_KEYS[key]}'")
+        document[_GRIPPER_KEYS[key]] = value
     return Manipulator.from_dict(document, source=str(path))
 
 

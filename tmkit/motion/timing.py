@@ -64,7 +64,7 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
         Samples from rest to rest; a single one when the path does not move.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive.
+        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite.
     """
     points = np.atleast_2d(np.asarray(path, dtype=float))
     speeds = np.asarray(velocity_limits, dtype=float)
@@ -84,14 +84,14 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
 def _check(
     points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64], rate: float
 ) -> None:
-    n = points.shape[1]
-    if points.ndim != 2 or len(points) == 0 or not np.all(np.isfinite(points)):
+    if points.ndim != 2 or points.size == 0 or not np.all(np.isfinite(points)):
         raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
+    n = points.shape[1]
     for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations)):
-        if limits.shape != (n,) or not np.all(limits > 0.0):
-            raise ConfigurationError(f"{name} must be {n} positive numbers, not {limits}", expected=n)
-    if not rate > 0.0:
-        raise ConfigurationError(f"rate must be positive, not {rate}")
+        if limits.shape != (n,) or not np.all(np.isfinite(limits) & (limits > 0.0)):
+            raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
+    if not 0.0 < rate < np.inf:
+        raise ConfigurationError(f"rate must be positive and finite, not {rate}")
 
 
 def _smooth_runs(points: NDArray[np.float64]) -> list[tuple[int, int]]:

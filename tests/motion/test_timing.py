@@ -1,0 +1,184 @@
+"""Laws of timing: the motion stays on the checked polyline, within the limits, from rest to rest."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from support.effort import scaled_examples
+
+from tmkit.errors import ConfigurationError
+from tmkit.motion import TimedPath, time_path
+
+Array = NDArray[np.float64]
+
+finite = st.floats(-3.0, 3.0, allow_nan=False).map(lambda number: round(number, 4))
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> tuple[Array, Array, Array]:
+    """A path (k, n) with speed and acceleration limits (n,) for its joints."""
+    n = draw(st.integers(1, 4))
+    path = draw(arrays(float, (draw(st.integers(1, 6)), n), elements=finite))
+    limits = arrays(float, n, elements=st.floats(0.1, 5.0))
+    return path, draw(limits), draw(limits)
+
+
+def distance_to_polyline(point: Array, path: Array) -> float:
+    """Return the distance from a point (n,) to the nearest of the straight pieces between the rows of a path."""
+    best = float(np.min(np.linalg.norm(path - point, axis=1)))
+    for a, b in pairwise(path):
+        length = float(np.dot(b - a, b - a))
+        if length > 0.0:
+            share = min(max(float(np.dot(point - a, b - a)) / length, 0.0), 1.0)
+            best = min(best, float(np.linalg.norm(a + share * (b - a) - point)))
+    return best
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(paths())
+def test_every_sample_lies_on_the_polyline(given_path: tuple[Array, Array, Array]) -> None:
+    """No sample leaves the polyline, whose points alone have been checked."""
+    path, speeds, accelerations = given_path
+    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
+    assert max(distance_to_polyline(point, path) for point in timed.positions) < 1e-9
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(paths())
+def test_speed_limits_hold(given_path: tuple[Array, Array, Array]) -> None:
+    """Neither the velocities said nor the differences of positions exceed any joint's limit."""
+    path, speeds, accelerations = given_path
+    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
+    assert np.all(np.abs(timed.velocities) <= speeds + 1e-9)
+    assert np.all(np.abs(np.diff(timed.positions, axis=0)) / timed.period <= speeds + 1e-6)
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(paths())
+def test_ends_are_the_paths_and_at_rest(given_path: tuple[Array, Array, Array]) -> None:
+    """The first and last samples are the ends of the path, without velocity."""
+    path, speeds, accelerations = given_path
+    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
+    np.testing.assert_array_equal(timed.positions[0], path[0])
+    np.testing.assert_allclose(timed.positions[-1], path[-1], atol=1e-8)
+    assert not timed.velocities[0].any()
+    assert not timed.velocities[-1].any()
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(paths())
+def test_accelerations_hold_on_a_straight_piece(given_path: tuple[Array, Array, Array]) -> None:
+    """Second differences of a straight motion stay within the acceleration limits."""
+    path, speeds, accelerations = given_path
+    ends = np.stack([path[0], path[-1]])
+    timed = time_path(ends, speeds, acceleration_limits=accelerations, rate=200.0)
+    moved = np.vstack([ends[:1], timed.positions, ends[1:]])  # at rest before and after
+    found = np.abs(np.diff(moved, n=2, axis=0)) / timed.period**2
+    assert np.all(found <= accelerations * (1.0 + 1e-6) + 1e-4)
+
+
+@given(paths())
+@settings(max_examples=scaled_examples(0.2))
+def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
+    """The same path has the same samples, bit for bit."""
+    path, speeds, accelerations = given_path
+    first, second = (time_path(path, speeds, acceleration_limits=accelerations, rate=50.0) for _ in range(2))
+    assert first.positions.tobytes() == second.positions.tobytes()
+    assert first.velocities.tobytes() == second.velocities.tobytes()
+
+
+def timed(path: Any, *, rate: float = 100.0) -> TimedPath:
+    """Time a path with limits of 1 and 2 for every joint."""
+    n = np.shape(path)[-1]
+    return time_path(path, [1.0] * n, acceleration_limits=[2.0] * n, rate=rate)
+
+
+def test_a_sharp_corner_is_a_stop() -> None:
+    """At a right angle the arm stands still on the corner."""
+    result = timed([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    at_corner = np.all(result.positions == [1.0, 0.0], axis=1)
+    assert at_corner.any()
+    assert not result.velocities[at_corner].any()
+
+
+def test_turning_back_is_a_stop() -> None:
+    """A path that turns on its heel stops there."""
+    result = timed([[0.0], [1.0], [0.2]])
+    assert not result.velocities[result.positions[:, 0] == 1.0].any()
+    assert result.positions[:, 0].max() == 1.0
+
+
+def test_a_gentle_bend_is_run_through() -> None:
+    """Turns of a few degrees, as in a straight tool motion, cost no stop."""
+    bend = [[math.sin(angle), 1.0 - math.cos(angle)] for angle in np.linspace(0.0, 1.5, 40)]
+    result = timed(bend)
+    inside = np.linalg.norm(result.velocities[20:-20], axis=1)
+    assert inside.min() > 0.25
+    assert result.duration < 0.7 * sum(timed([a, b]).duration for a, b in pairwise(bend))
+
+
+def test_the_fastest_motion_of_one_joint() -> None:
+    """A long motion takes the time of a ramp, a cruise and a ramp: length / speed + speed / acceleration + 0.1 s."""
+    result = timed([[0.0], [10.0]], rate=1000.0)
+    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.1, abs=2e-3)  # jerk reaches 2 in 0.1 s
+
+
+@pytest.mark.parametrize("rate", [10.0, 60.0, 240.0])
+def test_rate_sets_the_period(rate: float) -> None:
+    """Samples are 1 / rate apart, and the duration is that of the motion up to one sample for each stop."""
+    result = timed([[0.0, 0.0], [1.0, 0.5]], rate=rate)
+    assert result.period == 1.0 / rate
+    assert result.duration == pytest.approx(timed([[0.0, 0.0], [1.0, 0.5]], rate=1000.0).duration, abs=1.0 / rate)
+
+
+@pytest.mark.parametrize("path", [[[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0 + 1e-12]]])
+def test_a_path_that_does_not_move_is_one_sample(path: list[list[float]]) -> None:
+    """Standing still takes no time."""
+    result = timed(path)
+    assert len(result.positions) == 1
+    assert result.duration == 0.0
+
+
+def test_points_said_twice_change_nothing() -> None:
+    """A waypoint repeated is no stop and no other motion."""
+    once, twice = timed([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]), timed([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]])
+    np.testing.assert_array_equal(once.positions, twice.positions)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": np.zeros((0, 2))}, "at least one finite configuration"),
+        ({"path": []}, "at least one finite configuration"),
+        ({"path": [[0.0, math.nan]]}, "at least one finite configuration"),
+        ({"path": np.zeros((2, 2, 2))}, "at least one finite configuration"),
+        ({"velocity_limits": [1.0]}, "velocity_limits must be 2 positive finite numbers"),
+        ({"velocity_limits": [1.0, 0.0]}, "velocity_limits must be 2 positive finite numbers"),
+        ({"velocity_limits": [1.0, math.inf]}, "velocity_limits must be 2 positive finite numbers"),
+        ({"acceleration_limits": [1.0, -1.0]}, "acceleration_limits must be 2 positive finite numbers"),
+        ({"acceleration_limits": [1.0, math.nan]}, "acceleration_limits must be 2 positive finite numbers"),
+        ({"rate": 0.0}, "rate must be positive and finite, not 0.0"),
+        ({"rate": math.nan}, "rate must be positive and finite, not nan"),
+        ({"rate": math.inf}, "rate must be positive and finite, not inf"),
+    ],
+)
+def test_refusals_name_the_argument(arguments: dict[str, Any], message: str) -> None:
+    """What does not fit is refused by name."""
+    good: dict[str, Any] = {
+        "path": [[0.0, 0.0], [1.0, 1.0]],
+        "velocity_limits": [1.0, 1.0],
+        "acceleration_limits": [1.0, 1.0],
+        "rate": 100.0,
+    }
+    given_arguments = {**good, **arguments}
+    path, speeds = given_arguments.pop("path"), given_arguments.pop("velocity_limits")
+    with pytest.raises(ConfigurationError, match=message):
+        time_path(path, speeds, **given_arguments)
