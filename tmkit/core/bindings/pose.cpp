@@ -60,7 +60,7 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
 }  // namespace
 
 void bind_pose(nb::module_& m) {
-    nb::class_<Pose>(m, "Pose", R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+    auto pose = nb::class_<Pose>(m, "Pose", R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
 Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
 ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see ``is_close``.
@@ -158,6 +158,7 @@ Raises:
         .def("__repr__", &pose_text)
         .def("__getstate__", [](const Pose& p) { return std::make_pair(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]), nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3])); })
         .def("__setstate__", [](Pose& self, const std::pair<nb::tuple, nb::tuple>& state) { new (&self) Pose(make_pose({nb::borrow(state.first)}, {nb::borrow(state.second)})); });
+    pose.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 
 }  // namespace tmkit::bindings

@@ -289,6 +289,7 @@ void SceneGraph::check_bodies_on_move(const FrameRecord& moving, const FrameReco
     if (root_of(moving.id) == to) return;  // the bodies of one tree stay joined as they were
     const Layout& flat = layout();
     for (std::int32_t index : flat.subtree(flat.index_of(moving.id))) {
+        if (flat.body[index] == moving.body && parent.body == moving.body) continue;  // joined by the new edge itself
         const BodyRecord& carried = body(flat.body[index]);
         for (FrameId top : carried.tops)
             if (root_of(top) == to)
@@ -298,6 +299,16 @@ void SceneGraph::check_bodies_on_move(const FrameRecord& moving, const FrameReco
                                                   " two paths: that tree already has its frame " +
                                                   quoted(record(top).name->text));
     }
+}
+
+// The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
+void SceneGraph::join_parts(const FrameRecord& moving) {
+    if (moving.joint_type != JointType::fixed)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and its new parent are on one body, so the "
+                                                                             "edge between them must be fixed");
+    auto changed = Ref<BodyRecord>(new BodyRecord(body(moving.body)));
+    std::erase(changed->tops, moving.id);
+    bodies_ = bodies_.insert(moving.body, Ref<const BodyRecord>(changed));
 }
 
 // Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
@@ -326,6 +337,7 @@ SceneGraph SceneGraph::moved_to(const FrameRecord& moving, const FrameRecord& pa
     check_bodies_on_move(moving, parent);
     if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return *this;
     SceneGraph next = edited();
+    if (parent.body == moving.body && record(moving.parent).body != moving.body) next.join_parts(moving);
     auto changed = copy_of(moving);
     changed->parent = parent.id;
     changed->pose = pose;

@@ -185,6 +185,7 @@ private:
     BodyId join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord* parent);
     void leave_body(const FrameRecord& record);
     void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
+    void join_parts(const FrameRecord& moving);
     bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
     Pose pose_from(FrameId ancestor, FrameId frame, const double* q) const;
     Pose root_pose(FrameId frame, const double* q) const { return pose_from(no_frame, frame, q); }
