@@ -35,7 +35,7 @@ def test_an_empty_file_is_the_empty_world(load: Loader) -> None:
 
 
 def test_quaternion_is_xyzw_and_rpy_is_fixed_axis(load: Loader) -> None:
-    """The angles are yaw after pitch after roll about fixed axes; a quaternion is xyzw and need not be of unit length."""
+    """The angles are yaw after pitch after roll about fixed axes; a quaternion is xyzw, of any length."""
     scene = load("frame a { rpy [0.1, 0.2, 0.3]; translation [1, 2, 3]; } frame b { quaternion [0, 0, 2, 2]; }")
 
     def turn(axis: int, angle: float) -> np.ndarray:

@@ -137,11 +137,22 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
         frame = waiting.pop()
         kept.append(frame)
         waiting.extend(child for child in reversed(scene.children(frame)) if child not in exclude)
-    # Joints are numbered by insertion; keeping that order keeps the order of the configuration.
+    # The order of the joints in the file is that of the configuration, so it should be that of the scene. A frame
+    # reparented to a later one pulls that one forward; when this disturbs the joints, they are written first.
     rank = {frame: index for index, frame in enumerate(scene.frame_names)}
+    in_order = sorted(kept, key=rank.__getitem__)
+    moving = [frame for frame in in_order if scene.joint(frame).is_actuated]
+    ordered = _parents_first(scene, root, in_order)
+    if [frame for frame in ordered if scene.joint(frame).is_actuated] != moving:
+        ordered = _parents_first(scene, root, [*moving, *in_order])
+    return ordered
+
+
+def _parents_first(scene: SceneGraph, root: str, frames: Sequence[str]) -> list[str]:
+    """Return the frames, each once and after its ancestors, otherwise in the given order."""
     ordered: list[str] = []
     done: set[str] = set()
-    for frame in sorted(kept, key=rank.__getitem__):
+    for frame in frames:
         chain = []
         above: str | None = frame
         while above is not None and above not in done:
