@@ -36,6 +36,7 @@ from tmkit.tasks import (
     Problem,
     State,
     When,
+    parse_domain,
     parse_goal,
 )
 
@@ -115,19 +116,30 @@ def test_actions_do_what_the_plain_model_does(name: str, seed: int) -> None:
 
 
 def test_an_atom_added_and_deleted_is_added() -> None:
-    """Deletions come before additions: pressing the switch of a lit lamp puts it out and lights the other."""
+    """Deletions come before additions, whatever the order in which they are written."""
+    domain = parse_domain(
+        "(define (domain d) (:predicates (p) (q))"
+        " (:action one :effect (and (p) (not (p)))) (:action two :effect (and (not (p)) (when (q) (p)))))"
+    )
+    problem = Problem("p", domain, objects={}, init=State([Fact("p"), Fact("q")]), goal=And())
+    for name in ("one", "two"):
+        assert problem.init.apply(GroundAction(name), problem) == problem.init
+    assert State([Fact("p")]).apply(GroundAction("two"), problem) == State()
+
+
+def test_conditions_speak_of_the_state_before() -> None:
+    """Pressing a switch puts out the lamp that is lit and lights the one that is not, at once."""
     problem = PROBLEMS["lamps"]
-    state = problem.init.change(add=[Fact.of("lit", "l1")])
-    after = state.apply(GroundAction("press", ("s1",)), problem)
+    after = problem.init.change(add=[Fact.of("lit", "l1")]).apply(GroundAction("press", ("s1",)), problem)
     assert Fact.of("lit", "l1") not in after
     assert Fact.of("lit", "l2") in after
-    moved = PROBLEMS["rooms"]
-    drive = GroundAction("drive", ("hall", "hall"))
-    assert [str(part) for part in moved.init.why_not(drive, moved)] == [
-        "(robot-at hall)",
-        "(passage hall hall)",
-        "(not (= hall hall))",
-    ]
+
+
+def test_every_failing_literal_is_given() -> None:
+    """All parts of a precondition that fail are named, ground, derived and negated ones too."""
+    problem = PROBLEMS["rooms"]
+    failures = problem.init.why_not(GroundAction("drive", ("hall", "hall")), problem)
+    assert [str(part) for part in failures] == ["(robot-at hall)", "(passage hall hall)", "(not (= hall hall))"]
 
 
 def test_quantifiers_over_an_empty_type() -> None:

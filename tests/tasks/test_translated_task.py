@@ -13,6 +13,7 @@ from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_a
 
 from tmkit.errors import TaskError, TaskPlannerError
 from tmkit.tasks import (
+    Atom,
     Fact,
     FastDownward,
     GroundAction,
@@ -21,6 +22,7 @@ from tmkit.tasks import (
     TaskPlanStatus,
     TranslatedTask,
     load_domain,
+    parse_domain,
     parse_goal,
     validate_plan,
 )
@@ -181,9 +183,16 @@ def test_facts_that_never_change_are_judged_by_the_initial_state() -> None:
 
 
 def test_facts_that_the_goal_does_not_need_can_be_a_context() -> None:
-    """Facts that no condition mentions keep their variables, so that a lesson may depend on them."""
-    task = translated("lamps")
-    assert Fact.of("pressed", "s2") in {task._fact(v) for variable in task.variables for v in variable.values}
+    """A fact that no condition mentions may be what an action fails at, and then it is got rid of first."""
+    domain = parse_domain(
+        "(define (domain d) (:predicates (seen) (done))"
+        " (:action forget :effect (not (seen))) (:action finish :effect (done)))"
+    )
+    problem = Problem("p", domain, objects={}, init=State([Fact("seen")]), goal=Atom("done"))
+    task = PLANNER.translate(problem)
+    finish = GroundAction("finish")
+    assert PLANNER.search(task).steps == (finish,)
+    assert PLANNER.search(task.forbid(finish, [Fact("seen")])).steps == (GroundAction("forget"), finish)
 
 
 def test_contradictory_contexts_change_nothing() -> None:
