@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -344,6 +344,7 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft:
     """Return the shape of a ``<visual>`` or ``<collision>`` in its place."""
     geometry = purpose.needed("geometry")
+    readers: dict[str, Callable[[XmlElement, PackageResolver], PrimitiveDraft | MeshDraft]]
     readers = {"box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere, "mesh": _mesh}
     found = [(tag, element) for tag in readers for element in geometry.children(tag)]
     if len(found) != 1:
