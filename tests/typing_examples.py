@@ -1,0 +1,39 @@
+"""What a user writes, for the type checker: this file is checked by mypy and never run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tmkit as tk
+
+
+def scenes() -> None:
+    """Edits give scenes, queries give poses and arrays; lists, tuples and arrays are all accepted."""
+    scene = tk.SceneGraph()
+    scene = scene.add_frame("cup", parent="world", pose=tk.Pose([0.4, 0.1, 0.05]), classes=["movable"])
+    scene = scene.add_frame("lid", "cup", joint=tk.Revolute((0, 1, 0), lower=0.0, upper=1.5))
+    assert_type(scene, tk.SceneGraph)
+    assert_type(scene.frame_names, tuple[str, ...])
+    assert_type(scene.parent("cup"), str | None)
+    q = scene.configuration({"lid": 0.3})
+    assert_type(q, NDArray[np.float64])
+    assert_type(scene.pose("lid", "world", q=q), tk.Pose)
+    assert_type(scene.at([0.3]).jacobian("lid"), NDArray[np.float64])
+    with scene.edit() as edit:
+        edit.reparent("cup", "world", pose=tk.Pose())
+    assert_type(edit.finish(), tk.SceneGraph)
+
+
+def planning() -> None:
+    """A result may have no plan, and the type says so."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0, time_limit=30.0)
+    assert_type(result.status, tk.PlanStatus)
+    assert_type(result.plan, tk.Plan | None)
+    if result.plan is not None:
+        assert_type(result.plan.check().ok, bool)
+        report = tk.simulate(result.plan)
+        assert_type(report.ok, bool)
