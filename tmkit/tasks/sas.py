@@ -130,6 +130,7 @@ class TranslatedTask:
         return GroundAction(name, tuple(self.names.get(argument, argument) for argument in arguments))
 
     def _operator_name(self, action: GroundAction) -> str:
+        """Return the operator name of an action; the translator writes a blank behind one without arguments."""
         spelling = {real: spelled for spelled, real in self.names.items()}
         return " ".join((action.name, *(spelling.get(argument, argument) for argument in action.arguments)))
 
@@ -155,7 +156,7 @@ class TranslatedTask:
         if literals is None:
             return self
         name = self._operator_name(action)
-        chosen = [index for index, operator in enumerate(self.operators) if operator.name == name]
+        chosen = [index for index, operator in enumerate(self.operators) if operator.name.rstrip() == name]
         if not chosen:
             return self
         if not literals:
