@@ -157,7 +157,7 @@ class FastDownward:
             return self._improved(run, best) if best.solved and best.steps else best
 
     def _proved_or_found(self, run: _SearchRun, first: TaskPlanResult, *, gave_up: bool) -> TaskPlanResult:
-        """Return the proof that there is no plan, which greedy searches are slow to give, or what a longer search finds.
+        """Return the proof that there is no plan, for which greedy searches are slow, or what a longer search finds.
 
         A plan of the proving search counts only when the first search gave up: whether that was merely slow is a matter
         of clocks, on which no plan may depend.
@@ -196,7 +196,7 @@ class _SearchRun:
         (self.folder / "task.sas").write_text(self.task.to_text(), encoding="utf-8")
 
     def search(self, search: str, *, seconds: float = math.inf) -> tuple[TaskPlanResult, bool]:
-        """Run one search for at most ``seconds``; return its result, and whether it gave up with neither a plan nor a proof of none."""
+        """Run one search for at most ``seconds``; return its result and whether it gave up with neither plan nor proof."""
         plan_file = self.folder / "plan"
         plan_file.unlink(missing_ok=True)
         finished = processes.run(
