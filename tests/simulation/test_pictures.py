@@ -164,9 +164,9 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("imageio") is not None, reason="the extra 'video' is installed")
-def test_mp4_without_its_extra_names_the_extra(tmp_path: Path) -> None:
+def test_mp4_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for an MP4 is told what to install."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tmkit\[video\]'") as caught:
         Film(tmp_path / "film.mp4")
     assert caught.value.extra == "video"
@@ -177,3 +177,13 @@ def test_film_without_frames_is_no_film(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="there are no frames"):
         Film(tmp_path / "film.gif").write()
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs the extra 'video'")
+def test_film_as_mp4(tmp_path: Path) -> None:
+    """With the extra a film may be an MP4, of odd size too."""
+    film = Film(tmp_path / "film.mp4")
+    for shade in range(0, 250, 10):
+        film.add(np.full((61, 83, 3), shade, dtype=np.uint8))
+    assert film.write().stat().st_size > 500
+    assert os.listdir(tmp_path) == ["film.mp4"]

@@ -131,6 +131,23 @@ def test_compound_object_with_offset_mass_rests_on_all_its_parts() -> None:
         )
 
 
+def test_objects_on_objects_are_bodies_of_their_own() -> None:
+    """A tower whose blocks hang on each other in the scene is a pile of loose blocks, and stands."""
+    scene = with_block(gantry_scene(), "b0", [0.2, 0.0, BLOCK / 2])
+    for number in range(1, 5):
+        height = (number + 0.5) * BLOCK
+        scene = with_block(scene, f"b{number}", [0.2, 0.0, height], turn=0.1 * number, parent=f"b{number - 1}")
+    with Simulation.from_scene(scene) as simulation:
+        simulation.step(960)
+        assert simulation.objects == ("b0", "b1", "b2", "b3", "b4")
+        top = simulation.pose("b4")
+        expected = scene.pose("b4", "world", q=scene.zero_configuration())
+        assert top.is_close(expected, translation_tolerance=1e-3, rotation_tolerance=5e-3)
+        simulation.set_object_pose("b0", Pose([-0.3, 0.0, BLOCK / 2]))
+        simulation.step(960)
+        assert simulation.pose("b4").translation[2] == pytest.approx(3.5 * BLOCK, abs=2e-3)
+
+
 def test_masses_come_from_the_scene_or_from_the_density() -> None:
     """An object weighs what the scene says, otherwise its volume times the density; moments are those of its box."""
     scene = two_blocks().set_inertia("red", Inertia(0.3, [0.0, 0.0, 0.01], matrix=np.diag([1e-4, 2e-4, 3e-4])))

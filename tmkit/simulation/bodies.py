@@ -11,7 +11,7 @@ frame poses only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,12 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins
 from tmkit.spatial import Pose
 
-__all__ = ["BASE", "Body", "build_bodies"]
+__all__ = ["BASE", "TOUCHING", "Body", "build_bodies", "frames_of_links", "ignore_meant_overlaps", "set_friction"]
 
 BASE = -1  # pybullet's link index of the base of a body
+TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
+
+_OVERLAP = 1e-4  # metres of penetration at the start that mean that two parts are meant to overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,3 +227,48 @@ def _make_weightless(bullet: Any, client: int, index: int, links: list[int]) -> 
     for link in links:
         moments = [1e-4 * MARKER_MASS] * 3
         bullet.changeDynamics(index, link, mass=MARKER_MASS, localInertiaDiagonal=moments, physicsClientId=client)
+
+
+def frames_of_links(bodies: Sequence[Body]) -> dict[tuple[int, int], str]:
+    """Return the frame of each link by pybullet's numbers of body and link; of a rigid piece, its base."""
+    return {(body.index, link): frame for body in bodies for frame, link in reversed(list(body.links.items()))}
+
+
+def set_friction(
+    bullet: Any, client: int, *, bodies: Sequence[Body], fingers: Collection[str], settings: PhysicsSettings
+) -> None:
+    """Give every link the friction of its kind, and ``fingers`` theirs; no link is slowed down by anything else."""
+    of_kind = {
+        "fixed": settings.fixed_friction,
+        "object": settings.object_friction,
+        "mechanism": settings.robot_friction,
+    }
+    for body in bodies:
+        for frame, link in body.links.items():
+            bullet.changeDynamics(
+                body.index,
+                link,
+                lateralFriction=settings.finger_friction if frame in fingers else of_kind[body.kind],
+                linearDamping=0.0,
+                angularDamping=0.0,
+                physicsClientId=client,
+            )
+
+
+def ignore_meant_overlaps(
+    bullet: Any, client: int, *, bodies: Sequence[Body], allowed: Iterable[tuple[str, str, str]]
+) -> None:
+    """Let pairs without a movable object be, when the scene allows them or they overlap as they stand now."""
+    place = {frame: body for body in bodies for frame in body.links}
+    frames = frames_of_links(bodies)
+    pairs = {(a, b) for a, b, _ in allowed if a in place and b in place}
+    bullet.performCollisionDetection(physicsClientId=client)
+    for contact in bullet.getContactPoints(physicsClientId=client):
+        if contact[8] < -_OVERLAP:
+            pairs.add((frames[contact[1], contact[3]], frames[contact[2], contact[4]]))
+    for a, b in sorted(pairs):
+        body_a, body_b = place[a], place[b]
+        if "object" not in (body_a.kind, body_b.kind) and body_a is not body_b:
+            bullet.setCollisionFilterPair(
+                body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0, physicsClientId=client
+            )

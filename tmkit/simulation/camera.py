@@ -28,7 +28,7 @@ __all__ = ["Camera", "Studio", "good_camera", "render"]
 _NEAR, _FAR = 0.02, 20.0
 _SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
 _FLOOR = np.array([0.925, 0.935, 0.945])
-_LIGHT = (0.6, -1.0, 2.5)
+_LIGHT = (-0.6, 0.95, 1.8)  # towards the light: right, back to the camera and up in the picture, over the left shoulder
 _AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
 _FLOOR_SIZE = 1.0  # half a side of the floor that takes shadows, in radii of the scene; more takes time to draw
 _NEIGHBOURHOOD = 0.5  # metres around mechanisms and objects within which fixed things are part of the picture
@@ -108,6 +108,7 @@ class Studio:
         self._middle = (lower[:2] + upper[:2]) / 2.0
         self._floor_height = float(lower[2]) - 0.001
         self._radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
+        self._light = _towards_light(camera)
         self._backdrop, self._floor_light = self._plain_backdrop()
 
     def picture(self) -> NDArray[np.uint8]:
@@ -133,9 +134,9 @@ class Studio:
         bullet, client = self._simulation.bullet, self._simulation.client
         half = _FLOOR_SIZE * self._radius
         shape = bullet.createVisualShape(
-            bullet.GEOM_BOX, halfExtents=[half, half, 0.005], rgbaColor=[0.9, 0.9, 0.9, 1.0], physicsClientId=client
+            bullet.GEOM_BOX, halfExtents=[half, half, 0.0005], rgbaColor=[0.9, 0.9, 0.9, 1.0], physicsClientId=client
         )
-        position = [float(self._middle[0]), float(self._middle[1]), self._floor_height - 0.005]
+        position = [float(self._middle[0]), float(self._middle[1]), self._floor_height - 0.0005]
         index: int = bullet.createMultiBody(0.0, -1, shape, basePosition=position, physicsClientId=client)
         return index
 
@@ -149,7 +150,7 @@ class Studio:
             projectionMatrix=bullet.computeProjectionMatrixFOV(
                 math.degrees(camera.field_of_view), self._width / self._height, _NEAR, _FAR
             ),
-            lightDirection=_LIGHT,
+            lightDirection=self._light,
             lightDistance=4.0 * self._radius,
             lightColor=[1.0, 1.0, 1.0],
             shadow=1,
@@ -166,16 +167,15 @@ class Studio:
     def _compose(self, colors: NDArray[np.uint8], bodies: NDArray[np.int32], floor: int) -> NDArray[np.uint8]:
         """Put the backdrop behind the scene, and what the scene casts on the floor into it."""
         on_floor = bodies == floor
-        behind = on_floor | (bodies < 0)
-        pixels = colors.copy()
-        pixels[behind] = self._backdrop[behind]
-        brightness = colors[on_floor][:, 1].astype(np.float32)
-        if len(brightness):
-            darkness = 1.0 - brightness / max(float(np.percentile(brightness, 75)), 1.0)
-            shaded = darkness > 0.02
-            lost = (darkness[:, None] * self._floor_light[on_floor])[shaded]
-            rows, columns = (index[shaded] for index in np.nonzero(on_floor))
-            pixels[rows, columns] = np.clip(self._backdrop[rows, columns] - lost, 0.0, 255.0).astype(np.uint8)
+        pixels = np.where((on_floor | (bodies < 0))[..., None], self._backdrop, colors)
+        green = colors[..., 1]
+        sample = green[on_floor][::7]
+        if len(sample):
+            lit = max(float(np.percentile(sample, 75)), 1.0)
+            rows, columns = np.nonzero(on_floor & (green < 0.98 * lit))
+            darkness = 1.0 - green[rows, columns, None] / lit
+            lost = darkness * self._floor_light[rows, columns]
+            pixels[rows, columns] = np.clip(pixels[rows, columns] - lost, 0.0, 255.0).astype(np.uint8)
         return pixels
 
     def _plain_backdrop(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
@@ -185,7 +185,9 @@ class Studio:
         distance = np.linalg.norm(self._floor_points() - self._middle, axis=-1) / self._radius
         fade = _smooth_step(distance, 0.9, 2.0)[..., None]
         floor = 255.0 * _FLOOR * (1.0 - fade)
-        shaded = floor * (1.0 - _smooth_step(distance, 0.9, 1.2)[..., None])  # shadows end before the drawn floor does
+        shaded = floor * (
+            1.0 - _smooth_step(distance, 0.7, 0.97 * _FLOOR_SIZE)[..., None]
+        )  # shadows end before the drawn floor does
         return (floor + 255.0 * sky * fade + 0.5).astype(np.uint8), shaded.astype(np.float32)
 
     def _floor_points(self) -> NDArray[np.float64]:
@@ -214,6 +216,16 @@ def render(simulation: Simulation, camera: Camera, *, supersampling: float = 2.0
         (height, width, 3) red, green, blue.
     """
     return Studio(simulation, camera, supersampling=supersampling).picture()
+
+
+def _towards_light(camera: Camera) -> list[float]:
+    """Return the direction to the light, which stands behind the camera so that the sides it sees are lit."""
+    axes = camera.axes()
+    level = np.array([[0.0, 0.0, 1.0]]).T
+    right = axes[:, :1] - level * axes[2, 0]
+    back = np.cross(right, level, axis=0)
+    light = np.column_stack([right, back, level]) @ _LIGHT
+    return [float(value) for value in light]
 
 
 def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:

@@ -103,14 +103,21 @@ def simulate(
     with Simulation.from_scene(plan.scene, plan.q, robot=plan.robot, gui=gui, settings=settings) as simulation:
         by_constraint = grasp == "constraint" or plan.robot.gripper_kind == "suction"
         watch = Watch(simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance)
+        view = camera
+        if view is None and (film is not None or picture is not None):
+            view = good_camera(simulation, include=_places(plan))
+        studio = None
+        if film is not None and view is not None:
+            frame_view = view if camera is not None else view.resized(*_FILM_SIZE)
+            studio = Studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING)
         execution = _Execution(
-            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, camera=camera, real_time=gui
+            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui
         )
         execution.run(on_progress)
         if film is not None:
             film.write()
-        if picture is not None:
-            write_picture(picture, render(simulation, camera or good_camera(simulation)))
+        if picture is not None and view is not None:
+            write_picture(picture, render(simulation, view))
         return execution.report(position_tolerance, rotation_tolerance)
 
 
@@ -125,7 +132,7 @@ class _Execution:
         watch: Watch,
         by_constraint: bool,
         film: Film | None,
-        camera: Camera | None,
+        studio: Studio | None,
         real_time: bool,
     ) -> None:
         self._simulation = simulation
@@ -134,11 +141,7 @@ class _Execution:
         self._by_constraint = by_constraint
         self._film = film
         self._real_time = real_time
-        self._studio: Studio | None = None
-        if film is not None:
-            width, height = _FILM_SIZE
-            view = camera or good_camera(simulation, include=_places(plan), width=width, height=height)
-            self._studio = Studio(simulation, view, supersampling=_FILM_SUPERSAMPLING)
+        self._studio = studio
         self._arm = self._robot.joint_indices(plan.scene)
         self._speeds = self._robot.velocity_limits(plan.scene)
         self._accelerations = self._robot.acceleration_limits(plan.scene)
@@ -281,8 +284,8 @@ class _Execution:
             self._observe()
         if self._film is not None and self._studio is not None and self._frame_is_due():
             self._film.add(self._studio.picture())
-        if self._real_time:
-            time.sleep(period)
+        if self._real_time and self._ticks % self._watch_every == 0:
+            time.sleep(self._watch_every * period)
 
     def _frame_is_due(self) -> bool:
         if self._simulation.time * FRAMES_PER_SECOND < self._frames_taken:

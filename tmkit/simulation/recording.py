@@ -46,12 +46,13 @@ def check_output(path: str | Path, *, film: bool) -> Path:
     kind = "film" if film else "picture"
     if target.suffix.lower() not in suffixes:
         raise _failure(target, f"a {kind} must end in {' or '.join(suffixes)}")
-    if target.suffix.lower() == ".mp4" and importlib.util.find_spec("imageio") is None:
-        raise MissingExtraError(
-            f"{target}: writing MP4 needs the extra 'video': pip install 'tmkit[video]' (or record a .gif)",
-            extra="video",
-            module="imageio",
-        )
+    for module in ("imageio", "imageio_ffmpeg") if target.suffix.lower() == ".mp4" else ():
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(
+                f"{target}: writing MP4 needs the extra 'video': pip install 'tmkit[video]' (or record a .gif)",
+                extra="video",
+                module=module,
+            )
     if target.is_dir():
         raise _failure(target, "it is a folder")
     if not target.parent.is_dir():
@@ -172,4 +173,6 @@ class Film:
 
         with imageio.get_writer(path, format="FFMPEG", fps=FRAMES_PER_SECOND * SPEED, macro_block_size=2) as writer:
             for frame in self._frames:
-                writer.append_data(np.asarray(frame))
+                pixels = np.asarray(frame)
+                height, width = (max(2, size - size % 2) for size in pixels.shape[:2])  # the codec wants even sizes
+                writer.append_data(pixels[:height, :width])

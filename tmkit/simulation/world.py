@@ -37,7 +37,15 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.simulation.bodies import BASE, Body, build_bodies
+from tmkit.simulation.bodies import (
+    BASE,
+    TOUCHING,
+    Body,
+    build_bodies,
+    frames_of_links,
+    ignore_meant_overlaps,
+    set_friction,
+)
 from tmkit.simulation.motors import Motors
 from tmkit.simulation.pieces import partition
 from tmkit.simulation.quiet import load_pybullet, quiet_output
@@ -47,7 +55,6 @@ from tmkit.spatial import Pose
 __all__ = ["Simulation"]
 
 _HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
-_OVERLAP = 1e-4  # metres of penetration at the start that mean "these two are meant to overlap"
 
 
 class Simulation:
@@ -77,10 +84,7 @@ class Simulation:
         self._grasps: dict[str, int] = {}
         self._bodies = self._build()
         self._place = {frame: body for body in self._bodies for frame in body.links}
-        self._by_index = {body.index: body for body in self._bodies}
-        self._frames_of_links = {
-            (body.index, link): frame for body in self._bodies for frame, link in reversed(list(body.links.items()))
-        }
+        self._frames_of_links = frames_of_links(self._bodies)
         self._motors = Motors(
             bullet, client, scene=scene, bodies=self._bodies, robot=robot, gain=settings.position_gain
         )
@@ -88,8 +92,9 @@ class Simulation:
         still = np.zeros_like(q)
         self._motors.tell(q, still)
         self._motors.tell_fingers(q, still, force=20.0 if robot is None else robot.grip_force)
-        self._set_friction(robot)
-        self._ignore_meant_overlaps()
+        fingers = () if robot is None else robot.contact_links
+        set_friction(bullet, client, bodies=self._bodies, fingers=fingers, settings=settings)
+        ignore_meant_overlaps(bullet, client, bodies=self._bodies, allowed=scene.allowed_pairs)
 
     @classmethod
     def from_scene(
@@ -163,46 +168,6 @@ class Simulation:
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _set_friction(self, robot: Manipulator | None) -> None:
-        settings = self._settings
-        of_kind = {
-            "fixed": settings.fixed_friction,
-            "object": settings.object_friction,
-            "mechanism": settings.robot_friction,
-        }
-        fingers = () if robot is None else robot.contact_links
-        for body in self._bodies:
-            for frame, link in body.links.items():
-                friction = settings.finger_friction if frame in fingers else of_kind[body.kind]
-                self._bullet.changeDynamics(
-                    body.index,
-                    link,
-                    lateralFriction=friction,
-                    linearDamping=0.0,
-                    angularDamping=0.0,
-                    physicsClientId=self.client,
-                )
-
-    def _ignore_meant_overlaps(self) -> None:
-        """Let pairs without a movable object be, when the scene allows them or they overlap at the start."""
-        pairs = set()
-        for a, b, _ in self._scene.allowed_pairs:
-            if a in self._place and b in self._place:
-                pairs.add((a, b))
-        self._bullet.performCollisionDetection(physicsClientId=self.client)
-        for contact in self._bullet.getContactPoints(physicsClientId=self.client):
-            if contact[8] < -_OVERLAP:
-                pairs.add(
-                    (self._frames_of_links[contact[1], contact[3]], self._frames_of_links[contact[2], contact[4]])
-                )
-        for a, b in sorted(pairs):
-            body_a, body_b = self._place[a], self._place[b]
-            if "object" in (body_a.kind, body_b.kind) or body_a is body_b:
-                continue
-            self._bullet.setCollisionFilterPair(
-                body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0, physicsClientId=self.client
-            )
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -314,14 +279,14 @@ class Simulation:
         body = self._body(frame)
         contacts = self._bullet.getContactPoints(bodyA=body.index, physicsClientId=self.client)
         link = body.links[frame]
-        return tuple(sorted({self._frames_of_links[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= _OVERLAP}))
+        return tuple(sorted({self._frames_of_links[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= TOUCHING}))
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
         found = set()
         for index in sorted({self._body(frame).index for frame in frames}):
             for c in self._bullet.getContactPoints(bodyA=index, physicsClientId=self.client):
-                if c[8] <= _OVERLAP:
+                if c[8] <= TOUCHING:
                     found.add((self._frames_of_links[index, c[3]], self._frames_of_links[c[2], c[4]]))
         return tuple(sorted(found))
 
