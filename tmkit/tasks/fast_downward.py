@@ -196,7 +196,7 @@ class _SearchRun:
         (self.folder / "task.sas").write_text(self.task.to_text(), encoding="utf-8")
 
     def search(self, search: str, *, seconds: float = math.inf) -> tuple[TaskPlanResult, bool]:
-        """Run one search for at most ``seconds``; return its result and whether it gave up with neither plan nor proof."""
+        """Run one search for at most ``seconds``; return its result and whether it gave up without plan or proof."""
         plan_file = self.folder / "plan"
         plan_file.unlink(missing_ok=True)
         finished = processes.run(
