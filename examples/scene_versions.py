@@ -13,7 +13,8 @@ def main() -> None:
     scene = tk.SceneGraph()
     scene = scene.add_frame("table", "world", pose=tk.Pose([0.5, 0.0, 0.4]))
     scene = scene.add_frame("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"])
-    scene = scene.add_frame("arm", "world", pose=tk.Pose([0.0, 0.0, 0.5]), joint=tk.Revolute([0, 0, 1], lower=-2, upper=2))
+    swing = tk.Revolute([0, 0, 1], lower=-2, upper=2)
+    scene = scene.add_frame("arm", "world", pose=tk.Pose([0.0, 0.0, 0.5]), joint=swing)
     scene = scene.add_frame("hand", "arm", pose=tk.Pose([0.5, 0.0, 0.0]))
 
     at_grasp = scene.configuration({"arm": 0.0})

@@ -106,7 +106,7 @@ class DuplicateNameError(SceneError):
 
 
 class DisconnectedError(SceneError):
-    """Two frames stand in different trees, so no relation between them is known. Attributes: ``target``, ``reference``."""
+    """Two frames stand in different trees: no relation between them is known. Attributes: ``target``, ``reference``."""
 
 
 class CapacityError(TmkitError, OverflowError):
@@ -162,7 +162,7 @@ class FileFormatError(TmkitError, ValueError):
         source_line: str | None = None,
         **data: Any,
     ) -> FileFormatError:
-        """Build the error ``path:line:column: reason``, followed by the line and a caret under the column when given."""
+        """Build the error ``path:line:column: reason``, with the line and a caret under the column when given."""
         place = str(path)
         if line is not None:
             place += f":{line}"
@@ -208,7 +208,7 @@ class TaskPlannerError(TmkitError, RuntimeError):
 class SemanticsMismatchError(TmkitError, RuntimeError):
     """The state derived from a scene differs from the state PDDL predicts.
 
-    Attributes: ``action``, ``missing`` (predicted but not derived) and ``unexpected`` (derived but not predicted) facts.
+    Attributes: ``action``, and the facts ``missing`` (predicted, not derived) and ``unexpected`` (the other way).
     """
 
 

@@ -1,6 +1,6 @@
 """Plan, check and play 50 blocks problems, and write the table of results into the docs.
 
-Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/blocks_results.md] [--blocks 1 2 3 4 5] [--seeds 0 1 2 3 4]``.
+Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/blocks_results.md] [--blocks 1 2] [--seeds 0 1]``.
 N blocks go from the table to one tower, and to a row; every plan is saved, loaded, checked and simulated with real
 fingers. A block misses when it ends more than 15 mm or 5 degrees from where the plan puts it.
 """
@@ -8,6 +8,7 @@ fingers. A block misses when it ends more than 15 mm or 5 degrees from where the
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import tempfile
@@ -41,7 +42,7 @@ def goal_of(kind: str, blocks: int) -> str:
     """Return the PDDL goal: a tower on one free location, or a row of free neighbouring locations."""
     names = NAMES[:blocks]
     if kind == "tower":
-        facts = [f"(on {upper} {lower})" for upper, lower in zip(names[:-1], names[1:], strict=True)]
+        facts = [f"(on {upper} {lower})" for upper, lower in itertools.pairwise(names)]
         facts.append(f"(ontable {names[-1]} table__0__0)")
     else:
         facts = [f"(ontable {name} table__0__{i - blocks // 2})" for i, name in enumerate(names)]
@@ -81,10 +82,11 @@ def table_of(outcomes: list[Outcome]) -> str:
     lines = [
         "# Blocks: plan, check, play",
         "",
-        "N blocks of 5 cm go from the table to one tower, or to a row of neighbouring locations, on the Panda. Each line sums",
-        "up one problem over all seeds: how many were planned, how many plans passed the check at finer steps, how many were",
-        "played in pybullet with every block within 15 mm and 5 degrees of the plan, held by friction between real fingers.",
-        "Made by `python tests/benchmarks/blocks_table.py`; the planning time is the median, of one run on two shared cores.",
+        "N blocks of 5 cm go from the table to one tower, or to a row of neighbouring locations, on the Panda.",
+        "Each line sums up one problem over all seeds: how many were planned, how many plans passed the check at finer",
+        "steps, how many were played in pybullet with every block within 15 mm and 5 degrees of the plan, held by",
+        "friction between real fingers. Made by `python tests/benchmarks/blocks_table.py`; the planning time is the",
+        "median, on two shared cores.",
         "",
         "| goal | blocks | actions | planned | checked | played | worst error | median planning time |",
         "|---|---|---|---|---|---|---|---|",
@@ -102,8 +104,8 @@ def table_of(outcomes: list[Outcome]) -> str:
     sums = {key: sum(getattr(o, key) for o in outcomes) for key in ("solved", "checked", "played")}
     lines += [
         "",
-        f"In all: {sums['solved']} of {total} planned, {sums['checked']} of {total} checked, {sums['played']} of {total} "
-        "played.",
+        f"In all: {sums['solved']} of {total} planned, {sums['checked']} of {total} checked, "
+        f"{sums['played']} of {total} played.",
     ]
     missed = [o for o in outcomes if not (o.solved and o.checked and o.played)]
     lines += ["", "Misses:" if missed else "No misses.", ""] if missed else ["", "No misses."]

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/map.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -18,11 +19,11 @@ std::string pair_text(const std::optional<PairNames>& pair) {
     return text += ")";
 }
 
-nb::tuple named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
+PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
     nb::list rows;
     for (const PairCount& count : counts)
         rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b), count.count));
-    return nb::tuple(rows);
+    return PairCounts(nb::tuple(rows));
 }
 
 void require_positive(double value, const char* name) {
@@ -89,7 +90,9 @@ std::optional<NamedContact> find_collision(const CollisionWorld& world, const Ar
     const auto found = without_gil([&](const auto&) -> std::optional<Contact> {
         const FramePair pair = world.find_collision(q.data());
         if (!pair) return std::nullopt;
-        return world.contact(pair, q.data());
+        Contact contact = world.contact(pair, q.data());
+        contact.distance = std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
+        return contact;
     });
     if (!found) return std::nullopt;
     return named(world, *found);
@@ -127,11 +130,13 @@ std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& worl
                               world.frame_name(found->pair.b)};
 }
 
-nb::tuple checked_pairs(const CollisionWorld& world) {
+using CheckedPairs = nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::float_>, nb::ellipsis>;
+
+CheckedPairs checked_pairs(const CollisionWorld& world) {
     nb::list rows;
     for (const Contact& c : world.pairs())
         rows.append(nb::make_tuple(world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.margin));
-    return nb::tuple(rows);
+    return CheckedPairs(nb::tuple(rows));
 }
 
 void bind_contact(nb::module_& m) {
@@ -139,8 +144,8 @@ void bind_contact(nb::module_& m) {
         .def_ro("frame_a", &NamedContact::frame_a, "The frame that comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
         .def_ro("distance", &NamedContact::distance,
-                "Signed distance in metres; negative is the depth of penetration. Between meshes at the level 'exact' the "
-                "depth is only that of the triangles that meet.")
+                "Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no "
+                "depth: the distance is at most 0 when their triangles meet.")
         .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
         .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
                      "(3,) the point midway between the nearest (or deepest) points, in the root.")
@@ -179,7 +184,8 @@ Args:
     pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
         them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
     level: how meshes count: ``"hull"`` as their convex hulls, ``"exact"`` as their triangles (surfaces only: an object
-        wholly inside a mesh goes unnoticed). Hulls and triangle trees are computed once for each shape and shared.
+        wholly inside a mesh goes unnoticed; how deep two meshes may penetrate is judged by their hulls). Hulls and
+        triangle trees are computed once for each shape and shared.
 
 Raises:
     UnknownNameError: a frame that is not in the scene, or another level.
@@ -194,7 +200,7 @@ Cost: some microseconds plus the hulls not yet computed; a check of an arm over 
         .def_prop_ro("level", [](const CollisionWorld& w) {
             return w.options().level == CollisionLevel::hull ? "hull" : "exact";
         }, "How meshes count: \"hull\" or \"exact\".")
-        .def_prop_ro("movable", [](const CollisionWorld& w) { return nb::tuple(nb::cast(w.options().movable)); },
+        .def_prop_ro("movable", [](const CollisionWorld& w) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable))); },
                      "Names of the frames whose edge joins nothing.")
         .def_prop_ro("pairs", &checked_pairs, "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
         .def("in_collision", [](const CollisionWorld& w, const ArrayArgument& argument) {

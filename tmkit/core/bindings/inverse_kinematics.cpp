@@ -18,7 +18,7 @@ const char* status_text(InverseKinematicsStatus status) {
 struct NamedSolutions {
     InverseKinematicsSolutions solutions;
     std::size_t joint_count;
-    nb::tuple blocking;
+    PairCounts blocking;
 };
 
 InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iterations, double position_tolerance,
@@ -68,7 +68,7 @@ NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::
     InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
         return solve_all(problem, target, options, count, separation, world, interrupted);
     });
-    nb::tuple blocking = named_counts(world, found.blocking);
+    PairCounts blocking = named_counts(world, found.blocking);
     return {std::move(found), scene.joint_count(), blocking};
 }
 

@@ -33,7 +33,8 @@ inline std::optional<PairNames> pair_names(const CollisionWorld* world, FramePai
 }
 
 // (frame_a, frame_b, count) of each, as a tuple.
-nb::tuple named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts);
+using PairCounts = nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::int_>, nb::ellipsis>;
+PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts);
 
 // "'a'" / "('a', 'b')" / "None" as Python writes them.
 std::string quoted(const std::string& text);

@@ -13,7 +13,7 @@ struct NamedPath {
     std::size_t joint_count;
     std::optional<PairNames> pair;
     std::optional<std::string> joint;
-    nb::tuple blocking;
+    PairCounts blocking;
 };
 
 struct NamedLine {
@@ -141,7 +141,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     });
     const auto pair = pair_names(&world, result.pair);
     const auto joint = joint_name(world.scene(), result.joint);
-    nb::tuple blocking = named_counts(&world, result.blocking);
+    PairCounts blocking = named_counts(&world, result.blocking);
     return {std::move(result), n, pair, joint, blocking};
 }
 
