@@ -1,0 +1,25 @@
+"""A domain of one's own: two cartons go from one tray to another.
+
+The folder ``trays`` holds the domain (``domain.pddl`` and ``semantics.py``) and a scene for it.
+"""
+
+from pathlib import Path
+
+import tmkit as tk
+
+TRAYS = Path(__file__).parent / "trays"
+
+
+def main() -> None:
+    """Plan in the domain of the folder, and check the plan by it."""
+    scene = tk.load_scene("panda_table", TRAYS / "trays.robray")
+    result = tk.plan(scene, domain=TRAYS, goal="(forall (?i - item) (in ?i right))", robot="panda", seed=0)
+    print(result.explanation)
+    assert result.plan is not None
+    for step in result.plan.steps:
+        print(f"{step.action}: {step.choice}")
+    print(result.plan.check(domain=TRAYS))
+
+
+if __name__ == "__main__":
+    main()

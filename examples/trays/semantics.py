@@ -1,0 +1,73 @@
+"""What the words of the trays domain mean in a scene.
+
+An *item* is a frame of class ``movable``; a *tray* is one of class ``tray``. An item is in the tray that is its parent. Both are
+single boxes, centred on their frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import ActionContext, Candidate, Pick, Place, grasps_of
+from tmkit.spatial import Pose
+from tmkit.tasks import Fact, GroundAction, State
+
+SPACING = 0.07
+"""Metres between neighbouring places in a tray."""
+
+
+class Semantics:
+    """The meaning of the trays domain for one arm.
+
+    Args:
+        manipulator: the arm that moves the items.
+    """
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return items and trays by name; the names of such frames must be lower-case PDDL names."""
+        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return where each item is.
+
+        Raises:
+            SceneError: an item is in no tray and not in the hand.
+        """
+        facts: list[Fact] = []
+        for item in movable_frames(scene):
+            parent = scene.parent(item)
+            if parent == self.manipulator.tip:
+                facts.append(Fact.of("holding", item))
+            elif parent is not None and objects.get(parent) == "tray":
+                facts.append(Fact.of("in", item, parent))
+            else:
+                raise SceneError(f"item '{item}' hangs off '{parent}', which is no tray and not the hand", frame=item)
+        if not any(fact.predicate == "holding" for fact in facts):
+            facts.append(Fact.of("handempty"))
+        return State(facts)
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return all objects: there are few."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps of the item, or places for it in the tray, from the middle outwards."""
+        item, tray = action.arguments
+        if action.name == "take":
+            for grasp in grasps_of(context.scene, item, manipulator=self.manipulator):
+                yield Pick(item, grasp)
+            return
+        (box,), (carton,) = context.scene.shapes(tray), context.scene.shapes(item)
+        height = (box.shape.dimensions[2] + carton.shape.dimensions[2]) / 2
+        places = [(SPACING * i, SPACING * j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        for x, y in sorted(places, key=lambda place: place[0] ** 2 + place[1] ** 2):
+            yield Place(item, tray, Pose([x, y, height]))
