@@ -16,7 +16,8 @@ void Joint::check() {
     const auto refuse = [&](const std::string& reason) { throw Error(ErrorKind::scene, which + " " + reason); };
     const double length = norm(axis);
     if (!std::isfinite(length) || length < 1e-9) refuse("has an axis that is zero or not finite; give a direction");
-    if (std::abs(length - 1.0) > 4e-15) axis = (1.0 / length) * axis;
+    if (std::abs(length - 1.0) > 4e-15)
+        for (double& component : axis) component /= length;
     if (std::isnan(lower) || std::isnan(upper) || lower > upper)
         refuse("has limits [" + std::to_string(lower) + ", " + std::to_string(upper) + "]; lower must not exceed upper");
     if (lower == unlimited || upper == -unlimited) refuse("has limits that no value meets");

@@ -42,7 +42,7 @@ private:
     std::vector<Fact> facts_;
 };
 
-// Levenshtein distance of two names, case ignored. O(|a| |b|).
+// The number of letters to insert, delete, replace or swap with their neighbour, case ignored. O(|a| |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate nearest to `name`, or an empty string when none is within half its length. O(sum of lengths).

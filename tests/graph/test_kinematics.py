@@ -1,0 +1,189 @@
+"""Forward kinematics and Jacobians: against pinocchio on two arms, finite differences, and their own promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pybullet_data
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from support.effort import scaled_examples
+
+from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
+from tmkit.formats import load_scene
+from tmkit.graph import Continuous, Free, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.spatial import Pose
+
+Array = NDArray[np.float64]
+
+ROBOTS = {"panda": "franka_panda/panda.urdf", "iiwa": "kuka_iiwa/model.urdf"}
+_seeds = st.integers(0, 2**32 - 1)
+
+
+@dataclass
+class Arm:
+    """A robot of pybullet_data in tmkit and in pinocchio, each with its own reader."""
+
+    scene: SceneGraph
+    model: pinocchio.Model
+    data: pinocchio.Data
+
+    def follow(self) -> Array:
+        """Return the matrix (pinocchio's joints, ours) that makes pinocchio's configuration of ours.
+
+        Pinocchio moves the Panda's second finger by itself; ours mimics the first.
+        """
+        matrix = np.zeros((self.model.nv, len(self.scene.joint_names)))
+        for index in range(1, len(self.model.names)):
+            joint = self.scene.joint(self.scene.joint_frame(self.model.names[index]))
+            leader = joint.mimic.joint if joint.mimic is not None else joint.name
+            factor = joint.mimic.multiplier if joint.mimic is not None else 1.0
+            matrix[self.model.joints[index].idx_v, self.scene.joint_names.index(leader)] = factor
+        return matrix
+
+
+@pytest.fixture(scope="module", params=sorted(ROBOTS))
+def arm(request: pytest.FixtureRequest) -> Arm:
+    """Load one of the arms twice."""
+    path = Path(pybullet_data.getDataPath()) / ROBOTS[request.param]
+    model = pinocchio.buildModelFromUrdf(str(path))
+    return Arm(load_scene(path), model, model.createData())
+
+
+@given(seed=_seeds)
+def test_poses_agree_with_pinocchio(arm: Arm, seed: int) -> None:
+    """Every link stands where pinocchio puts it, relative to the first link, at any configuration."""
+    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(arm.scene.joint_names))
+    pinocchio.framesForwardKinematics(arm.model, arm.data, arm.follow() @ q)
+    at = arm.scene.at(q)
+    for frame in arm.model.frames[1:]:
+        if frame.type != pinocchio.FrameType.BODY:
+            continue
+        expected = arm.data.oMf[arm.model.getFrameId(frame.name)].homogeneous
+        assert np.allclose(at.pose(frame.name).as_matrix(), expected, rtol=0, atol=1e-10), frame.name
+
+
+@given(seed=_seeds)
+def test_jacobians_agree_with_pinocchio(arm: Arm, seed: int) -> None:
+    """The Jacobian of every link's origin, in the axes of the root, is pinocchio's, mimics folded into their leader."""
+    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(arm.scene.joint_names))
+    follow = arm.follow()
+    at = arm.scene.at(q)
+    for frame in arm.model.frames[1:]:
+        if frame.type != pinocchio.FrameType.BODY:
+            continue
+        expected = pinocchio.computeFrameJacobian(
+            arm.model, arm.data, follow @ q, arm.model.getFrameId(frame.name), pinocchio.LOCAL_WORLD_ALIGNED
+        )
+        assert np.allclose(at.jacobian(frame.name), expected @ follow, rtol=0, atol=1e-10), frame.name
+
+
+def odd_scene() -> SceneGraph:
+    """Return a tree with every type of joint, slanted axes, and mimics of a mimic and of a joint of another type."""
+    place = Pose.from_rpy([0.3, -0.2, 0.1], [0.4, 0.5, -0.6])
+    return (
+        SceneGraph()
+        .add_frame("turn", "world", pose=place, joint=Revolute([1, 2, 3]))
+        .add_frame("slide", "turn", pose=place, joint=Prismatic([0, 1, 1]))
+        .add_frame("still", "slide", pose=place)
+        .add_frame("spin", "still", pose=place, joint=Continuous([0, 0, -1]))
+        .add_frame("copy", "spin", pose=place, joint=Revolute([1, 0, 0], mimic=Mimic("turn", -0.7, 0.2)))
+        .add_frame("copied", "copy", pose=place, joint=Prismatic([1, 0, 0], mimic=Mimic("copy", 0.3, -0.1)))
+        .add_frame("loose", "copied", pose=place, joint=Free())
+        .add_frame("aside", "slide", pose=place, joint=Revolute([0, 1, 0], mimic=Mimic("spin")))
+    )
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(q=st.tuples(*[st.floats(-3.0, 3.0)] * 3))
+def test_jacobians_are_the_derivatives_of_poses(q: tuple[float, float, float]) -> None:
+    """J times a small step is the change of the pose, for slanted axes, sliding joints and mimics of mimics."""
+    scene, step = odd_scene(), 1e-6
+    at = scene.at(q)
+    for frame in scene.frame_names:
+        origin = Pose(at.pose(frame).translation)
+        for column in range(3):
+            ahead, behind = (scene.at(np.array(q) + sign * step * np.eye(3)[column]).pose(frame) for sign in (1, -1))
+            linear = (ahead.translation - behind.translation) / (2 * step)
+            angular = (ahead @ behind.inverse()).log()[3:] / (2 * step)
+            assert np.allclose(at.jacobian(frame)[:, column], [*linear, *angular], atol=1e-8), (frame, origin)
+
+
+@given(q=st.tuples(*[st.floats(-3.0, 3.0)] * 3))
+def test_scene_and_kinematics_answer_with_the_same_bits(q: tuple[float, float, float]) -> None:
+    """scene.pose(t, r, q=q) is scene.at(q).pose(t, r), and to the root scene.at(q).pose(t), to the last bit."""
+    scene = odd_scene()
+    at = scene.at(q)
+    for target in scene.frame_names:
+        assert at.pose(target).as_array().tobytes() == scene.pose(target, "world", q=q).as_array().tobytes()
+        for reference in scene.frame_names:
+            ours, theirs = scene.pose(target, reference, q=q), at.pose(target, reference)
+            assert ours.as_array().tobytes() == theirs.as_array().tobytes()
+
+
+def test_what_kinematics_holds() -> None:
+    """It holds the scene, a read-only copy of q, and one row of seven numbers a frame in the order of the names."""
+    scene, q = odd_scene(), np.array([0.1, 0.2, 0.3])
+    at = scene.at(q)
+    q[0] = 9.0
+    assert at.scene == scene
+    assert at.q.tolist() == [0.1, 0.2, 0.3]
+    assert at.poses.shape == (len(scene), 7)
+    assert at.poses[scene.frame_names.index("spin")].tolist() == at.pose("spin").as_array().tolist()
+    assert at.jacobian("loose").shape == (6, 3)
+    for array in (at.q, at.poses, at.jacobian("loose")):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+    assert repr(at) == "Kinematics(9 frames, 3 joints)"
+    with pytest.raises(AttributeError):
+        at.q = q  # type: ignore[misc]  # that it fails is the test
+
+
+def test_a_scene_without_joints_needs_no_configuration() -> None:
+    """Scenes without joints, even empty ones, are at their only configuration."""
+    assert SceneGraph().add_frame("a", "world", pose=Pose([1, 0, 0])).at().pose("a") == Pose([1, 0, 0])
+    empty = SceneGraph(root=None).at()
+    assert empty.poses.shape == (0, 7)
+    assert empty.q.shape == (0,)
+    assert SceneGraph().at([]).jacobian("world").shape == (6, 0)
+
+
+def test_edges_without_joints_need_no_configuration() -> None:
+    """A pose along fixed and free edges is known without q; one with a joint on the way names the joint."""
+    scene = odd_scene()
+    assert scene.pose("still", "slide") == scene.local_pose("still")
+    assert scene.pose("loose", "copied") == scene.local_pose("loose")
+    with pytest.raises(
+        ConfigurationError, match="joint 'spin' is on the path, so a configuration q is needed"
+    ) as caught:
+        scene.pose("spin", "still")
+    assert caught.value.joint == "spin"
+
+
+def test_what_is_refused() -> None:
+    """Wrong lengths, numbers that are not finite, unknown names and other trees are refused with the facts."""
+    scene = odd_scene().add_root("elsewhere")
+    with pytest.raises(ConfigurationError, match=r"this scene has 3 joints, so at\(\) needs a configuration q"):
+        scene.at()
+    with pytest.raises(ConfigurationError, match=r"q must hold 3 numbers, but has shape \(4,\)") as caught:
+        scene.at(np.zeros(4))
+    assert (caught.value.expected, caught.value.received) == (3, 4)
+    with pytest.raises(ConfigurationError, match="q holds nan"):
+        scene.pose("spin", "world", q=[0, 0, np.nan])
+    at = scene.at([0, 0, 0])
+    for call in (at.pose, at.jacobian):
+        with pytest.raises(UnknownNameError, match="unknown frame 'spim'; did you mean 'spin'"):
+            call("spim")
+    with pytest.raises(UnknownNameError, match="unknown frame 'nowhere'"):
+        at.pose("spin", "nowhere")
+    with pytest.raises(
+        DisconnectedError, match=r"'spin' and 'elsewhere' stand in different trees \('world' and"
+    ) as lost:
+        at.pose("spin", "elsewhere")
+    assert (lost.value.target, lost.value.reference) == ("spin", "elsewhere")
+    assert at.pose("elsewhere") == Pose()
