@@ -363,10 +363,10 @@ def _require_writable(path: Path) -> None:
 
 
 def _write_json(path: Path, document: Any) -> None:
-    from tmkit.planner.plan_file import write_atomically
+    from tmkit.formats.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
-    write_atomically(path, (text.rstrip("\n") + "\n").encode())
+    write_text(path, text.rstrip("\n") + "\n")
 
 
 def _fail(message: str) -> NoReturn:

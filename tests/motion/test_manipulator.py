@@ -132,6 +132,7 @@ def test_a_description_cannot_be_changed() -> None:
         ("width_open = 0.08", "width_open = inf", "width_open must be a finite number, not inf"),
         ("width_closed = 0.0", "width_closed = 0.0\ngrip_force = 0", "grip_force must be positive, not 0.0"),
         ("width_closed = 0.0", "width_closed = 0.0\nfinger_depth = -0.1", "finger_depth must not be negative"),
+        ("width_closed = 0.0", "width_closed = 0.0\ncontact_tolerance = -1", "contact_tolerance must not be negative"),
         (
             'contact_links = ["left_finger", "right_finger"]',
             "contact_links = 1",

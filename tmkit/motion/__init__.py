@@ -23,7 +23,7 @@ from tmkit._core import (
     search_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames
+from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
 from tmkit.motion.timing import TimedPath, time_path
 
@@ -48,6 +48,7 @@ __all__ = [
     "inverse_kinematics_solutions",
     "load_manipulator",
     "movable_frames",
+    "pair_distance",
     "recheck_path",
     "search_path",
     "straight_line",

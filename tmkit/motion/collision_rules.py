@@ -5,7 +5,8 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 :class:`Exemption`, stated for one phase of an action and listed in the plan:
 
 * an object and what it rests on may touch, and overlap by up to 1 mm (always);
-* the hand's contact links and the object held, or being grasped or released, are not checked;
+* the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
+  own tolerance (2 mm, unless its description says otherwise);
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
 
 Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what
@@ -21,11 +22,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from tmkit._core import CollisionWorld
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
 
-__all__ = ["ALLOWED_PENETRATION", "PLANNING_MARGIN", "CollisionRules", "Exemption", "movable_frames"]
+__all__ = [
+    "ALLOWED_PENETRATION",
+    "PLANNING_MARGIN",
+    "CollisionRules",
+    "Exemption",
+    "movable_frames",
+    "pair_distance",
+]
 
 PLANNING_MARGIN = 0.001
 """Metres that a planner keeps between pairs that must not touch."""
@@ -41,6 +51,24 @@ def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
     found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
     return tuple(frame for frame in scene.frame_names if frame in found) if found else ()
+
+
+def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
+    """Return the metres between the collision shapes of two frames; negative when they overlap.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        frame_a: one frame.
+        frame_b: the other, also when the scene allows the two to touch.
+
+    Returns:
+        The signed distance; ``inf`` when one of them has no collision shape, or both move as one.
+    """
+    movable, scene = movable_frames(scene), scene.forbid_collision(frame_a, frame_b)
+    every = CollisionWorld(scene, movable=movable).pairs
+    others = {(i, j): -math.inf for i, j, _ in every if {i, j} != {frame_a, frame_b}}
+    return float(CollisionWorld(scene, movable=movable, pair_margins=others).distance(q))
 
 
 @dataclass(frozen=True, order=True)
@@ -79,6 +107,10 @@ class CollisionRules:
 
     manipulator: Manipulator
 
+    def held(self, scene: SceneGraph) -> str | None:
+        """Return the object that hangs off the hand, or None."""
+        return next((item for item in movable_frames(scene) if scene.parent(item) == self.manipulator.tip), None)
+
     def exemptions(
         self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
     ) -> tuple[Exemption, ...]:
@@ -93,14 +125,16 @@ class CollisionRules:
             The exemptions, sorted. O(objects + contact links).
         """
         found: set[Exemption] = set()
-        contact_links = set(self.manipulator.contact_links)
+        arm = self.manipulator
+        contact_links = set(arm.contact_links)
         for item in movable_frames(scene):
             below = scene.parent(item)
             if below is not None and below not in contact_links:
                 found.add(_rest(item, below))
         if touched is not None:
             for link in contact_links:
-                found.add(Exemption.of(link, touched, penetration=math.inf, reason="the hand touches what it grasps"))
+                depth = arm.contact_tolerance
+                found.add(Exemption.of(link, touched, penetration=depth, reason="the hand touches what it grasps"))
             if support is not None:
                 found.add(_rest(touched, support))
         return tuple(sorted(found))

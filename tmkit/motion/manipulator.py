@@ -45,6 +45,7 @@ _GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that ea
     "finger_depth": "finger_depth",
     "grip_force": "grip_force",
     "contact_links": "contact_links",
+    "contact_tolerance": "contact_tolerance",
 }
 
 
@@ -74,6 +75,7 @@ class Manipulator:
         finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
         grip_force: force of the fingers, newtons.
         contact_links: frames that may touch what is grasped.
+        contact_tolerance: metres that a contact link may overlap with what it holds, or be away from it.
 
     Raises:
         RobotError: a value of the wrong kind, or values that contradict each other.
@@ -96,6 +98,7 @@ class Manipulator:
     finger_depth: float = 0.03
     grip_force: float = 40.0
     contact_links: tuple[str, ...] = ()
+    contact_tolerance: float = 0.002
 
     def __post_init__(self) -> None:
         source = f"robot '{self.name}'"
@@ -177,8 +180,9 @@ class Manipulator:
                     raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
         if not self.grip_force > 0.0:
             raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
-        if self.finger_depth < 0.0:
-            raise RobotError.at(source, f"finger_depth must not be negative, as {self.finger_depth} is")
+        for key in ("finger_depth", "contact_tolerance"):
+            if getattr(self, key) < 0.0:
+                raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
 
     def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
         """Prove that the description fits a scene.
@@ -223,7 +227,7 @@ class Manipulator:
         """
         of_scene = scene.velocity_limits[self.joint_indices(scene)]
         own = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
-        limits = np.minimum(of_scene, own)
+        limits: NDArray[np.float64] = np.minimum(of_scene, own)
         limits[~np.isfinite(limits) | (limits <= 0.0)] = 1.0
         return limits
 
@@ -254,7 +258,7 @@ class Manipulator:
         }
 
     def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,) with the arm ready, the hand open, and other joints as in ``base``, or 0."""
+        """Return a configuration (n_joints,): the arm ready, the hand open, other joints as in ``base``, or 0."""
         values = {**self.ready, **self.gripper_open}
         return scene.configuration(values, base=base)
 
@@ -288,7 +292,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
         if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
             raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
         return _frozen({joint: float(number) for joint, number in value.items()})
-    if key in ("width_open", "width_closed", "finger_depth", "grip_force"):
+    if key in ("width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
         if not _is_number(value):
             raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
         return float(value)

@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner.grasps import Grasp
+from tmkit.planner.grasps import Grasp, grip_faults
 from tmkit.planner.motion_pieces import (
-    Configuration,
     MotionBudget,
     MotionFailure,
     MotionPieces,
     Phase,
     PieceFailedError,
 )
-from tmkit.planner.values import Reparenting, Segment, SegmentKind
+from tmkit.planner.values import Configuration, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 
 __all__ = ["ArmMotion", "Refinement"]
@@ -136,6 +135,9 @@ class ArmMotion:
         tip_from_item = scene.pose(item, arm.tip, q=q_held)
         held_scene = scene.reparent(item, arm.tip, pose=tip_from_item)
         held = pieces.phase(held_scene, touched=item, support=scene.parent(item))
+        faults = grip_faults(scene, q_held, arm, item=item)
+        if faults:
+            raise PieceFailedError("grasp", faults[0])
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift")

@@ -4,9 +4,14 @@ The checker believes nothing but the first scene, the arm and the goal. It deriv
 versions again and validates the actions by the words of the domain; it follows every segment from the configuration
 where the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad
 and 1 mm of tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes
-it.
+it, and set down on its support.
 
-Invariants: :attr:`CheckReport.ok` is true only when no problem was found; all problems are listed, not just the first.
+Contact is exempt only where it is part of handling an object: along the straight approach that ends in a grasp, the
+lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
+proves that it is so).
+
+Invariants: :attr:`CheckReport.ok` is true only when no problem was found; all problems are listed, not just the first,
+up to one after which the rest has no meaning.
 """
 
 from __future__ import annotations
@@ -18,26 +23,23 @@ from typing import Any
 
 import numpy as np
 
+from tmkit.errors import MissingFileError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.motion import (
-    CollisionRules,
-    CollisionWorld,
-    Exemption,
-    RecheckStatus,
-    movable_frames,
-    recheck_path,
-)
-from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL, Configuration
+from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
+from tmkit.planner.grasps import grip_faults
+from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.planner.search import derive_problem
+from tmkit.planner.segment_rules import LOADED, segment_faults
 from tmkit.planner.semantics import PlanningDomain, load_planning_domain
-from tmkit.planner.values import Plan, PlanStep, Segment, SegmentKind
+from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import Problem, validate_plan
 
 __all__ = ["CheckReport", "check_plan"]
 
 _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
-_POSE_TOLERANCE = 1e-5  # metres and radians: what is reparented does not move
-_CONTACT_TOLERANCE = 0.002  # metres between a finger and what it holds
+_GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
+_SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it comes to rest on
+_RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class CheckReport:
         return self.ok
 
     def __repr__(self) -> str:
-        found = "ok" if self.ok else f"{len(self.problems)} problems"
+        found = "ok" if self.ok else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
         return f"CheckReport({found}, {self.actions} actions, {self.configurations} configurations)"
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,11 +93,22 @@ def check_plan(plan: Plan, *, domain: str | Path | None = None) -> CheckReport:
 
     Raises:
         MissingFileError: the domain is not there.
+        TaskError: the plan's goal is none in the words of the domain.
+        SceneError: the plan's first scene cannot be told in the words of the domain.
     """
-    loaded = load_planning_domain(plan.domain if domain is None else domain, manipulator=plan.robot)
-    check = _Check(plan, loaded)
+    check = _Check(plan, _load_domain(plan, domain))
     check.run()
     return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
+
+
+def _load_domain(plan: Plan, domain: str | Path | None) -> PlanningDomain:
+    if domain is not None:
+        return load_planning_domain(domain, manipulator=plan.robot)
+    try:
+        return load_planning_domain(plan.domain, manipulator=plan.robot)
+    except MissingFileError as error:
+        reason = f"the plan's domain '{plan.domain}' is none of ours: say in which folder it lies ('domain', --domain)"
+        raise MissingFileError(reason, path=plan.domain, nearest=error.data["nearest"]) from error
 
 
 @dataclass
@@ -106,21 +119,24 @@ class _Check:
     segments: int = 0
     configurations: int = 0
 
+    def __post_init__(self) -> None:
+        self.rules = CollisionRules(self.plan.robot)
+
     def run(self) -> None:
-        if self.domain.digest != self.plan.domain_digest:
-            self.problems.append(f"domain '{self.plan.domain}' has changed since the plan was made")
+        if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
+            self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
         problem = derive_problem(self.plan.scene, self.domain, goal=self.plan.goal)
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
+        self._check_limits(scene, q, "at the start")
         self._check_rest(scene, q, "at the start")
         for number, step in enumerate(self.plan.steps, start=1):
             where = f"step {number} {step.action}"
-            supports = self._supports(step, scene)
-            for segment in step.segments:
-                exemptions = self._exemptions(segment, scene, supports)
-                scene, q = self._check_segment(segment, scene, q, exemptions, f"{where}, {segment.kind.value}")
-            self._check_rest(scene, q, f"after {where}")
-            self._check_step_end(step, scene, q, where)
+            try:
+                scene, q = self._check_step(step, scene, q, where)
+            except TmkitError as error:  # it speaks of what is not there; what follows has no meaning
+                self.problems.append(f"{where}: {error}")
+                return
 
     def _check_task(self, problem: Problem) -> None:
         validation = validate_plan(problem, self.plan.actions)
@@ -129,28 +145,47 @@ class _Check:
             return
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         for step, predicted in zip(self.plan.steps, validation.states[1:], strict=True):
-            difference = predicted.difference(self.domain.semantics.state(step.scene, types))
+            try:
+                difference = predicted.difference(self.domain.semantics.state(step.scene, types))
+            except TmkitError as error:
+                self.problems.append(f"after {step.action} the scene has no state: {error}")
+                return
             if difference:
                 self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
 
-    def _check_segment(
-        self,
-        segment: Segment,
-        scene: SceneGraph,
-        q: Configuration,
-        exemptions: tuple[Exemption, ...],
-        where: str,
+    def _check_step(
+        self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
     ) -> tuple[SceneGraph, Configuration]:
+        supports = self._supports(step, scene)
+        before: Segment | None = None
+        for segment, after in zip(step.segments, (*step.segments[1:], None), strict=True):
+            what = f"{where}, {segment.kind.value}"
+            for fault in segment_faults(segment, scene, q, manipulator=self.plan.robot, before=before, after=after):
+                self.problems.append(f"{what}: {fault}")
+            self._check_segment(segment, scene, q, self._exemptions(segment, scene, supports), what)
+            scene, q = segment.end(scene, q)
+            before = segment
+        self._check_rest(scene, q, f"after {where}")
+        if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
+            self.problems.append(f"{where}: its scene is not the one that its motion leads to")
+        return scene, q
+
+    def _check_segment(
+        self, segment: Segment, scene: SceneGraph, q: Configuration, exemptions: tuple[Exemption, ...], where: str
+    ) -> None:
         self.segments += 1
         if segment.joint_names != self.plan.robot.joints:
             self.problems.append(f"{where}: it moves joints that are not the arm's")
         path = self._full_path(segment, scene, q, where)
-        if set(segment.exemptions) - set(exemptions):
-            extra = sorted(set(segment.exemptions) - set(exemptions))[0]
-            self.problems.append(f"{where}: it lets {extra}, which the rules do not")
-        world = CollisionRules(self.plan.robot).world(scene, exemptions, margin=0.0)
+        for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
+            said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
+            self.problems.append(f"{where}: {said}: {exemption}")
         result = recheck_path(
-            world, path, resolution=CHECK_RESOLUTION, tool_frame=self.plan.robot.tool, tool_travel=CHECK_TRAVEL
+            self.rules.world(scene, exemptions, margin=0.0),
+            path,
+            resolution=CHECK_RESOLUTION,
+            tool_frame=self.plan.robot.tool,
+            tool_travel=CHECK_TRAVEL,
         )
         self.configurations += result.checks
         if result.status is RecheckStatus.COLLISION and result.pair is not None:
@@ -158,8 +193,7 @@ class _Check:
         elif not result.ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         if segment.reparenting is not None:
-            self._check_reparenting(segment, scene, path[-1], where)
-        return segment.end(scene, q)
+            self._check_reparenting(segment, segment.reparenting, scene, path[-1], where)
 
     def _full_path(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> Configuration:
         """Return the path as full configurations, the fingers moving while the arm stands still."""
@@ -174,7 +208,7 @@ class _Check:
         rows = [start]
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and self._is_loaded(segment):
+            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and segment.kind in LOADED:
                 self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
         for waypoint in segment.path[1:]:
             row = rows[-1].copy()
@@ -183,10 +217,6 @@ class _Check:
         if moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=rows[-1])))
         return np.array(rows)
-
-    @staticmethod
-    def _is_loaded(segment: Segment) -> bool:
-        return segment.kind in (SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER)
 
     def _supports(self, step: PlanStep, before: SceneGraph) -> dict[str, str | None]:
         """Return, for each object that a step handles, what it is taken from or comes to rest on."""
@@ -201,49 +231,39 @@ class _Check:
         self, segment: Segment, scene: SceneGraph, supports: dict[str, str | None]
     ) -> tuple[Exemption, ...]:
         """Return what the rules let touch in a segment of this kind."""
-        rules = CollisionRules(self.plan.robot)
         if segment.held is None or segment.kind is SegmentKind.TRANSIT:
-            return rules.exemptions(scene)
+            return self.rules.exemptions(scene)
         if segment.kind is SegmentKind.TRANSFER:
-            return rules.exemptions(scene, touched=segment.held)
-        return rules.exemptions(scene, touched=segment.held, support=supports[segment.held])
+            return self.rules.exemptions(scene, touched=segment.held)
+        return self.rules.exemptions(scene, touched=segment.held, support=supports[segment.held])
 
-    def _check_reparenting(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> None:
-        change = segment.reparenting
-        assert change is not None
+    def _check_reparenting(
+        self, segment: Segment, change: Reparenting, scene: SceneGraph, q: Configuration, where: str
+    ) -> None:
+        """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
-        before = scene.pose(change.frame, root, q=q)
-        after = scene.reparent(change.frame, change.parent, pose=change.pose).pose(change.frame, root, q=q)
-        metres, radians = before.distance(after)
-        limit = _POSE_TOLERANCE if segment.kind is SegmentKind.GRASP else 1e-3
+        after = scene.reparent(change.frame, change.parent, pose=change.pose)
+        metres, radians = scene.pose(change.frame, root, q=q).distance(after.pose(change.frame, root, q=q))
+        limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
         if metres > limit or radians > limit:
-            self.problems.append(f"{where}: '{change.frame}' jumps by {metres * 1000:.2f} mm when it changes hands")
+            moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
+            self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
         if segment.kind is SegmentKind.GRASP:
-            self._check_grasp(change.frame, scene, q, where)
-
-    def _check_grasp(self, item: str, scene: SceneGraph, q: Configuration, where: str) -> None:
-        """Both fingers must be at the object when the hand has closed."""
-        for link in self.plan.robot.contact_links:
-            gap = _distance(scene, q, link, item)
-            if gap > _CONTACT_TOLERANCE:
-                reach = f"'{link}' is {gap * 1000:.1f} mm away from '{item}'"
-                self.problems.append(f"{where}: {reach} when the hand has closed")
+            for fault in grip_faults(scene, q, self.plan.robot, item=change.frame):
+                self.problems.append(f"{where}: {fault} when the hand has closed")
+        elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
+            self.problems.append(f"{where}: '{change.frame}' is let go {gap * 1000:.1f} mm off '{change.parent}'")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        """The whole scene, still objects included, is free of collision without margin."""
-        rules = CollisionRules(self.plan.robot)
-        held = next((item for item in movable_frames(scene) if scene.parent(item) == self.plan.robot.tip), None)
-        world = rules.world(scene, rules.exemptions(scene, touched=held), margin=0.0)
+        """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
+        held = self.rules.held(scene)
+        world = self.rules.world(scene, self.rules.exemptions(scene, touched=held), margin=0.0)
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
+        for fault in grip_faults(scene, q, self.plan.robot, item=held) if held is not None else ():
+            self.problems.append(f"{where}: {fault}, which it holds")
 
-    def _check_step_end(self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str) -> None:
-        if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
-            self.problems.append(f"{where}: its scene is not the one that its motion leads to")
-
-
-def _distance(scene: SceneGraph, q: Configuration, a: str, b: str) -> float:
-    """Return the metres between two frames' shapes; negative when they overlap."""
-    movable = movable_frames(scene)
-    others = {(i, j): -math.inf for i, j, _ in CollisionWorld(scene, movable=movable).pairs if {i, j} != {a, b}}
-    return CollisionWorld(scene, movable=movable, pair_margins=others).distance(q)
+    def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
+        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+            if not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+                self.problems.append(f"{where}: joint '{joint}' is outside its limits")

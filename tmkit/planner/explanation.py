@@ -39,10 +39,14 @@ def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, 
         return f"The task planner found no sequence of actions for {goal} within the limits; there may be one."
     text = (
         f"{statistics.skeletons} task plan{'s were' if statistics.skeletons != 1 else ' was'} tried for {goal}, with "
-        f"{statistics.attempts} attempts at motions, and none could be carried out. "
+        f"{statistics.attempts} attempt{'s' if statistics.attempts != 1 else ''} at motions, "
+        "and none could be carried out. "
         "This is no proof that there is none."
     )
-    causes = [f"{action} failed {count} times, {cause}" for action, cause, count in statistics.failures[:_MOST_CAUSES]]
+    causes = [
+        f"{action} failed {count} time{'s' if count != 1 else ''}, {cause}"
+        for action, cause, count in statistics.failures[:_MOST_CAUSES]
+    ]
     if causes:
         text += " Most often " + "; ".join(causes) + "."
     blockers = [

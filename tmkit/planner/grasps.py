@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.motion import Manipulator
+from tmkit.motion import Manipulator, pair_distance
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_CLEARANCE", "Grasp", "grasps_of"]
+__all__ = ["FINGER_CLEARANCE", "Grasp", "grasps_of", "grip_faults"]
 
 FINGER_CLEARANCE = 0.004
 """Metres that must be free on either side between an object and the open fingers."""
@@ -74,6 +74,18 @@ def grasps_of(scene: SceneGraph, item: str, *, manipulator: Manipulator) -> tupl
         size, center = _box_around(shapes)
         found = _suction_faces(size) if suction else _box(size, manipulator)
     return tuple(Grasp(center @ grasp.object_from_tool, grasp.width, grasp.name) for grasp in found)
+
+
+def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> tuple[str, ...]:
+    """Return in words what is wrong with the way a closed hand holds an object; nothing when every finger is at it."""
+    faults: list[str] = []
+    for link in manipulator.contact_links:
+        gap = pair_distance(scene, q, frame_a=link, frame_b=item)
+        if gap > manipulator.contact_tolerance:
+            faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{item}'")
+        elif gap < -manipulator.contact_tolerance:
+            faults.append(f"'{link}' overlaps with '{item}' by {-gap * 1000:.1f} mm")
+    return tuple(faults)
 
 
 def _box_around(shapes: list[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import (
@@ -31,21 +30,19 @@ from tmkit.motion import (
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
 
 __all__ = [
     "CHECK_RESOLUTION",
     "CHECK_TRAVEL",
     "PLANNING_RESOLUTION",
-    "Configuration",
     "MotionBudget",
     "MotionFailure",
     "MotionPieces",
     "Phase",
     "PieceFailedError",
 ]
-
-Configuration = NDArray[np.float64]
 
 PLANNING_RESOLUTION = 0.01
 """Radians or metres between checked configurations while planning."""

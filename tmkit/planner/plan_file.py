@@ -4,6 +4,9 @@ A file holds the scene (meshes by their portable name and content digest, or emb
 domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
 follow from the first one by the reparentings of the segments, and loading applies them again.
 
+Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
+the scene. Whether the motions hold is for the checker.
+
 Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the
 same bits, and there are no times and no absolute paths. A file is written whole or not at all.
 """
@@ -12,55 +15,34 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tmkit.errors import MissingFileError, OutputError, PlanFileError, TmkitError
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, TmkitError
 from tmkit.formats import scene_from_json, scene_to_json
-from tmkit.motion import Exemption, Manipulator
-from tmkit.planner.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.formats.json_reading import JsonNode
+from tmkit.formats.output import write_text
+from tmkit.graph import SceneGraph
+from tmkit.motion import Exemption, Manipulator, movable_frames
+from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 
-__all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan", "write_atomically"]
+__all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
 
 _FORMAT = "tmkit-plan"
 _VERSION = 1
-
-
-def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from None
+_KEYS = ("domain", "format", "goal", "q", "robot", "scene", "seed", "steps", "version")
+_SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file; see :meth:`Plan.save`."""
     text = json.dumps(plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
-    write_atomically(path, (text + "\n").encode())
+    write_text(Path(path), text + "\n")
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -118,6 +100,8 @@ def load_plan(path: str | Path) -> Plan:
         raise PlanFileError.at(source, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except RecursionError:
         raise PlanFileError.at(source, "is nested too deeply to be a plan") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise PlanFileError.at(source, f"is not a plan: {error}") from None
     return plan_from_dict(document, source=str(source))
 
 
@@ -132,54 +116,99 @@ def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
     if document.get("version") != _VERSION:
         raise PlanFileError.at(source, f"has plan version {document.get('version')!r}, this tmkit reads {_VERSION}")
     try:
-        return _read_plan(document, source)
-    except PlanFileError:
-        raise
-    except TmkitError as error:
+        return _read_plan(JsonNode(document, source))
+    except FileFormatError as error:
+        raise PlanFileError.at(source, error.data["reason"]) from error
+    except (TmkitError, OverflowError) as error:
         raise PlanFileError.at(source, str(error)) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"key {error} is missing" if isinstance(error, KeyError) else f"a value does not fit: {error}"
-        raise PlanFileError.at(source, what) from error
 
 
-def _read_plan(document: Mapping[str, Any], source: str) -> Plan:
-    scene = scene_from_json(document["scene"], source=source)
-    q = _array(document["q"])
-    robot = Manipulator.from_dict(document["robot"], source=source)
-    robot.check(scene, source=source)
+def _read_plan(top: JsonNode) -> Plan:
+    top.only(*_KEYS)
+    scene = scene_from_json(top.get("scene").table(), source="scene")
+    q = np.array([item.number() for item in top.get("q").items()])
+    try:
+        scene.at(q)
+    except ConfigurationError as error:
+        raise top.get("q").error(str(error)) from None
+    q.flags.writeable = False
+    robot = Manipulator.from_dict(top.get("robot").table(), source="robot")
+    robot.check(scene, source="robot")
     steps: list[PlanStep] = []
     at_scene, at_q = scene, q
-    for entry in document["steps"]:
-        segments = tuple(_read_segment(item) for item in entry["segments"])
-        for segment in segments:
-            at_scene, at_q = segment.end(at_scene, at_q)
-        name, *arguments = entry["action"]
-        steps.append(PlanStep(GroundAction(name, tuple(arguments)), segments, at_scene, at_q, entry["choice"]))
-    domain = document["domain"]
+    for entry in top.get("steps").items():
+        step = _read_step(entry, at_scene, at_q)
+        at_scene, at_q = step.scene, step.q
+        steps.append(step)
+    domain, seed = top.get("domain"), top.get("seed")
+    domain.only("digest", "name", "pddl")
+    if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
+        raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     return Plan(
-        scene, q, robot, domain["name"], domain["pddl"], domain["digest"], document["goal"], document["seed"],
+        scene,
+        q,
+        robot,
+        domain.get("name").name(),
+        domain.get("pddl").text(),
+        domain.get("digest").text(),
+        top.get("goal").text(),
+        seed.value,
         tuple(steps),
-    )  # fmt: skip
-
-
-def _read_segment(entry: Mapping[str, Any]) -> Segment:
-    change = entry["reparent"]
-    exemptions = tuple(
-        Exemption(a, b, math.inf if penetration is None else float(penetration), reason)
-        for a, b, penetration, reason in entry["exemptions"]
     )
+
+
+def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration) -> PlanStep:
+    """Return a step that begins in a scene version at a configuration."""
+    node.only("action", "choice", "segments")
+    words = [item.name() for item in node.get("action").items()]
+    if not words:
+        raise node.get("action").error("expected the name of an action and its arguments, received nothing")
+    segments: list[Segment] = []
+    for item in node.get("segments").items():
+        segment = _read_segment(item, scene)
+        try:
+            scene, q = segment.end(scene, q)
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+        segments.append(segment)
+    return PlanStep(GroundAction(words[0], tuple(words[1:])), tuple(segments), scene, q, node.get("choice").text())
+
+
+def _read_segment(node: JsonNode, scene: SceneGraph) -> Segment:
+    node.only(*_SEGMENT_KEYS)
+    joints = tuple(item.name() for item in node.get("joints").items())
+    path = np.array([row.numbers(len(joints)) for row in node.get("path").items()])
+    if not path.size:
+        raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
+    path.flags.writeable = False
+    gripper = node.get("gripper")
+    held, change = node.get("held"), node.get("reparent")
+    if held.value is not None and held.text() not in movable_frames(scene):
+        raise held.error(f"'{held.value}' is no movable frame of the scene")
     return Segment(
-        SegmentKind(entry["kind"]),
-        tuple(entry["joints"]),
-        _array(entry["path"]),
-        {joint: float(value) for joint, value in entry["gripper"].items()},
-        entry["held"],
-        exemptions,
-        None if change is None else Reparenting(change["frame"], change["parent"], Pose.from_array(change["pose"])),
+        SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind])),
+        joints,
+        path,
+        {joint: gripper.get(joint).number() for joint in gripper.table()},
+        held.value,
+        tuple(_read_exemption(item) for item in node.get("exemptions").items()),
+        None if change.value is None else _read_reparenting(change),
     )
 
 
-def _array(values: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    array = np.array(values, dtype=float)
-    array.flags.writeable = False
-    return array
+def _read_exemption(node: JsonNode) -> Exemption:
+    words = list(node.items())
+    if len(words) != 4:
+        raise node.error(f"expected two frames, a depth or null, and a reason, received {len(words)} items")
+    first, second, depth, reason = words
+    return Exemption(first.name(), second.name(), depth.limit(math.inf), reason.text())
+
+
+def _read_reparenting(node: JsonNode) -> Reparenting:
+    node.only("frame", "parent", "pose")
+    pose = node.get("pose")
+    numbers = pose.numbers(7)
+    try:
+        return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers))
+    except TmkitError as error:
+        raise pose.error(str(error)) from None

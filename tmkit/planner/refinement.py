@@ -23,9 +23,9 @@ import numpy as np
 from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
-from tmkit.planner.motion_pieces import Configuration, MotionFailure
+from tmkit.planner.motion_pieces import MotionFailure
 from tmkit.planner.semantics import ActionContext, PlanningDomain
-from tmkit.planner.values import PlanStep
+from tmkit.planner.values import Configuration, PlanStep
 from tmkit.tasks import GroundAction, Problem, State
 
 __all__ = ["FailureLog", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
@@ -171,6 +171,7 @@ class _Search:
         visit_seed = (*self.seed, index, self.visits)
         context = ActionContext(scene, q, np.random.default_rng(visit_seed))
         left = self.budget.attempts_per_visit
+        number = -1
         for number, candidate in enumerate(self.domain.semantics.candidates(action, context)):
             seed = int(np.random.SeedSequence((*visit_seed, number)).generate_state(1)[0])
             for attempt in candidate.refine(self.arm, context, seed=seed):
@@ -182,6 +183,8 @@ class _Search:
                 left -= 1
                 if left <= 0:
                     return
+        if number < 0:
+            self.log.add(action, MotionFailure("choosing", "the domain's semantics knows no way to carry it out"))
 
     def _count(self) -> None:
         self.attempts += 1

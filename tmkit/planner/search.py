@@ -13,23 +13,24 @@ scene.
 
 from __future__ import annotations
 
+import operator
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit.errors import CollisionError, ConfigurationError, TaskError
+from tmkit.errors import ConfigurationError, TaskError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator, find_manipulator
+from tmkit.motion import Manipulator, find_manipulator
 from tmkit.planner.arm_motion import ArmMotion
 from tmkit.planner.explanation import explain
-from tmkit.planner.motion_pieces import Configuration, MotionBudget
+from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.refinement import FailureLog, RefinementBudget, refine_skeleton
 from tmkit.planner.semantics import PlanningDomain, load_planning_domain
-from tmkit.planner.values import Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
+from tmkit.planner.start import check_start
+from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.tasks import (
     FastDownward,
     Formula,
@@ -87,7 +88,7 @@ def plan(
         goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``.
         problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.
         robot: name of an arm of ours, a TOML file, or a description.
-        seed: makes the plan repeatable; another seed may give another plan.
+        seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
         on_progress: called now and then with what is going on.
 
@@ -95,7 +96,9 @@ def plan(
         The plan, or why there is none.
 
     Raises:
-        ConfigurationError: ``q`` has the wrong length or is outside the joint limits.
+        ConfigurationError: ``q`` has the wrong length, is outside the joint limits, or leaves open the hand that holds
+        an
+            object; or a seed or time limit that is none.
         CollisionError: something collides at the start; the message names the pairs.
         TaskError: the goal or problem is wrong; the message says where.
         SceneError: the scene cannot be told in the words of the domain.
@@ -105,49 +108,16 @@ def plan(
     """
     if not (time_limit > 0.0):
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
+    if operator.index(seed) < 0:
+        raise ConfigurationError(f"seed must be at least 0, not {seed}")
     if (goal is None) == (problem is None):
         raise TaskError.at("goal", "give either a goal or a problem file")
     manipulator = find_manipulator(robot, scene)
     start = check_start(scene, q, manipulator)
     loaded = load_planning_domain(domain, manipulator=manipulator)
     task = derive_problem(scene, loaded, goal=goal, problem=problem)
-    run = _Run(scene, start, manipulator, loaded, task, seed, time_limit, on_progress)
+    run = _Run(scene, start, manipulator, loaded, task, operator.index(seed), time_limit, on_progress)
     return run.result()
-
-
-def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator) -> Configuration:
-    """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
-
-    Raises:
-        ConfigurationError, CollisionError: as :func:`plan`.
-    """
-    start = manipulator.ready_configuration(scene) if q is None else np.array(q, dtype=float)
-    scene.at(start)  # refuses a wrong length or numbers that are not finite
-    for joint, value, (lower, upper) in zip(scene.joint_names, start, scene.joint_limits, strict=True):
-        if not lower - 1e-9 <= value <= upper + 1e-9:
-            raise ConfigurationError(
-                f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}",
-                joint=joint, value=float(value), lower=float(lower), upper=float(upper),
-            )  # fmt: skip
-    rules = CollisionRules(manipulator)
-    held = _held_object(scene, manipulator)
-    world = rules.world(scene, rules.exemptions(scene, touched=held), margin=0.0)
-    contacts = world.contacts(start)
-    if contacts:
-        named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]
-        more = f" and {len(contacts) - 6} more" if len(contacts) > 6 else ""
-        raise CollisionError(
-            f"the start is in collision: {'; '.join(named)}{more}; move them apart, or allow the pair in the scene",
-            pairs=tuple((c.frame_a, c.frame_b) for c in contacts),
-        )
-    start.flags.writeable = False
-    return start
-
-
-def _held_object(scene: SceneGraph, manipulator: Manipulator) -> str | None:
-    from tmkit.motion import movable_frames
-
-    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)
 
 
 def derive_problem(
@@ -156,7 +126,7 @@ def derive_problem(
     """Return the task whose objects and initial facts are derived from the scene.
 
     Raises:
-        TaskError: the goal is wrong, or the problem file contradicts the scene.
+        TaskError: the goal is wrong or missing, or the problem file contradicts the scene.
     """
     objects = domain.semantics.objects(scene)
     init = domain.semantics.state(scene, objects)
@@ -164,22 +134,24 @@ def derive_problem(
         given = load_problem(problem, domain.domain)
         _compare_with_scene(given, objects, init)
         formula, name = given.goal, given.name
-    else:
-        assert goal is not None, "either a goal or a problem is given"
+    elif goal is not None:
         formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
         name = "from-scene"
+    else:
+        raise TaskError.at("goal", "give either a goal or a problem file")
     return Problem(name, domain.domain, objects=objects, init=init, goal=formula)
 
 
-def _compare_with_scene(given: Problem, objects: object, init: State) -> None:
-    known = dict(objects)  # type: ignore[call-overload]  # any mapping
-    unknown = sorted(name for name in given.objects if name not in known)
-    if unknown:
-        raise given.error(f"object '{unknown[0]}' is not in the scene, whose objects are {', '.join(sorted(known))}")
-    if len(given.init):
-        contradicted = sorted(str(fact) for fact in given.init if fact not in init)
-        if contradicted:
-            raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
+def _compare_with_scene(given: Problem, objects: Mapping[str, str], init: State) -> None:
+    """Refuse a problem that speaks of other objects than the scene has, or of facts that do not hold in it."""
+    for name, types in given.objects.items():
+        if name not in objects:
+            raise given.error(f"the scene has no such thing: {UnknownNameError.of('object', name, objects).message}")
+        if objects[name] not in types:
+            raise given.error(f"object '{name}' is of type {' '.join(types)}, but in the scene a {objects[name]}")
+    contradicted = [str(fact) for fact in given.init if fact not in init]
+    if contradicted:
+        raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
 
 
 class _Run:
@@ -239,6 +211,8 @@ class _Run:
         translated = self.planner.translate(problem, time_limit=self._time_left())
         self.task_seconds += time.monotonic() - began
         for round_number in range(_ROUNDS):
+            if self.is_over():
+                break
             task = translated
             for number in range(_SKELETONS_PER_ROUND):
                 self._report("task", 0, 0)

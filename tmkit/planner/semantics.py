@@ -14,8 +14,8 @@ Invariants: a semantics has no state of its own but its arm; equal scenes give e
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +30,21 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.grasps import Grasp
-from tmkit.planner.motion_pieces import Configuration, MotionFailure
+from tmkit.planner.motion_pieces import MotionFailure
+from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.tasks import Domain, GroundAction, State, load_domain
 
-__all__ = ["ActionContext", "Candidate", "DomainSemantics", "Pick", "Place", "PlanningDomain", "load_planning_domain"]
+__all__ = [
+    "ActionContext",
+    "Candidate",
+    "DomainSemantics",
+    "Impossible",
+    "Pick",
+    "Place",
+    "PlanningDomain",
+    "load_planning_domain",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +106,22 @@ class Place:
         return arm.place(context.scene, context.q, item=self.item, support=self.support, pose=self.pose, seed=seed)
 
 
+@dataclass(frozen=True)
+class Impossible:
+    """No way to carry out an action: yield it as the only candidate, so that the explanation can say why.
+
+    Attributes:
+        cause: why, in words; the same cause has the same words.
+    """
+
+    cause: str
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the failure."""
+        del arm, context, seed
+        yield MotionFailure("choosing", self.cause)
+
+
 @runtime_checkable
 class DomainSemantics(Protocol):
     """What the words of a domain mean; constructed with the arm: ``Semantics(manipulator)``."""
@@ -150,7 +176,7 @@ def load_planning_domain(domain: str | Path, *, manipulator: Manipulator) -> Pla
     Raises:
         MissingFileError: no such folder, or one of its two files is missing.
         TaskError: the PDDL is wrong.
-        FileFormatError: ``semantics.py`` has no class ``Semantics`` that fits, or cannot be imported.
+        FileFormatError: ``semantics.py`` has no class ``Semantics`` that fits, or cannot be run.
     """
     folder = resolve_name(domain, "domains")
     pddl_path, semantics_path = folder / "domain.pddl", folder / "semantics.py"
@@ -161,11 +187,14 @@ def load_planning_domain(domain: str | Path, *, manipulator: Manipulator) -> Pla
             )
     parsed = load_domain(pddl_path)
     source = semantics_path.read_bytes()
-    module = _import_file(semantics_path, source)
-    semantics_class = getattr(module, "Semantics", None)
-    if semantics_class is None:
+    semantics_class = getattr(_import_file(semantics_path, source), "Semantics", None)
+    if not isinstance(semantics_class, type):
         raise FileFormatError.at(semantics_path, "defines no class 'Semantics'")
-    semantics = semantics_class(manipulator)
+    try:
+        semantics = semantics_class(manipulator)
+    except Exception as error:
+        what = f"'Semantics(manipulator)' fails: {type(error).__name__}: {error}"
+        raise FileFormatError.at(semantics_path, what) from error
     if not isinstance(semantics, DomainSemantics):
         members = "objects, state, useful_objects and candidates"
         raise FileFormatError.at(semantics_path, f"class 'Semantics' must have the methods {members}")
@@ -175,17 +204,23 @@ def load_planning_domain(domain: str | Path, *, manipulator: Manipulator) -> Pla
 
 
 def _import_file(path: Path, source: bytes) -> ModuleType:
-    """Import a semantics file under a name that depends on its content, so that two of one name do not meet."""
-    name = f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise FileFormatError.at(path, "cannot be imported as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
+    """Run a semantics file as a module of a name that depends on its content, so that two of one name do not meet.
+
+    The very bytes that the digest speaks of are run, and nothing is written beside them.
+    """
+    module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, str(path), "exec"), module.__dict__)
     except Exception as error:
-        del sys.modules[name]
-        line = error.lineno if isinstance(error, SyntaxError) else None
+        del sys.modules[module.__name__]
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
     return module
+
+
+def _line_in(path: Path, error: Exception) -> int | None:
+    """Return the line of a file in which an error arose, the innermost."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return lines[-1] if lines else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tmkit.planner.checking import CheckReport
 
 __all__ = [
+    "Configuration",
     "Plan",
     "PlanResult",
     "PlanStatistics",
@@ -38,6 +39,10 @@ __all__ = [
     "Segment",
     "SegmentKind",
 ]
+
+
+Configuration = NDArray[np.float64]
+"""(n_joints,) values of all joints of a scene, or (k, n_joints) along a path; radians or metres."""
 
 
 class SegmentKind(StrEnum):

@@ -1,0 +1,94 @@
+"""Where a plan starts: a configuration within limits, free of collisions, with the hand closed on what it holds.
+
+A scene may begin with an object in the hand: a movable frame that hangs off the arm's tip. Then the fingers must be at
+the object; where the caller gives no configuration, they are closed on it here.
+
+Invariants: a configuration that :func:`check_start` returns would pass the plan checker's test of the start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.errors import CollisionError, ConfigurationError
+from tmkit.graph import SceneGraph
+from tmkit.motion import CollisionRules, Manipulator, pair_distance
+from tmkit.planner.grasps import grip_faults
+from tmkit.planner.values import Configuration
+
+__all__ = ["check_start"]
+
+_LIMIT_TOLERANCE = 1e-9  # radians or metres
+_BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
+
+
+def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator) -> Configuration:
+    """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) configuration; when left out, the arm's ready one with the hand open, or closed on what it holds.
+        manipulator: the arm.
+
+    Raises:
+        ConfigurationError: a wrong length, a number that is not finite or outside its joint's limits, or fingers that
+            are not at the object held.
+        CollisionError: something collides; the message names the pairs.
+    """
+    rules = CollisionRules(manipulator)
+    held = rules.held(scene)
+    if q is None:
+        start = np.array(manipulator.ready_configuration(scene))
+        if held is not None:
+            start = _closed_on(held, scene, start, manipulator)
+    else:
+        start = np.array(q, dtype=float)
+    scene.at(start)  # refuses a wrong length or numbers that are not finite
+    for joint, value, (lower, upper) in zip(scene.joint_names, start, scene.joint_limits, strict=True):
+        if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+            raise ConfigurationError(
+                f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}",
+                joint=joint, value=float(value), lower=float(lower), upper=float(upper),
+            )  # fmt: skip
+    _refuse_collisions(scene, start, rules, held)
+    faults = grip_faults(scene, start, manipulator, item=held) if held is not None else ()
+    if faults:
+        raise ConfigurationError(
+            f"'{held}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
+        )
+    start.flags.writeable = False
+    return start
+
+
+def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules, held: str | None) -> None:
+    world = rules.world(scene, rules.exemptions(scene, touched=held), margin=0.0)
+    contacts = world.contacts(q)
+    if contacts:
+        named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]
+        more = f" and {len(contacts) - 6} more" if len(contacts) > 6 else ""
+        raise CollisionError(
+            f"the start is in collision: {'; '.join(named)}{more}; move them apart, or allow the pair in the scene",
+            pairs=tuple((c.frame_a, c.frame_b) for c in contacts),
+        )
+
+
+def _closed_on(item: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Configuration:
+    """Return ``q`` with the fingers closed until they touch an object, or open when they cannot."""
+    if manipulator.gripper_kind != "parallel":
+        return q
+
+    def at(width: float) -> Configuration:
+        return np.array(scene.configuration(manipulator.gripper_values(width), base=q))
+
+    def gap(width: float) -> float:
+        links = manipulator.contact_links
+        return max((pair_distance(scene, at(width), frame_a=link, frame_b=item) for link in links), default=0.0)
+
+    touching, apart = manipulator.width_closed, manipulator.width_open
+    if gap(touching) > 0.0 or gap(apart) <= 0.0:
+        return q
+    for _ in range(_BISECTIONS):
+        middle = (touching + apart) / 2
+        touching, apart = (middle, apart) if gap(middle) <= 0.0 else (touching, middle)
+    return at(touching)
