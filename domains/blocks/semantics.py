@@ -5,8 +5,9 @@ named ``SURFACE__i__j`` for the cell centred i and j cells from the surface's or
 of a block says what it stands on: another block, a surface (the location is the cell that holds the block's origin), or
 the hand.
 
-Blocks stand upright: their frame's z axis points up. A block is put at the middle of a location first, then elsewhere
-in its cell, turned by quarter turns first.
+Blocks stand upright, their frame's z axis along that of what they stand on, and on its top. A block is put at the
+middle of a location first, then elsewhere in its cell, turned by quarter turns first, and never over the surface's
+edge.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place, grasps_of
+from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, grasps_of
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -28,6 +29,8 @@ RESOLUTION = 0.1
 """Metres between neighbouring locations."""
 
 _SAMPLES = 12  # placements away from the middle of a cell
+_STANDS = 0.005  # metres that a block may be above or below the top of what it stands on
+_TILT = 0.1  # radians that it may lean
 
 
 class Semantics:
@@ -41,18 +44,27 @@ class Semantics:
         self.manipulator = manipulator
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return blocks and locations by PDDL name."""
+        """Return blocks and locations by PDDL name.
+
+        Raises:
+            SceneError: two things of one name in PDDL, or a surface without a shape.
+        """
         found = dict.fromkeys(self._blocks(scene), "block")
         for surface in scene.frames_of_class("surface"):
             for cell in _cells(scene, surface):
-                found[_location(surface, cell)] = "location"
+                name = _location(surface, cell)
+                if name in found:
+                    what = f"location '{name}' of surface '{surface}' has the name of another {found[name]} in PDDL"
+                    raise SceneError(f"{what}; rename a frame", frame=surface)
+                found[name] = "location"
         return found
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
         """Return the facts that hold in a scene.
 
         Raises:
-            SceneError: a block that stands on nothing the domain knows, two at one place, or two in the hand.
+            SceneError: a block that stands on nothing the domain knows, two at one place, two in the hand, or one that
+                lies, floats, or stands beside what it hangs off.
         """
         blocks = self._blocks(scene)
         names = {frame: name for name, frame in blocks.items()}
@@ -68,8 +80,10 @@ class Semantics:
                 facts.append(Fact.of("holding", name))
                 continue
             below = names[parent] if parent in names else self._location_of(scene, frame, parent)
+            _require_standing(scene, frame)
             if below in covered:
-                raise SceneError(f"blocks '{covered[below]}' and '{name}' are both on '{below}'", frame=frame)
+                where = "stand both on" if parent in names else "stand both at location"
+                raise SceneError(f"blocks '{covered[below]}' and '{name}' {where} '{below}'", frame=frame)
             covered[below] = name
             facts.append(Fact.of("on" if parent in names else "ontable", name, below))
         if held is None:
@@ -101,14 +115,20 @@ class Semantics:
         block, target = action.arguments
         item = blocks[block]
         if action.name in ("pick-up", "unstack"):
-            for grasp in self._grasps(context, item):
+            grasps = self._grasps(context, item)
+            if not grasps:
+                yield Impossible(f"no two opposite sides of '{item}' fit the hand '{self.manipulator.tip}'")
+            for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "stack":
             for pose in self._on_block(context, item, blocks[target]):
                 yield Place(item, blocks[target], pose)
         else:
             surface, cell = _split(context.scene, target)
-            for pose in _in_cell(context, item, surface, cell):
+            poses = list(_in_cell(context, item, surface, cell))
+            if not poses:
+                yield Impossible(f"'{item}' would stand over the edge of '{surface}'")
+            for pose in poses:
                 yield Place(item, surface, pose)
 
     def _blocks(self, scene: SceneGraph) -> dict[str, str]:
@@ -118,7 +138,8 @@ class Semantics:
             name = _pddl_name(frame)
             if name in found:
                 raise SceneError(
-                    f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'", frame=frame
+                    f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'; rename one",
+                    frame=frame,
                 )
             found[name] = frame
         return found
@@ -132,7 +153,7 @@ class Semantics:
                 frame=frame,
             )
         x, y, _ = scene.local_pose(frame).translation
-        cell = (round(x / RESOLUTION), round(y / RESOLUTION))
+        cell = _cell_at(x, y)
         if cell not in _cells(scene, parent):
             raise SceneError(
                 f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame
@@ -224,6 +245,10 @@ def _cells(scene: SceneGraph, surface: str) -> list[tuple[int, int]]:
     return [(i, j) for i in rows for j in columns]
 
 
+def _cell_at(x: float, y: float) -> tuple[int, int]:
+    return round(x / RESOLUTION), round(y / RESOLUTION)
+
+
 def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> np.ndarray:
     return np.array([cell[0] * RESOLUTION, cell[1] * RESOLUTION, _top(scene, surface)])
 
@@ -244,11 +269,46 @@ def _turns(context: ActionContext, item: str, support: str) -> list[float]:
 def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
     scene = context.scene
     middle = _cell_point(scene, surface, cell) - np.array([0.0, 0.0, _bottom(scene, item)])
-    for turn in _turns(context, item, surface):
-        yield Pose(middle, _about_z(turn))
-    lower, upper = _bounds(scene, surface)
+    shifts = [(np.zeros(2), turn) for turn in _turns(context, item, surface)]
     for _ in range(_SAMPLES):
         shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)
-        point = middle + np.array([*shift, 0.0])
-        point[:2] = np.clip(point[:2], lower[:2], upper[:2])
-        yield Pose(point, _about_z(float(context.rng.uniform(-math.pi, math.pi))))
+        shifts.append((shift, float(context.rng.uniform(-math.pi, math.pi))))
+    for shift, turn in shifts:
+        point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, item=item, surface=surface)
+        if _cell_at(point[0], point[1]) == cell:
+            yield Pose(point, _about_z(turn))
+
+
+def _moved_inside(scene: SceneGraph, point: np.ndarray, turn: float, *, item: str, surface: str) -> np.ndarray:
+    """Return the point (3,) on a surface nearest to ``point`` at which a turned block is not over the edge.
+
+    Where the surface is smaller than the block, the block stands in its middle.
+    """
+    lower, upper = (bound[:2] for bound in _bounds(scene, surface))
+    sine, cosine = math.sin(turn), math.cos(turn)
+    low, high = _bounds(scene, item)
+    corners = np.array([[x, y] for x in (low[0], high[0]) for y in (low[1], high[1])])
+    turned = corners @ np.array([[cosine, sine], [-sine, cosine]])
+    first, last = lower - turned.min(axis=0), upper - turned.max(axis=0)
+    middle = (first + last) / 2
+    inside = np.clip(point[:2], np.minimum(first, middle), np.maximum(last, middle))
+    return np.array([*inside, point[2]])
+
+
+def _require_standing(scene: SceneGraph, frame: str) -> None:
+    """Refuse a block that lies, floats, is sunk in, or stands beside what it hangs off."""
+    below, pose = scene.parent(frame), scene.local_pose(frame)
+    if below is None:
+        return
+    tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
+    if tilt > _TILT:
+        what = f"block '{frame}' leans by {math.degrees(tilt):.0f} degrees on '{below}'"
+        raise SceneError(f"{what}; a block stands upright, its z axis along that of what it stands on", frame=frame)
+    x, y, z = pose.translation
+    gap = z + _bottom(scene, frame) - _top(scene, below)
+    if abs(gap) > _STANDS:
+        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
+        raise SceneError(f"block '{frame}' has its bottom {where}, which it hangs off and should stand on", frame=frame)
+    lower, upper = _bounds(scene, below)
+    if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
+        raise SceneError(f"block '{frame}' hangs off '{below}', but stands beside it", frame=frame)
