@@ -1,0 +1,95 @@
+"""The documentation does what it says: its marked code blocks are run, page by page, in a folder that is thrown away.
+
+The marks are HTML comments on the line before a fenced block, invisible in the rendered page:
+
+* ``<!-- run -->``: Python, run; the blocks of a page share their names;
+* ``<!-- output -->``: what the block before it prints, exactly;
+* ``<!-- file: NAME -->``: a file of that name;
+* ``<!-- shell -->``: a command line beginning with ``tmkit``.
+
+README's Python block needs no mark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+_BLOCK = re.compile(r"^(?:<!-- (run|output|shell|file: \S+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its mark without the brackets, its language, its text and the line on which it begins."""
+
+    mark: str
+    language: str
+    text: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page that have a mark or are README's Python."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in _BLOCK.finditer(text):
+        mark, language, body = match[1] or "", match[2], match[3]
+        if page.name == "README.md" and language == "python":
+            mark = "run"
+        if mark:
+            found.append(Block(mark, language, body, text.count("\n", 0, match.start(3)) + 1))
+    return found
+
+
+def run_page(page: Path) -> None:
+    """Run the marked blocks of a page in the current folder."""
+    names: dict[str, object] = {"__name__": "__docs__"}
+    printed = ""
+    for block in blocks_of(page):
+        if block.mark == "run":
+            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True)
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(code, names)
+            printed = output.getvalue()
+        elif block.mark == "shell":
+            program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
+            first, *arguments = shlex.split(block.text.removeprefix("$ "))
+            assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
+            command = [sys.executable, "-c", program, *arguments]
+            printed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
+        elif block.mark == "output":
+            assert printed == block.text, f"{page.name}:{block.line}: prints otherwise"
+        else:
+            Path(block.mark.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_marked_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every marked block runs without an error, and prints what the page says it prints."""
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_every_mark_stands_before_a_block(page: Path) -> None:
+    """No mark is lost by a blank line or a misspelling."""
+    text = page.read_text(encoding="utf-8")
+    marks = re.findall(r"^<!-- (?:run|output|shell|file\b.*) -->$", text, re.MULTILINE)
+    assert len(marks) == sum(block.text in text for block in blocks_of(page) if page.name != "README.md")
+
+
+def test_the_reference_has_every_room() -> None:
+    """Each package of tmkit with public names is in the reference."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors", "data"}
+    assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
