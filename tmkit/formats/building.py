@@ -176,7 +176,7 @@ def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
 
 def _add_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
-    shapes = [_attached(geometry, loader) for geometry in draft.geometry]
+    shapes = [_attached(geometry, loader, draft.friction) for geometry in draft.geometry]
     with _reported(draft.place):
         if draft.parent is None:
             edit.add_root(draft.name)
@@ -274,12 +274,17 @@ def _moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
     return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
 
 
-def _attached(draft: GeometryDraft, loader: MeshLoader) -> AttachedShape:
+def _attached(draft: GeometryDraft, loader: MeshLoader, friction: float | None) -> AttachedShape:
     """Return a shape on its frame."""
     with _reported(draft.place):
         shape = _shape(draft, loader)
         return AttachedShape(
-            shape, pose_of(draft.pose), color=draft.color, visual=draft.visual, collision=draft.collision
+            shape,
+            pose_of(draft.pose),
+            color=draft.color,
+            visual=draft.visual,
+            collision=draft.collision,
+            friction=friction if draft.collision else None,
         )
 
 

@@ -152,7 +152,7 @@ class FrameDraft:
         parent: the name of the parent, ``None`` for a root of its own.
         body: the body it sits on, ``None`` for one of its own name.
         classes: what the frame is, in the order of mention.
-        friction: coefficient of friction of its surface, ``None`` when the file does not say; a scene does not keep it.
+        friction: coefficient of friction of its surface, ``None`` when the file does not say.
         parent_place: where the parent is named.
     """
 

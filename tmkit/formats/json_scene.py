@@ -244,6 +244,7 @@ def _attached_to_json(part: AttachedShape) -> Json:
     return {
         "collision": part.collision,
         "color": None if part.color is None else _numbers(part.color),
+        "friction": part.friction,
         "pose": _numbers(part.pose.as_array()),
         "shape": part.shape.digest,
         "visual": part.visual,
@@ -251,15 +252,18 @@ def _attached_to_json(part: AttachedShape) -> Json:
 
 
 def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
-    node.only("collision", "color", "pose", "shape", "visual")
+    node.only("collision", "color", "friction", "pose", "shape", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
         raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
     color = None if node.get("color").value is None else node.get("color").numbers(4)
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
+    friction = None if node.get("friction").value is None else node.get("friction").number()
     pose = _pose_from_json(node.get("pose"))
     try:
-        return AttachedShape(shapes[digest], pose, color=color, visual=visual, collision=collision)
+        return AttachedShape(
+            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction
+        )
     except TmkitError as error:
         raise node.error(str(error)) from error
 

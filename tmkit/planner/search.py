@@ -293,6 +293,7 @@ def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init:
     Raises:
         TaskError: the goal speaks of an object that is gone.
     """
+    known = {*objects, *(constant.name for constant in problem.domain.constants)}
     return Problem(
         problem.name,
         problem.domain,
@@ -300,5 +301,6 @@ def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init:
         init=init,
         goal=problem.goal,
         metric=problem.metric,
+        values={term: value for term, value in problem.values.items() if set(term.arguments) <= known},
         source=problem.source,
     )

@@ -235,24 +235,41 @@ def frames_of_links(bodies: Sequence[Body]) -> dict[tuple[int, int], str]:
 
 
 def set_friction(
-    bullet: Any, client: int, *, bodies: Sequence[Body], fingers: Collection[str], settings: PhysicsSettings
+    bullet: Any,
+    client: int,
+    *,
+    scene: SceneGraph,
+    bodies: Sequence[Body],
+    fingers: Collection[str],
+    settings: PhysicsSettings,
 ) -> None:
-    """Give every link the friction of its kind, and ``fingers`` theirs; no link is slowed down by anything else."""
+    """Give every link the friction of its shapes, else that of its kind; ``fingers`` theirs; and no other resistance."""
     of_kind = {
         "fixed": settings.fixed_friction,
         "object": settings.object_friction,
         "mechanism": settings.robot_friction,
     }
     for body in bodies:
+        own = _given_friction(scene, body)
         for frame, link in body.links.items():
             bullet.changeDynamics(
                 body.index,
                 link,
-                lateralFriction=settings.finger_friction if frame in fingers else of_kind[body.kind],
+                lateralFriction=own.get(link, settings.finger_friction if frame in fingers else of_kind[body.kind]),
                 linearDamping=0.0,
                 angularDamping=0.0,
                 physicsClientId=client,
             )
+
+
+def _given_friction(scene: SceneGraph, body: Body) -> dict[int, float]:
+    """Return the friction that the scene gives for each link: the largest of its shapes, as pybullet keeps one a link."""
+    given: dict[int, float] = {}
+    for frame, link in body.links.items():
+        for attached in scene.shapes(frame):
+            if attached.friction is not None:
+                given[link] = max(attached.friction, given.get(link, 0.0))
+    return given
 
 
 def ignore_meant_overlaps(

@@ -26,7 +26,7 @@ class PhysicsSettings:
         solver_iterations: iterations of the contact solver in each step.
         gravity: m/s^2, downwards along z of the root.
         density: kg/m^3 of objects and links of which the scene gives no mass.
-        object_friction: friction coefficient of movable objects.
+        object_friction: friction coefficient of movable objects whose shapes give none.
         fixed_friction: friction coefficient of everything that never moves.
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.

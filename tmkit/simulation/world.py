@@ -93,7 +93,7 @@ class Simulation:
         self._motors.tell(q, still)
         self._motors.tell_fingers(q, still, force=20.0 if robot is None else robot.grip_force)
         fingers = () if robot is None else robot.contact_links
-        set_friction(bullet, client, bodies=self._bodies, fingers=fingers, settings=settings)
+        set_friction(bullet, client, scene=scene, bodies=self._bodies, fingers=fingers, settings=settings)
         ignore_meant_overlaps(bullet, client, bodies=self._bodies, allowed=scene.allowed_pairs)
 
     @classmethod

@@ -158,7 +158,7 @@ nb::tuple scene_state(const SceneGraph& scene) {
         for (const AttachedShape& a : record.details->shapes) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
-            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision));
+            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision, a.friction));
         }
         return attached;
     };
@@ -185,7 +185,7 @@ SceneGraph scene_from_state(const nb::tuple& state) {
         for (nb::handle item : nb::cast<nb::list>(f[6])) {
             const nb::tuple a = nb::cast<nb::tuple>(item);
             attached.push_back({shapes.at(nb::cast<std::size_t>(a[0])).shape, nb::cast<Pose>(a[1]), nb::cast<std::array<double, 4>>(a[2]),
-                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5])});
+                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5]), nb::cast<std::optional<double>>(a[6])});
         }
         specifications.push_back({nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]),
                                   nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached),

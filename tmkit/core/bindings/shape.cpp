@@ -48,8 +48,10 @@ Ref<const Shape> shape_from_state(const std::string& kind, std::vector<double> d
 }
 
 AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                            bool visual, bool collision) {
-    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision};
+                            bool visual, bool collision, const std::optional<double>& friction) {
+    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
+    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction};
     if (color) {
         const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
         for (double v : c)
@@ -133,12 +135,18 @@ Args:
     pose: frame_from_shape.
     color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
     visual: whether it is drawn.
-    collision: whether it collides.)")
+    collision: whether it collides.
+    friction: coefficient of friction of its surface, or None to let the simulator choose.
+
+Raises:
+    ShapeError: a colour outside 0 to 1, or a negative friction.)")
         .def("__init__",
              [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                bool visual, bool collision) { new (self) AttachedShape(make_attached(shape, pose, color, visual, collision)); },
+                bool visual, bool collision, const std::optional<double>& friction) {
+                 new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction));
+             },
              nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
-             nb::arg("visual") = true, nb::arg("collision") = true)
+             nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none())
         .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -148,12 +156,13 @@ Args:
                      "Red, green, blue, alpha from 0 to 1, or None.")
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
+        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
         .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); })
         .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
         .def("__repr__", [](const AttachedShape& a) { return "AttachedShape(" + shape_text(*a.shape) + ", " + pose_text(a.pose) + ")"; })
-        .def("__getstate__", [](nb::handle self) { return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"), self.attr("collision")); })
+        .def("__getstate__", [](nb::handle self) { return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"), self.attr("collision"), self.attr("friction")); })
         .def("__setstate__", [](AttachedShape& self, const nb::tuple& s) {
-            new (&self) AttachedShape(make_attached(nb::cast<ShapeHandle>(s[0]), nb::cast<Pose>(s[1]), nb::cast<std::optional<ArrayArgument>>(s[2]), nb::cast<bool>(s[3]), nb::cast<bool>(s[4])));
+            new (&self) AttachedShape(make_attached(nb::cast<ShapeHandle>(s[0]), nb::cast<Pose>(s[1]), nb::cast<std::optional<ArrayArgument>>(s[2]), nb::cast<bool>(s[3]), nb::cast<bool>(s[4]), nb::cast<std::optional<double>>(s[5])));
         });
 }
 

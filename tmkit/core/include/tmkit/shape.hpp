@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,10 +84,12 @@ struct AttachedShape {
     bool has_color = false;                    // false: the viewer chooses, and `color` is not meant
     bool visual = true;
     bool collision = true;
+    std::optional<double> friction;            // coefficient of its surface; none: the simulator chooses
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&
-               has_color == other.has_color && visual == other.visual && collision == other.collision;
+               has_color == other.has_color && visual == other.visual && collision == other.collision &&
+               friction == other.friction;
     }
 };
 
