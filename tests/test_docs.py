@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -66,7 +67,9 @@ def run_page(page: Path) -> None:
             first, *arguments = shlex.split(block.text.removeprefix("$ "))
             assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
             command = [sys.executable, "-c", program, *arguments]
-            printed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
+            finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+            assert finished.returncode == 0, f"{page.name}:{block.line}: {finished.stderr}"
+            printed = finished.stdout
         elif block.mark == "output":
             assert printed == block.text, f"{page.name}:{block.line}: prints otherwise"
         else:
@@ -93,3 +96,9 @@ def test_the_reference_has_every_room() -> None:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     rooms = {path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors", "data"}
     assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
+
+
+def test_the_example_of_a_domain_gives_a_plan_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page on domains shows is planned, and passes the check."""
+    runpy.run_path(str(ROOT / "examples" / "own_domain.py"), run_name="__main__")
+    assert "CheckReport(ok, 4 actions" in capsys.readouterr().out
