@@ -1,0 +1,141 @@
+// The persistent map against std::map: random edits, every earlier version kept, balance after each edit.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tmkit/persistent_map.hpp"
+
+namespace {
+
+using Map = tmkit::PersistentMap<int, std::string>;
+using Model = std::map<int, std::string>;
+
+bool same(const Map& map, const Model& model) {
+    if (map.size() != model.size() || map.empty() != model.empty()) return false;
+    auto expected = model.begin();
+    bool equal = true;
+    map.for_each([&](int key, const std::string& value) {
+        equal = equal && expected != model.end() && key == expected->first && value == expected->second;
+        if (expected != model.end()) ++expected;
+    });
+    return equal && expected == model.end();
+}
+
+int height(const Map::Node* node) {
+    return node ? 1 + std::max(height(node->left.get()), height(node->right.get())) : 0;
+}
+
+// A value that counts its copies alive.
+struct Counted {
+    static inline int alive = 0;
+    int number = 0;
+    explicit Counted(int n) : number(n) { ++alive; }
+    Counted(const Counted& other) : number(other.number) { ++alive; }
+    ~Counted() { --alive; }
+};
+
+}  // namespace
+
+TEST_CASE("random edits agree with std::map, and no version ever changes") {
+    for (const int keys : {4, 40, 2000}) {
+        std::mt19937 random(static_cast<unsigned>(keys));
+        std::vector<std::pair<Map, Model>> versions{{Map(), Model()}};
+        for (int step = 0; step < 3000; ++step) {
+            const auto back = random() % std::min<std::size_t>(versions.size(), 5);
+            auto [map, model] = versions[versions.size() - 1 - back];
+            const int key = static_cast<int>(random() % static_cast<unsigned>(keys));
+            if (random() % 3 == 0) {
+                map = map.erase(key);
+                model.erase(key);
+            } else {
+                map = map.insert(key, std::to_string(step));
+                model[key] = std::to_string(step);
+            }
+            REQUIRE(map.is_valid());
+            REQUIRE(map.size() == model.size());
+            const int probe = static_cast<int>(random() % static_cast<unsigned>(keys));
+            const auto expected = model.find(probe);
+            const std::string* found = map.find(probe);
+            REQUIRE((found != nullptr) == (expected != model.end()));
+            if (found) REQUIRE(*found == expected->second);
+            REQUIRE(map.rank(probe) == static_cast<std::size_t>(std::distance(model.begin(), model.lower_bound(probe))));
+            if (step % 100 == 0) REQUIRE(same(map, model));
+            versions.emplace_back(map, model);
+            if (versions.size() > 400) versions.erase(versions.begin(), versions.begin() + 200);
+        }
+        for (const auto& [map, model] : versions) REQUIRE(same(map, model));
+    }
+}
+
+TEST_CASE("growing and shrinking in order keeps the tree low") {
+    for (const bool ascending : {true, false}) {
+        Map map;
+        const int count = 5000;
+        for (int i = 0; i < count; ++i) {
+            map = map.insert(ascending ? i : -i, "");
+            REQUIRE(height(map.root()) <= std::log(map.size() + 1.0) / std::log(4.0 / 3.0) + 1.0);
+        }
+        CHECK(map.is_valid());
+        for (int i = 0; i < count; ++i) {
+            map = map.erase(ascending ? i : -i);
+            if (i % 97 == 0) REQUIRE(map.is_valid());
+        }
+        CHECK(map.empty());
+        CHECK(map.root() == nullptr);
+    }
+}
+
+TEST_CASE("an edit that changes nothing shares everything, any other shares all but a path") {
+    Map map;
+    for (int i = 0; i < 1000; ++i) map = map.insert(i, "");
+    CHECK(map.erase(1000).shares_root(map));
+    const Map changed = map.insert(500, "new");
+    CHECK_FALSE(changed.shares_root(map));
+    CHECK(map.find(500)->empty());
+    std::size_t shared = 0, total = 0;
+    std::vector<const Map::Node*> waiting{changed.root()};
+    std::map<const Map::Node*, bool> old;
+    std::vector<const Map::Node*> before{map.root()};
+    while (!before.empty()) {
+        const Map::Node* node = before.back();
+        before.pop_back();
+        if (!node) continue;
+        old[node] = true;
+        before.push_back(node->left.get());
+        before.push_back(node->right.get());
+    }
+    while (!waiting.empty()) {
+        const Map::Node* node = waiting.back();
+        waiting.pop_back();
+        if (!node) continue;
+        ++total;
+        shared += old.count(node);
+        waiting.push_back(node->left.get());
+        waiting.push_back(node->right.get());
+    }
+    CHECK(total == 1000);
+    CHECK(total - shared <= static_cast<std::size_t>(height(map.root())));
+}
+
+TEST_CASE("churning versions frees every value") {
+    Counted::alive = 0;
+    {
+        using Values = tmkit::PersistentMap<int, Counted>;
+        std::mt19937 random(1);
+        std::vector<Values> versions(20);
+        for (int step = 0; step < 5000; ++step) {
+            Values next = versions[random() % versions.size()];
+            const int key = static_cast<int>(random() % 100);
+            next = random() % 2 ? next.insert(key, Counted(step)) : next.erase(key);
+            versions[random() % versions.size()] = next;
+        }
+        CHECK(Counted::alive > 0);
+        CHECK(Counted::alive <= 20 * 100);
+    }
+    CHECK(Counted::alive == 0);
+}
