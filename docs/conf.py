@@ -28,7 +28,6 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-suppress_warnings = ["toc.empty_glob"]  # blocks_results.md is made by a script and may be absent
 
 html_theme = "furo"
 html_title = f"tmkit {release}"

@@ -73,7 +73,7 @@ def run(kind: str, blocks: int, seed: int, folder: Path) -> Outcome:
         report.ok,
         1000.0 * max((error.position for error in report.errors.values()), default=0.0),
         math.degrees(max((error.rotation for error in report.errors.values()), default=0.0)),
-        "; ".join([*check.problems, *report.remarks]),
+        "; ".join([*check.problems, *map(str, report.remarks)]),
     )
 
 
