@@ -196,6 +196,29 @@ def test_exact_level_sees_into_a_cup() -> None:
     assert not hull.in_collision([0.3])
 
 
+def cube_mesh(size: float) -> Shape:
+    """A cube of triangles."""
+    vertices = np.array([[(i >> k & 1) - 0.5 for k in range(3)] for i in range(8)]) * size
+    quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+    return Mesh(vertices, np.array([[q[0], q[k], q[k + 1]] for q in quads for k in (1, 2)]))
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.0, -0.002])
+@pytest.mark.parametrize("other", ["box", "mesh"])
+def test_margins_hold_at_the_level_exact(margin: float, other: str) -> None:
+    """A mesh on a box, or on a mesh, is in contact within the margin, of whatever sign."""
+    joint = Prismatic([0, 0, 1], lower=-1, upper=1)
+    scene = SceneGraph().add_frame(
+        "base", "world", shapes=[AttachedShape(cube_mesh(1.0) if other == "mesh" else Box([1, 1, 1]))]
+    )
+    scene = scene.add_frame("lift", "world", joint=joint, shapes=[AttachedShape(cube_mesh(0.1))])
+    world = CollisionWorld(scene, level="exact", pair_margins={("base", "lift"): margin})
+    touching = 0.55
+    assert world.in_collision([touching + margin - 1e-4])
+    assert not world.in_collision([touching + margin + 1e-4])
+    assert len(world.contacts([touching + margin - 1e-4])) == 1
+
+
 def test_edges() -> None:
     """An edge through an obstacle is not free, and its first collision lies where the obstacle begins."""
     scene = lift(Sphere(0.1))
@@ -252,6 +275,11 @@ def test_mimic_fingers_move_together() -> None:
         ({"margin": math.nan}, ConfigurationError, "at least 0 metres"),
         ({"margin": math.inf}, ConfigurationError, "at least 0 metres"),
         ({"pair_margins": {("plate", "lift"): math.inf}}, ConfigurationError, "'plate', 'lift' must be finite"),
+        (
+            {"pair_margins": {("plate", "lift"): 0.1, ("lift", "plate"): 0.2}},
+            ConfigurationError,
+            "two different margins",
+        ),
         ({"level": "hulls"}, UnknownNameError, "did you mean 'hull'"),
     ],
 )

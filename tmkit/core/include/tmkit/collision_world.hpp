@@ -119,7 +119,7 @@ struct EdgeCollision {
 class CollisionWorld {
 public:
     // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin that is negative or
-    // NaN, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
+    // NaN or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
     // computed once for each shape in the life of the process.
     CollisionWorld(SceneGraph scene, CollisionOptions options);
     ~CollisionWorld();

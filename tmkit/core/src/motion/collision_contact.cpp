@@ -63,6 +63,25 @@ bool convex_contact(const CollisionItem& a, const Transform3s& pose_a, const Col
     }
 }
 
+// A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
+bool triangles_contact(const CollisionItem& a, const Transform3s& pose_a, const CollisionItem& b,
+                       const Transform3s& pose_b, double margin) {
+    coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
+    request.security_margin = margin;
+    coal::CollisionResult result;
+    return coal::collide(a.geometry, pose_a, b.geometry, pose_b, request, result) > 0;
+}
+
+// Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never less deep than the
+// meshes where these meet in shallow contact, so the answer errs towards contact; without hulls it is contact.
+bool hulls_are_deeper(const CollisionItem& a, const Transform3s& pose_a, const CollisionItem& b,
+                      const Transform3s& pose_b, double margin) {
+    if (!a.hull || !b.hull) return true;
+    coal::DistanceRequest request;
+    coal::DistanceResult result;
+    return coal::distance(a.hull, pose_a, b.hull, pose_b, request, result) <= margin;
+}
+
 Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
 
 }  // namespace
@@ -75,10 +94,9 @@ bool CollisionView::Model::in_contact(const Candidate& c, Scratch::Data& scratch
         if (!convex_contact(a, pose_a, b, pose_b, std::max(c.margin, 0.0), scratch)) return false;
         return c.margin >= 0.0 || measure(c, scratch).distance <= c.margin;
     }
-    coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
-    request.security_margin = c.margin;
-    coal::CollisionResult result;
-    return coal::collide(a.geometry, pose_a, b.geometry, pose_b, request, result) > 0;
+    if (c.margin >= 0.0) return triangles_contact(a, pose_a, b, pose_b, c.margin);
+    if (a.convex || b.convex) return measure(c, scratch).distance <= c.margin;
+    return triangles_contact(a, pose_a, b, pose_b, 0.0) && hulls_are_deeper(a, pose_a, b, pose_b, c.margin);
 }
 
 Contact CollisionView::Model::measure(const Candidate& c, const Scratch::Data& scratch) const {

@@ -5,16 +5,18 @@
 #include <coal/narrowphase/gjk.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "tmkit/collision_world.hpp"
 
 namespace tmkit {
 
-// A coal geometry as it hangs off a Shape, with its bounds.
+// A coal geometry as it hangs off a Shape, or why there is none.
 class CoalStructure : public CollisionStructure {
 public:
     std::unique_ptr<coal::CollisionGeometry> geometry;
+    std::optional<Error> failure;
     bool convex = true;  // false: a triangle mesh
 };
 
@@ -30,6 +32,7 @@ struct CollisionItem {
     std::int32_t object;   // number of its frame among the frames with shapes
     const coal::CollisionGeometry* geometry;
     bool convex;
+    const coal::CollisionGeometry* hull;  // of a mesh at the level exact, where a pair may penetrate; null otherwise
     Pose frame_from_shape;
     coal::Vec3s center, half;  // bounding box in the axes of the shape
 };
@@ -58,6 +61,7 @@ private:
         bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
     };
     void collect_items();
+    const coal::CollisionGeometry* hull_for_depth(const Shape& shape) const;
     void find_rigid_clusters();
     void collect_exceptions();
     MarginClass class_of(double margin);

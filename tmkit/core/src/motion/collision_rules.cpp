@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "collision_model.hpp"
 #include "convex_hull.hpp"
@@ -95,6 +96,14 @@ void check_options(const CollisionOptions& options) {
                         "the margin of the pair '" + pair.frame_a + "', '" + pair.frame_b +
                             "' must be finite, or -inf for never, got " + std::to_string(pair.margin),
                         {{"value", pair.margin}});
+    std::map<std::pair<std::string, std::string>, double> seen;
+    for (const PairMargin& pair : options.pair_margins) {
+        const auto [known, is_new] = seen.insert({std::minmax(pair.frame_a, pair.frame_b), pair.margin});
+        if (!is_new && known->second != pair.margin)
+            throw Error(ErrorKind::configuration, "two different margins are given for the pair '" + pair.frame_a +
+                                                      "', '" + pair.frame_b + "': " + std::to_string(known->second) +
+                                                      " and " + std::to_string(pair.margin));
+    }
 }
 
 }  // namespace
@@ -102,12 +111,19 @@ void check_options(const CollisionOptions& options) {
 const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level) {
     const auto build = [level](const Shape& from) -> std::unique_ptr<CollisionStructure> {
         auto structure = std::make_unique<CoalStructure>();
-        structure->geometry = build_geometry(from, level);
-        structure->geometry->computeLocalAABB();
         structure->convex = from.kind() != ShapeKind::mesh || level == CollisionLevel::hull;
+        try {
+            structure->geometry = build_geometry(from, level);
+            structure->geometry->computeLocalAABB();
+        } catch (const Error& error) {  // kept, so that it need not be found out again
+            structure->failure = error;
+        }
         return structure;
     };
-    return static_cast<const CoalStructure&>(shape.collision_structure(static_cast<int>(level), build));
+    const auto& structure =
+        static_cast<const CoalStructure&>(shape.collision_structure(static_cast<int>(level), build));
+    if (structure.failure) throw *structure.failure;
+    return structure;
 }
 
 coal::Transform3s to_coal(const Pose& pose) {
@@ -139,8 +155,19 @@ void CollisionWorld::Rules::collect_items() {
             const CoalStructure& structure = collision_structure(*attached.shape, options.level);
             const coal::AABB& box = structure.geometry->aabb_local;
             items.push_back({static_cast<std::int32_t>(object_frame.size()) - 1, structure.geometry.get(),
-                             structure.convex, attached.pose, box.center(), 0.5 * (box.max_ - box.min_)});
+                             structure.convex, structure.convex ? nullptr : hull_for_depth(*attached.shape), attached.pose, box.center(), 0.5 * (box.max_ - box.min_)});
         }
+    }
+}
+
+// Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
+const coal::CollisionGeometry* CollisionWorld::Rules::hull_for_depth(const Shape& shape) const {
+    const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
+    if (std::none_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates)) return nullptr;
+    try {
+        return collision_structure(shape, CollisionLevel::hull).geometry.get();
+    } catch (const Error&) {
+        return nullptr;
     }
 }
 
@@ -179,7 +206,7 @@ void CollisionWorld::Rules::collect_exceptions() {
         const std::int32_t b = object_of[number_of(scene, *layout, pair.frame_b)];
         except(a, b, std::isinf(pair.margin) ? MarginClass{0} : class_of(pair.margin));
     }
-    // What forbids the check of a pair comes first and wins; of several margins for one pair the last wins.
+    // What forbids the check of a pair wins over a margin.
     std::stable_sort(exceptions_.begin(), exceptions_.end());
     std::vector<Exception> kept;
     for (const Exception& e : exceptions_) {

@@ -197,13 +197,16 @@ Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     const CollisionView::Model& model = state_->view.model();
     CollisionView::Scratch::Data& data = (*scratch).data();
     model.place(q, data);
+    const auto frame = [&](std::int32_t item) { return rules_->object_frame[model.item(item).object]; };
     const std::int32_t count = static_cast<std::int32_t>(model.placed.size());
-    for (std::int32_t a = 0; a < count; ++a)
-        for (std::int32_t b = a + 1; b < count; ++b) {
+    for (std::int32_t a = 0; a < count; ++a) {
+        if (frame(a) != pair.a) continue;
+        for (std::int32_t b = 0; b < count; ++b) {
+            if (frame(b) != pair.b) continue;
             const MarginClass margin = rules_->margin_class(model.item(a).object, model.item(b).object);
-            CollisionView::Model::Candidate candidate{a, b, rules_->margins[margin]};
-            if (model.frames(candidate) == pair) keep_nearest(model, candidate, data, best);
+            keep_nearest(model, {a, b, rules_->margins[margin]}, data, best);
         }
+    }
     return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
 }
 
