@@ -1,7 +1,7 @@
 """What the words of the trays domain mean in a scene.
 
-An *item* is a frame of class ``movable``; a *tray* is one of class ``tray``. An item is in the tray that is its parent. Both are
-single boxes, centred on their frames.
+An *item* is a frame of class ``movable``; a *tray* is one of class ``tray``. An item is in the tray that is its parent.
+Both are single boxes, centred on their frames.
 """
 
 from __future__ import annotations
