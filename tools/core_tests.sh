@@ -18,13 +18,17 @@ fi
 pip install --quiet "libcoal[build]>=3.0.2,<3.1" cmeel-eigen "cmeel[build]" cmake ninja
 
 run() {
-    local name=$1
+    local name=$1 begin=$SECONDS
     shift
     echo "--- $name"
     cmake -G Ninja -S "$root" -B "$work/$name" -DTMKIT_BUILD_MODULE=OFF -DTMKIT_BUILD_TESTS=ON "$@" > "$work/log" 2>&1 \
         && cmake --build "$work/$name" >> "$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
     ctest --test-dir "$work/$name" --output-on-failure --no-tests=error
+    rm -rf "${work:?}/$name"
+    echo "--- $name passed in $((SECONDS - begin)) s"
 }
+
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 
 run plain
 run address -DTMKIT_SANITIZE=address,undefined

@@ -131,6 +131,11 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (lambda: Mesh(CORNER * np.nan, FACES), ShapeError, "vertices holds nan; only finite numbers"),
     (lambda: AttachedShape(Sphere(1), color=[1, 0, 0]), ShapeError, "color must hold 4 numbers"),
     (lambda: AttachedShape(Sphere(1), color=[1, 0, 0, 2]), ShapeError, "red, green, blue, alpha between 0 and 1"),
+    (
+        lambda: AttachedShape(Sphere(1), friction=-0.1),
+        ShapeError,
+        "friction must be a finite number at least 0, not -0.1",
+    ),
     (lambda: Inertia(0.0), SceneError, "mass must be positive and finite, not 0.0.*; leave the inertia out"),
     (lambda: Inertia(float("inf")), SceneError, "mass must be positive and finite, not inf"),
     (lambda: Inertia(1.0, [0, 0]), SceneError, "center must hold 3 numbers"),
@@ -168,11 +173,12 @@ def test_refusals(call: Callable[[], object], error: type[TmkitError], message: 
 def test_attached_shapes() -> None:
     """All fields come back; without a color the viewer chooses."""
     pose = Pose([1, 2, 3])
-    full = AttachedShape(Sphere(1), pose, color=(1, 0.5, 0, 0.25), visual=False, collision=False)
+    full = AttachedShape(Sphere(1), pose, color=(1, 0.5, 0, 0.25), visual=False, collision=False, friction=0.6)
     assert (full.shape, full.pose, full.color) == (Sphere(1), pose, (1, 0.5, 0, 0.25))
-    assert (full.visual, full.collision) == (False, False)
+    assert (full.visual, full.collision, full.friction) == (False, False, 0.6)
     plain = AttachedShape(Sphere(1))
     assert (plain.pose, plain.color, plain.visual, plain.collision) == (Pose(), None, True, True)
+    assert plain.friction is None
     assert repr(plain) == "AttachedShape(Sphere(radius=1), Pose([0, 0, 0], quat_xyzw=[0, 0, 0, 1]))"
     with pytest.raises(AttributeError):
         plain.visual = False  # type: ignore[misc]  # that it fails is the test
@@ -187,6 +193,8 @@ def test_attached_shapes_are_equal_by_content() -> None:
         AttachedShape(Sphere(1), color=(0.7, 0.7, 0.7, 1.0)),
         AttachedShape(Sphere(1), visual=False),
         AttachedShape(Sphere(1), collision=False),
+        AttachedShape(Sphere(1), friction=0.5),
+        AttachedShape(Sphere(1), friction=0.0),
     ]
     assert len(set(variants)) == len(variants)
     for attached in variants:

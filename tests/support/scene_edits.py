@@ -44,6 +44,7 @@ _attached = st.builds(
     color=st.sampled_from([None, (1.0, 0.0, 0.0, 1.0)]),
     visual=st.booleans(),
     collision=st.booleans(),
+    friction=st.sampled_from([None, 0.5]),
 )
 _shape_tuples = st.lists(_attached, max_size=2).map(tuple)
 _class_tuples = st.lists(st.sampled_from(["movable", "surface"]), max_size=2, unique=True).map(tuple)
