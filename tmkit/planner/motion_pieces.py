@@ -79,11 +79,13 @@ class MotionFailure:
         phase: what was being tried.
         cause: why it failed, in words; the same cause has the same words.
         pairs: frames that were in the way, most frequent first.
+        is_final: whether the action can never be carried out, in no state and however long one tries.
     """
 
     phase: str
     cause: str
     pairs: tuple[tuple[str, str], ...] = ()
+    is_final: bool = False
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"

@@ -77,16 +77,16 @@ class RefinementOutcome:
     Attributes:
         steps: the refined steps when all succeeded, else None.
         failed_index: index of the deepest action that was reached and could not be refined, when ``steps`` is None.
-        stopped: whether the clock ended the search.
+        impossible: the action that can never be carried out, when that ended the search.
     """
 
     steps: tuple[PlanStep, ...] | None
     failed_index: int = -1
-    stopped: bool = False
+    impossible: GroundAction | None = None
 
 
 class _StoppedError(Exception):
-    """The clock or the attempts ran out."""
+    """The clock or the attempts ran out, or an action turned out to be impossible."""
 
 
 def refine_skeleton(
@@ -125,8 +125,8 @@ def refine_skeleton(
     try:
         steps = search.descend(scene, q, problem.init, ())
     except _StoppedError:
-        return RefinementOutcome(None, search.deepest, stopped=is_over())
-    return RefinementOutcome(steps, search.deepest)
+        steps = None
+    return RefinementOutcome(steps, search.deepest, search.impossible)
 
 
 @dataclass
@@ -143,6 +143,7 @@ class _Search:
     deepest: int = 0
     attempts: int = 0
     visits: int = 0
+    impossible: GroundAction | None = None
 
     def descend(
         self, scene: SceneGraph, q: Configuration, state: State, done: tuple[PlanStep, ...]
@@ -171,20 +172,25 @@ class _Search:
         visit_seed = (*self.seed, index, self.visits)
         context = ActionContext(scene, q, np.random.default_rng(visit_seed))
         left = self.budget.attempts_per_visit
-        number = -1
+        number, is_final = -1, True
         for number, candidate in enumerate(self.domain.semantics.candidates(action, context)):
             seed = int(np.random.SeedSequence((*visit_seed, number)).generate_state(1)[0])
             for attempt in candidate.refine(self.arm, context, seed=seed):
                 self._count()
                 if isinstance(attempt, MotionFailure):
                     self.log.add(action, attempt)
+                    is_final = is_final and attempt.is_final
                 else:
+                    is_final = False
                     yield attempt
                 left -= 1
                 if left <= 0:
                     return
         if number < 0:
             self.log.add(action, MotionFailure("choosing", "the domain's semantics knows no way to carry it out"))
+        elif is_final:
+            self.impossible = action
+            raise _StoppedError
 
     def _count(self) -> None:
         self.attempts += 1

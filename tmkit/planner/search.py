@@ -2,9 +2,10 @@
 
 The loop has two halves. The task planner finds a *skeleton*, a sequence of actions that reaches the goal by the words
 of the domain; :mod:`tmkit.planner.refinement` tries to make it motion. Where that fails, the action that failed is
-forbidden in the symbolic state in which it failed, and the search half of the task planner runs again on the task so
-changed. When no skeleton is left, the constraints learned so far are lifted, the budgets grow, and another round
-begins: a motion that was not found is no proof that there is none.
+forbidden in the symbolic state in which it failed (in every state, where its failure says that no other would do), and
+the search half of the task planner runs again on the task so changed. When no skeleton is left, what was learned about
+single states is forgotten, the budgets grow, and another round begins: a motion that was not found is no proof that
+there is none.
 
 Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only
 stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the
@@ -27,7 +28,7 @@ from tmkit.motion import Manipulator, find_manipulator
 from tmkit.planner.arm_motion import ArmMotion
 from tmkit.planner.explanation import explain
 from tmkit.planner.motion_pieces import MotionBudget
-from tmkit.planner.refinement import FailureLog, RefinementBudget, refine_skeleton
+from tmkit.planner.refinement import FailureLog, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.semantics import PlanningDomain, load_planning_domain
 from tmkit.planner.start import check_start
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
@@ -37,7 +38,9 @@ from tmkit.tasks import (
     GroundAction,
     Problem,
     State,
+    TaskPlanResult,
     TaskPlanStatus,
+    TranslatedTask,
     load_problem,
     parse_goal,
 )
@@ -213,28 +216,38 @@ class _Run:
         for round_number in range(_ROUNDS):
             if self.is_over():
                 break
-            task = translated
+            task, learned = translated, 0
             for number in range(_SKELETONS_PER_ROUND):
-                self._report("task", 0, 0)
-                began = time.monotonic()
-                found = self.planner.search(task, time_limit=self._time_left())
-                self.task_seconds += time.monotonic() - began
+                found = self._search(task)
                 if found.status is TaskPlanStatus.UNSOLVABLE and round_number == number == 0:
                     return PlanStatus.PROVED_UNSOLVABLE, None
+                if found.status is TaskPlanStatus.UNSOLVABLE and not learned:
+                    return PlanStatus.NO_PLAN_WITHIN_LIMITS, None  # nothing to lift: another round is the same
                 if found.status is not TaskPlanStatus.SOLVED:
                     break
                 self.skeletons += 1
-                steps, failed = self._refine(found.steps, problem, round_number, number)
-                if steps is not None:
-                    return PlanStatus.SOLVED, steps
+                outcome = self._refine(found.steps, problem, round_number, number)
+                if outcome.steps is not None:
+                    return PlanStatus.SOLVED, outcome.steps
                 if self.is_over():
-                    return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-                task = task.forbid(found.steps[failed], self._state_before(found.steps, failed, problem))
+                    break
+                if outcome.impossible is not None:
+                    translated, task = (t.forbid(outcome.impossible, ()) for t in (translated, task))
+                else:
+                    state = self._state_before(found.steps, outcome.failed_index, problem)
+                    task, learned = task.forbid(found.steps[outcome.failed_index], state), learned + 1
         return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+
+    def _search(self, task: TranslatedTask) -> TaskPlanResult:
+        self._report("task", 0, 0)
+        began = time.monotonic()
+        found = self.planner.search(task, time_limit=self._time_left())
+        self.task_seconds += time.monotonic() - began
+        return found
 
     def _refine(
         self, skeleton: tuple[GroundAction, ...], problem: Problem, round_number: int, number: int
-    ) -> tuple[tuple[PlanStep, ...] | None, int]:
+    ) -> RefinementOutcome:
         growth = 2**round_number
         began = time.monotonic()
         outcome = refine_skeleton(
@@ -251,7 +264,7 @@ class _Run:
             on_step=lambda step: self._report("motion", step, len(skeleton)),
         )
         self.motion_seconds += time.monotonic() - began
-        return outcome.steps, outcome.failed_index
+        return outcome
 
     @staticmethod
     def _state_before(skeleton: tuple[GroundAction, ...], index: int, problem: Problem) -> State:

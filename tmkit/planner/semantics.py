@@ -108,10 +108,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Impossible:
-    """No way to carry out an action: yield it as the only candidate, so that the explanation can say why.
+    """No way to carry out an action, in any state: yield it as the only candidate, and no plan uses the action again.
 
     Attributes:
-        cause: why, in words; the same cause has the same words.
+        cause: why, in words, for the explanation; the same cause has the same words.
     """
 
     cause: str
@@ -119,7 +119,7 @@ class Impossible:
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield the failure."""
         del arm, context, seed
-        yield MotionFailure("choosing", self.cause)
+        yield MotionFailure("choosing", self.cause, is_final=True)
 
 
 @runtime_checkable
