@@ -37,7 +37,7 @@ std::size_t largest_neighbourhood(const Hull& hull) {
 
 std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
     const auto points = points_of(shape);
-    const Hull hull = convex_hull(shape.vertices().data(), points->size());
+    const Hull hull = convex_hull(shape.vertices().data(), points->size(), most_neighbours);
     const auto refuse = [&](const std::string& why) {
         return Error(ErrorKind::shape, described(shape) + why,
                      {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});

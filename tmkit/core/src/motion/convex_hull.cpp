@@ -10,6 +10,9 @@
 // becomes a corner; the faces it sees are replaced by a fan from it to their horizon. A face whose plane contains the new
 // corner counts as seen, so no new face is degenerate: if the corner were collinear with an edge of the horizon, it would
 // lie in the plane of the face behind that edge, which then would be no part of the hull any more.
+//
+// A flat side with many corners ends up as one fan, whose apex would have that many edges. Flipping every other edge of
+// the fan halves them, and so on until no corner has more than is wanted.
 #include "convex_hull.hpp"
 
 #include <algorithm>
@@ -61,6 +64,24 @@ public:
         for (std::size_t face = 0; face < faces_.size(); ++face)
             while (faces_[face].alive && !faces_[face].sees.empty()) add_corner(static_cast<std::int32_t>(face));
         return true;
+    }
+
+    // Flips edges inside flat sides until at most `most` faces meet in a corner, as far as that is possible.
+    void lower_degrees(std::size_t most) {
+        for (bool flipped = true; flipped;) {
+            flipped = false;
+            std::vector<std::size_t> degree(points_.size(), 0);
+            for (const Face& face : faces_)
+                if (face.alive)
+                    for (const std::int32_t corner : face.corner) ++degree[corner];
+            std::vector<bool> touched(faces_.size(), false);
+            for (std::size_t f = 0; f < faces_.size(); ++f)
+                for (int i = 0; i < 3 && faces_[f].alive && !touched[f]; ++i) {
+                    const std::int32_t g = faces_[f].beyond[(i + 2) % 3];
+                    if (degree[faces_[f].corner[i]] <= most || touched[g] || !flip(static_cast<std::int32_t>(f), i)) continue;
+                    flipped = touched[f] = touched[g] = true;
+                }
+        }
     }
 
     Hull hull() const {
@@ -206,16 +227,49 @@ private:
         }
     }
 
+    void replace_beyond(std::int32_t face, std::int32_t before, std::int32_t after) {
+        for (std::int32_t& beyond : faces_[face].beyond)
+            if (beyond == before) {
+                beyond = after;
+                return;
+            }
+    }
+
+    // Turns the faces (v, a, p) and (v, p, b) into (v, a, b) and (a, p, b), where v is corner i of face f, if they lie in
+    // one plane and their union is a strictly convex quadrilateral.
+    bool flip(std::int32_t f, int i) {
+        const std::int32_t v = faces_[f].corner[i], a = faces_[f].corner[(i + 1) % 3], p = faces_[f].corner[(i + 2) % 3];
+        const std::int32_t over_va = faces_[f].beyond[i], over_ap = faces_[f].beyond[(i + 1) % 3];
+        const std::int32_t g = faces_[f].beyond[(i + 2) % 3];
+        int k = 0;
+        while (faces_[g].corner[k] != v) ++k;
+        const std::int32_t b = faces_[g].corner[(k + 2) % 3];
+        const std::int32_t over_pb = faces_[g].beyond[(k + 1) % 3], over_bv = faces_[g].beyond[(k + 2) % 3];
+        if (height(faces_[f], b) != 0) return false;
+        const auto normal = [&](std::int32_t x, std::int32_t y, std::int32_t z) {
+            return cross_product(difference(points_[y], points_[x]), difference(points_[z], points_[x]));
+        };
+        const Point first = normal(v, a, b), second = normal(a, p, b);
+        if (dot_product(first, faces_[f].normal) <= 0 || dot_product(second, faces_[f].normal) <= 0) return false;
+        faces_[f] = {{v, a, b}, {over_va, g, over_bv}, first, {}, true, false};
+        faces_[g] = {{a, p, b}, {over_ap, over_pb, f}, second, {}, true, false};
+        replace_beyond(over_ap, f, g);
+        replace_beyond(over_bv, g, f);
+        return true;
+    }
+
     std::vector<Point> points_;
     std::vector<Face> faces_;
 };
 
 }  // namespace
 
-Hull convex_hull(const double* coordinates, std::size_t count) {
+Hull convex_hull(const double* coordinates, std::size_t count, std::size_t most_edges) {
     if (count < 4) return {};
     Builder builder(on_grid(coordinates, count));
-    return builder.build() ? builder.hull() : Hull{};
+    if (!builder.build()) return {};
+    builder.lower_degrees(most_edges);
+    return builder.hull();
 }
 
 }  // namespace tmkit

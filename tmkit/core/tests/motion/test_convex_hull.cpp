@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -86,4 +87,23 @@ TEST_CASE("points without a volume have no hull") {
     CHECK(convex_hull(line.data(), 10).triangles.empty());
     CHECK(convex_hull(plane.data(), 10).triangles.empty());
     CHECK(convex_hull(plane.data(), 3).triangles.empty());
+}
+
+TEST_CASE("flat sides with many corners are not triangulated as one fan") {
+    std::vector<double> p;
+    const int count = 1000;
+    for (int i = 0; i < 2 * count; ++i)
+        for (const double v : {std::cos(2 * 3.14159265358979 * i / count), std::sin(2 * 3.14159265358979 * i / count), i < count ? 0.0 : 1.0})
+            p.push_back(v);
+    for (const std::size_t most : {std::size_t{20}, std::size_t{254}}) {
+        const Hull hull = convex_hull(p.data(), p.size() / 3, most);
+        CHECK(hull.vertices.size() == 2 * count);
+        CHECK(hull.triangles.size() == 4 * count - 4);
+        std::vector<std::size_t> degree(hull.vertices.size(), 0);
+        for (const auto& t : hull.triangles)
+            for (const std::int32_t corner : t) ++degree[corner];
+        CHECK(*std::max_element(degree.begin(), degree.end()) <= most);
+        check_hull(hull, p, 2.0);
+        CHECK(volume(hull, p) == doctest::Approx(3.14159265).epsilon(1e-4));
+    }
 }
