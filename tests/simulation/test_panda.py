@@ -52,3 +52,22 @@ def test_panda_builds_a_tower_with_real_fingers(scene: SceneGraph, robot: Manipu
     assert report.worst_rotation < math.radians(1.0)
     assert max(report.tracking.values()) < 1e-4
     assert report.remarks == ()
+
+
+@pytest.mark.parametrize(("radius", "length"), [(0.025, 0.05), (0.03, 0.08)])
+def test_panda_stacks_cylinders(radius: float, length: float) -> None:
+    """Cylinders neither swing nor slip between the fingers, and stand as planned."""
+    scene = tk.load_scene("panda_table")
+    mass, across = 0.1, (3 * radius**2 + length**2) / 12
+    inertia = tk.Inertia(mass, matrix=mass * np.diag([across, across, radius**2 / 2]))
+    for name, y in (("a", 0.2), ("b", -0.1)):
+        pose = tk.Pose([-0.2, y, 0.025 + length / 2])
+        shape = tk.AttachedShape(tk.Cylinder(radius, length))
+        scene = scene.add_frame(name, "table", pose=pose, classes=["movable"], shapes=[shape]).set_inertia(name, inertia)
+    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0)
+    assert result.plan is not None
+    report = simulate(result.plan)
+    assert report.ok
+    assert report.worst_position < 0.003
+    assert report.worst_rotation < math.radians(1.5)
+    assert all(slip.rotation < math.radians(3.0) for slip in report.slips)

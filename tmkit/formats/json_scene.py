@@ -261,9 +261,7 @@ def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     friction = None if node.get("friction").value is None else node.get("friction").number()
     pose = _pose_from_json(node.get("pose"))
     try:
-        return AttachedShape(
-            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction
-        )
+        return AttachedShape(shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction)
     except TmkitError as error:
         raise node.error(str(error)) from error
 

@@ -29,8 +29,9 @@ class behind those, becomes a class tag of the frame. A class is defined before 
 
 **Extensions of ours.** ``include`` takes any scene file by its suffix (``include "robot.urdf"``) and ``package://``
 URIs, and reads a file once however often it is included. Frames have ``lower`` and ``upper`` (joint limits), ``mass``
-(kilograms, spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and ``friction`` may come from a class that the geometry names. Numbers are
-64-bit floats, where the original read 32-bit ones.
+(kilograms, spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and
+``friction`` may come from a class that the geometry names. Numbers are 64-bit floats, where the original read 32-bit
+ones.
 
 Everything wrong is refused with file, line, column and a caret.
 """

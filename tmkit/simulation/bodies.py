@@ -243,7 +243,7 @@ def set_friction(
     fingers: Collection[str],
     settings: PhysicsSettings,
 ) -> None:
-    """Give every link the friction of its shapes, else that of its kind; ``fingers`` theirs; and no other resistance."""
+    """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance."""
     of_kind = {
         "fixed": settings.fixed_friction,
         "object": settings.object_friction,
@@ -263,7 +263,7 @@ def set_friction(
 
 
 def _given_friction(scene: SceneGraph, body: Body) -> dict[int, float]:
-    """Return the friction that the scene gives for each link: the largest of its shapes, as pybullet keeps one a link."""
+    """Return the friction that the scene gives each link: the largest of its shapes, as pybullet keeps one a link."""
     given: dict[int, float] = {}
     for frame, link in body.links.items():
         for attached in scene.shapes(frame):

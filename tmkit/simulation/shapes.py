@@ -27,6 +27,7 @@ __all__ = ["DEFAULT_COLOR", "PlacedShape", "ShapeBuilder", "remove_margins"]
 
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 
+_CYLINDER_SIDES = 24  # a multiple of 8, so that sides face the directions of grasps
 _CONE_SIDES = 48
 
 
@@ -114,11 +115,11 @@ class ShapeBuilder:
             return bullet.GEOM_BOX, 0.0, [0.5 * size for size in shape.dimensions], 0.0, ""
         if shape.kind == "sphere":
             return bullet.GEOM_SPHERE, shape.dimensions[0], nothing, 0.0, ""
-        if shape.kind == "cylinder":
+        if shape.kind == "cylinder" and visual:
             return bullet.GEOM_CYLINDER, shape.dimensions[0], nothing, shape.dimensions[1], ""
         if shape.kind == "capsule":
             return bullet.GEOM_CAPSULE, shape.dimensions[0], nothing, shape.dimensions[1], ""
-        if shape.kind in ("cone", "mesh"):
+        if shape.kind in ("cylinder", "cone", "mesh"):
             return bullet.GEOM_MESH, 0.0, nothing, 0.0, self._mesh_file(shape, placed.frame, visual=visual)
         raise SimulationError(f"frame '{placed.frame}': a shape of kind '{shape.kind}' cannot be simulated")
 
@@ -142,6 +143,8 @@ def remove_margins(bullet: Any, client: int, *, body: int) -> None:
 def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces, dtype=np.int64)
+    if shape.kind == "cylinder":
+        return _prism(*shape.dimensions)
     radius, length = shape.dimensions
     turns = [2.0 * math.pi * i / _CONE_SIDES for i in range(_CONE_SIDES)]
     rim = [[radius * math.cos(turn), radius * math.sin(turn), -0.5 * length] for turn in turns]
@@ -152,6 +155,19 @@ def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         after = (i + 1) % _CONE_SIDES
         faces += [[i, after, tip], [after, i, center]]
     return vertices, np.array(faces, dtype=np.int64)
+
+
+def _prism(radius: float, length: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return a prism around a cylinder: its sides touch the mantle where they face the axes and the diagonals.
+
+    A fingertip is a soft patch, a simulated one is hard: on a true mantle it would touch along a line, of which the engine
+    keeps a point or two, and what is held would swing. A side of a few millimetres stands for the patch.
+    """
+    turns = (np.arange(_CYLINDER_SIDES) + 0.5) * (2.0 * math.pi / _CYLINDER_SIDES)
+    rim = radius / math.cos(math.pi / _CYLINDER_SIDES) * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    ends = [np.column_stack([rim, np.full(_CYLINDER_SIDES, height)]) for height in (-0.5 * length, 0.5 * length)]
+    vertices = np.concatenate(ends)
+    return vertices, _hull(vertices, "")[1]
 
 
 def _hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
