@@ -63,7 +63,8 @@ def test_panda_stacks_cylinders(radius: float, length: float) -> None:
     for name, y in (("a", 0.2), ("b", -0.1)):
         pose = tk.Pose([-0.2, y, 0.025 + length / 2])
         shape = tk.AttachedShape(tk.Cylinder(radius, length))
-        scene = scene.add_frame(name, "table", pose=pose, classes=["movable"], shapes=[shape]).set_inertia(name, inertia)
+        scene = scene.add_frame(name, "table", pose=pose, classes=["movable"], shapes=[shape])
+        scene = scene.set_inertia(name, inertia)
     result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0)
     assert result.plan is not None
     report = simulate(result.plan)

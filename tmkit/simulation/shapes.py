@@ -160,8 +160,8 @@ def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _prism(radius: float, length: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return a prism around a cylinder: its sides touch the mantle where they face the axes and the diagonals.
 
-    A fingertip is a soft patch, a simulated one is hard: on a true mantle it would touch along a line, of which the engine
-    keeps a point or two, and what is held would swing. A side of a few millimetres stands for the patch.
+    A fingertip is a soft patch, a simulated one is hard: on a true mantle it would touch along a line, of which the
+    engine keeps a point or two, and what is held would swing. A side of a few millimetres stands for the patch.
     """
     turns = (np.arange(_CYLINDER_SIDES) + 0.5) * (2.0 * math.pi / _CYLINDER_SIDES)
     rim = radius / math.cos(math.pi / _CYLINDER_SIDES) * np.stack([np.cos(turns), np.sin(turns)], axis=1)
