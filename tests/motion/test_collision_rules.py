@@ -13,6 +13,7 @@ from tmkit.motion.collision_rules import ALLOWED_PENETRATION
 from tmkit.spatial import Pose
 
 RULES = CollisionRules(GANTRY)
+FINGERS = {("left_finger", "right_finger"): GANTRY.contact_tolerance}
 
 
 def pairs(exemptions: tuple[Exemption, ...]) -> dict[tuple[str, str], float]:
@@ -30,10 +31,12 @@ def test_an_object_may_touch_what_it_rests_on() -> None:
     assert pairs(RULES.exemptions(two_blocks())) == {
         ("red", "table"): ALLOWED_PENETRATION,
         ("green", "table"): ALLOWED_PENETRATION,
+        **FINGERS,
     }
     assert pairs(RULES.exemptions(on_red())) == {
         ("red", "table"): ALLOWED_PENETRATION,
         ("green", "red"): ALLOWED_PENETRATION,
+        **FINGERS,
     }
 
 
@@ -43,6 +46,7 @@ def test_the_fingers_may_touch_what_they_handle_and_nothing_else() -> None:
     assert {pair for pair, depth in found.items() if depth == GANTRY.contact_tolerance} == {
         ("left_finger", "red"),
         ("red", "right_finger"),
+        *FINGERS,
     }
 
 
@@ -57,6 +61,14 @@ def test_a_suction_cup_that_holds_does_not_rest_on_what_it_holds() -> None:
     """Where the tip is itself a contact link, the held object is listed with it once."""
     held = two_blocks().reparent("red", "hand", pose=Pose([0.0, 0.0, -0.12]))
     assert pairs(CollisionRules(SUCKER).exemptions(held, touched="red"))["hand", "red"] == SUCKER.contact_tolerance
+
+
+def test_a_closed_hand_is_no_collision() -> None:
+    """Fingers that touch each other are a closed hand, with an object in reach or not."""
+    scene = two_blocks()
+    q = scene.configuration({"finger": 0.0}, base=GANTRY.ready_configuration(scene))
+    assert not RULES.world(scene, RULES.exemptions(scene), margin=0.001).in_collision(q)
+    assert RULES.world(scene, (), margin=0.0).in_collision(q)
 
 
 def test_exemptions_are_sorted_and_repeatable() -> None:

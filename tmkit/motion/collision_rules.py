@@ -7,6 +7,7 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * an object and what it rests on may touch, and overlap by up to 1 mm (always);
 * the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
   own tolerance (2 mm, unless its description says otherwise);
+* the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
 
 Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what
@@ -21,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 
 from numpy.typing import ArrayLike
 
@@ -122,18 +124,19 @@ class CollisionRules:
             support: during lift and lowering, what ``touched`` is lifted from or lowered to.
 
         Returns:
-            The exemptions, sorted. O(objects + contact links).
+            The exemptions, sorted. O(objects + contact links squared).
         """
         found: set[Exemption] = set()
         arm = self.manipulator
-        contact_links = set(arm.contact_links)
+        contact_links, depth = set(arm.contact_links), arm.contact_tolerance
+        for a, b in combinations(arm.contact_links, 2):
+            found.add(Exemption.of(a, b, penetration=depth, reason="the fingers of a closed hand touch"))
         for item in movable_frames(scene):
             below = scene.parent(item)
             if below is not None and below not in contact_links:
                 found.add(_rest(item, below))
         if touched is not None:
             for link in contact_links:
-                depth = arm.contact_tolerance
                 found.add(Exemption.of(link, touched, penetration=depth, reason="the hand touches what it grasps"))
             if support is not None:
                 found.add(_rest(touched, support))
