@@ -8,6 +8,7 @@ about what may touch what while an arm works (:class:`CollisionRules`), and the 
 from tmkit._core import (
     CollisionWorld,
     Contact,
+    EdgeCollision,
     InverseKinematicsResult,
     InverseKinematicsSolutions,
     InverseKinematicsStatus,
@@ -31,6 +32,7 @@ __all__ = [
     "CollisionRules",
     "CollisionWorld",
     "Contact",
+    "EdgeCollision",
     "Exemption",
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
