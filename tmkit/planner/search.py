@@ -132,6 +132,10 @@ def derive_problem(
         TaskError: the goal is wrong or missing, or the problem file contradicts the scene.
     """
     objects = domain.semantics.objects(scene)
+    types = ["object", *(declared.name for declared in domain.domain.types)]
+    for kind in objects.values():
+        if kind not in types:
+            raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
     init = domain.semantics.state(scene, objects)
     if problem is not None:
         given = load_problem(problem, domain.domain)

@@ -1,0 +1,49 @@
+"""As the domain spots, but the hand is said to be free even when it holds something, which is a lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import ActionContext, Candidate, Pick, Place, grasps_of
+from tmkit.spatial import Pose
+from tmkit.tasks import Fact, GroundAction, State
+
+
+class Semantics:
+    """A wrong meaning of the words for one arm."""
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return items and spots."""
+        items = dict.fromkeys(movable_frames(scene), "item")
+        return {**items, **dict.fromkeys(scene.frames_of_class("surface"), "spot")}
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return where every item is, and that the hand is free."""
+        del objects  # all frames of the scene are told
+        facts = []
+        for item in movable_frames(scene):
+            parent = scene.parent(item) or ""
+            facts.append(Fact.of("held", item) if parent == self.manipulator.tip else Fact.of("at", item, parent))
+        return State([*facts, Fact.of("free")])
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return all objects."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps, or places in the middle of a spot."""
+        item, spot = action.arguments
+        if action.name == "take":
+            for grasp in grasps_of(context.scene, item, manipulator=self.manipulator):
+                yield Pick(item, grasp)
+        else:
+            top, bottom = (context.scene.shapes(frame)[0].shape.bounds for frame in (spot, item))
+            yield Place(item, spot, Pose([0.0, 0.0, float(top[1][2] - bottom[0][2])]))
