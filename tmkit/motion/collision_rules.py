@@ -10,8 +10,8 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
 
-Planning keeps a margin (1 mm) around all other pairs; checking a finished plan does without, at finer steps. So what
-the planner accepts has room to spare.
+Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
+finished plan does without, at finer steps. So what the planner accepts has room to spare.
 
 Invariants: the rules are a function of the scene version, the arm and the phase alone, so a plan's checker derives them
 again and need not believe the plan.
@@ -142,19 +142,31 @@ class CollisionRules:
                 found.add(_rest(touched, support))
         return tuple(sorted(found))
 
-    def world(self, scene: SceneGraph, exemptions: Iterable[Exemption], *, margin: float) -> CollisionWorld:
+    def near_pairs(self, scene: SceneGraph, q: ArrayLike, *, margin: float) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of frames that are not exempt and nearer to each other than ``margin`` at ``q``."""
+        world = self.world(scene, self.exemptions(scene, touched=self.held(scene)), margin=margin)
+        return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
+
+    def world(
+        self,
+        scene: SceneGraph,
+        exemptions: Iterable[Exemption],
+        *,
+        margin: float,
+        near: Iterable[tuple[str, str]] = (),
+    ) -> CollisionWorld:
         """Return the collision world of a version under the given exemptions.
 
         Args:
             scene: the version.
             exemptions: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
+            near: pairs that need not keep the margin, but must not touch.
         """
-        pair_margins = {
-            (exemption.frame_a, exemption.frame_b): -exemption.penetration
-            for exemption in exemptions
-            if exemption.frame_a in scene and exemption.frame_b in scene
-        }
+        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): 0.0 for pair in near}
+        for exemption in exemptions:
+            if exemption.frame_a in scene and exemption.frame_b in scene:
+                pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         return CollisionWorld(scene, movable=movable_frames(scene), margin=margin, pair_margins=pair_margins)
 
 

@@ -25,6 +25,7 @@ from tmkit.planner.motion_pieces import (
     MotionBudget,
     MotionFailure,
     MotionPieces,
+    NearPairs,
     Phase,
     PieceFailedError,
 )
@@ -80,14 +81,15 @@ class ArmMotion:
         """
         arm, pieces = self.manipulator, self.pieces
         q_open = pieces.with_gripper(scene, q, arm.gripper_open)
-        before = pieces.phase(scene, touched=item, support=scene.parent(item))
+        near = pieces.near_pairs(scene, q)
+        before = pieces.phase(scene, near, touched=item, support=scene.parent(item))
         root_from_tool = scene.pose(item, scene.root(item), q=q) @ grasp.object_from_tool
         for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
             if isinstance(q_grasp, MotionFailure):
                 yield q_grasp
                 continue
             try:
-                yield self._pick_at(before, q, q_open, q_grasp, item, grasp, seed)
+                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -108,7 +110,8 @@ class ArmMotion:
             Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
-        held = pieces.phase(scene, touched=item, support=support)
+        near = pieces.near_pairs(scene, q)
+        held = pieces.phase(scene, near, touched=item, support=support)
         root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
         root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)
         for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
@@ -116,13 +119,14 @@ class ArmMotion:
                 yield q_place
                 continue
             try:
-                yield self._place_at(held, q, q_place, Reparenting(item, support, pose), seed)
+                yield self._place_at(held, near, q, q_place, Reparenting(item, support, pose), seed)
             except PieceFailedError as failed:
                 yield failed.failure
 
     def _pick_at(
         self,
         before: Phase,
+        near: NearPairs,
         q_before: Configuration,
         q: Configuration,
         q_grasp: Configuration,
@@ -134,14 +138,14 @@ class ArmMotion:
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
         tip_from_item = scene.pose(item, arm.tip, q=q_held)
         held_scene = scene.reparent(item, arm.tip, pose=tip_from_item)
-        held = pieces.phase(held_scene, touched=item, support=scene.parent(item))
+        held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
         faults = grip_faults(scene, q_held, arm, item=item)
         if faults:
             raise PieceFailedError("grasp", faults[0])
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift")
-        free = pieces.phase(scene)
+        free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
         opened, closed = pieces.gripper_of(q, scene), pieces.gripper_of(q_held, scene)
@@ -156,16 +160,22 @@ class ArmMotion:
         return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
 
     def _place_at(
-        self, held: Phase, q: Configuration, q_place: Configuration, reparenting: Reparenting, seed: int
+        self,
+        held: Phase,
+        near: NearPairs,
+        q: Configuration,
+        q_place: Configuration,
+        reparenting: Reparenting,
+        seed: int,
     ) -> Refinement:
         arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
         released_scene = held.scene.reparent(item, reparenting.parent, pose=reparenting.pose)
-        released = pieces.phase(released_scene, touched=item, support=reparenting.parent)
+        released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
         q_open = pieces.with_gripper(released_scene, q_place, arm.gripper_open)
         raised = pieces.rise(held, q_place, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.retreat(released, q_open, what="retreat")
-        carried = pieces.phase(held.scene, touched=item)
+        carried = pieces.phase(held.scene, near, touched=item)
         transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
         closed, opened = pieces.gripper_of(q, held.scene), pieces.gripper_of(q_open, held.scene)
         segments = (

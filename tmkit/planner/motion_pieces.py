@@ -40,9 +40,13 @@ __all__ = [
     "MotionBudget",
     "MotionFailure",
     "MotionPieces",
+    "NearPairs",
     "Phase",
     "PieceFailedError",
 ]
+
+NearPairs = tuple[tuple[str, str], ...]
+"""Pairs of frames that need not keep the planning margin during an action."""
 
 PLANNING_RESOLUTION = 0.01
 """Radians or metres between checked configurations while planning."""
@@ -129,10 +133,19 @@ class MotionPieces:
         self.budget = budget
         self.rules = CollisionRules(manipulator)
 
-    def phase(self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None) -> Phase:
+    def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
+        """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
+
+        Without it two blocks that stand side by side would keep the arm from doing anything.
+        """
+        return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN)
+
+    def phase(
+        self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
+    ) -> Phase:
         """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
-        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN)
+        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near)
         return Phase(scene, exemptions, world, self.rules.world(scene, exemptions, margin=0.0))
 
     def contacts(
