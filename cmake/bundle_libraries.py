@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -24,6 +25,14 @@ def patchelf(*arguments: str) -> str:
 def needed(library: Path) -> list[str]:
     """Return the names that a library asks the loader for."""
     return patchelf("--print-needed", str(library)).split()
+
+
+def rewrite(user: Path, renamed: Mapping[str, Path], *arguments: str) -> None:
+    """Change what a library says of itself and whom it asks for, in one call: each call appends all its texts anew."""
+    replacements = [
+        word for name in needed(user) if name in renamed for word in ("--replace-needed", name, renamed[name].name)
+    ]
+    patchelf(*arguments, *replacements, str(user))
 
 
 def main(package: Path, prefix: Path) -> None:
@@ -45,12 +54,8 @@ def main(package: Path, prefix: Path) -> None:
             renamed[name].chmod(0o755)
             pending.append(renamed[name])
     for library in renamed.values():
-        patchelf("--set-soname", library.name, "--set-rpath", "$ORIGIN", str(library))
-    for user in [module, *renamed.values()]:
-        for name in needed(user):
-            if name in renamed:
-                patchelf("--replace-needed", name, renamed[name].name, str(user))
-    patchelf("--set-rpath", "$ORIGIN/_libraries", str(module))
+        rewrite(library, renamed, "--set-soname", library.name, "--set-rpath", "$ORIGIN")
+    rewrite(module, renamed, "--set-rpath", "$ORIGIN/_libraries")
 
 
 if __name__ == "__main__":
