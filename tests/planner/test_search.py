@@ -145,6 +145,19 @@ def test_the_nearest_of_several_ways_is_not_the_only_one() -> None:
     assert "closing along +x" in plan.steps[0].choice or "closing along -x" in plan.steps[0].choice
 
 
+@pytest.mark.parametrize(("goal", "gap"), [("(on c a)", 0.0005), ("(on a c)", 0.0005), ("(on a c)", 1e-5)])
+def test_blocks_side_by_side_hinder_nobody(goal: str, gap: float) -> None:
+    """Two blocks nearer to each other than the planning margin can be planned with, also when one of them is taken."""
+    solved(blocks_scene({"a": (0, 0), "b": (0, 0.5 + 10 * gap), "c": (2, 2)}), goal)
+
+
+def test_an_arm_that_starts_near_something_gets_away() -> None:
+    """A post a fraction of a millimetre beside the hand does not keep it from starting."""
+    scene = two()
+    x, y, z = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    solved(with_box(scene, "post", (x + 0.0302, y - 0.1, z - 0.03), (x + 0.05, y + 0.1, z + 0.1)), "(on a b)")
+
+
 # --- where the plan starts --------------------------------------------------------------------------------------------
 
 

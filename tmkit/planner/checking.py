@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.errors import MissingFileError, TmkitError
+from tmkit.errors import ConfigurationError, MissingFileError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
 from tmkit.planner.grasps import grip_faults
@@ -160,6 +160,8 @@ class _Check:
         before: Segment | None = None
         for segment, after in zip(step.segments, (*step.segments[1:], None), strict=True):
             what = f"{where}, {segment.kind.value}"
+            if segment.joint_names != self.plan.robot.joints or segment.path.shape[1:] != (len(segment.joint_names),):
+                raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
             for fault in segment_faults(segment, scene, q, manipulator=self.plan.robot, before=before, after=after):
                 self.problems.append(f"{what}: {fault}")
             self._check_segment(segment, scene, q, self._exemptions(segment, scene, supports), what)
@@ -174,8 +176,6 @@ class _Check:
         self, segment: Segment, scene: SceneGraph, q: Configuration, exemptions: tuple[Exemption, ...], where: str
     ) -> None:
         self.segments += 1
-        if segment.joint_names != self.plan.robot.joints:
-            self.problems.append(f"{where}: it moves joints that are not the arm's")
         path = self._full_path(segment, scene, q, where)
         for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
