@@ -10,8 +10,8 @@ namespace tmkit {
 
 class Kinematics {
 public:
-    // q: scene.joint_count() values. O(n).
-    Kinematics(SceneGraph scene, std::vector<double> q);
+    // q: scene.joint_count() values. O(n), and once for each version the cost of its layout.
+    Kinematics(const SceneGraph& scene, std::vector<double> q);
 
     const SceneGraph& scene() const { return scene_; }
     const std::vector<double>& q() const { return q_; }

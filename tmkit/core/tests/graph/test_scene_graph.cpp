@@ -74,6 +74,13 @@ TEST_CASE("joints, mimics and the configuration") {
     CHECK(scene.pose("handle", "world", nullptr) == at(1.1, 0, 0));
 }
 
+TEST_CASE("forward kinematics leaves the layout with the version") {
+    const SceneGraph scene = kitchen();
+    const tmkit::Kinematics first(scene, {0.3, 0.1}), second(scene, {0.2, 0.0});
+    CHECK(&first.scene().layout() == &scene.layout());
+    CHECK(&second.scene().layout() == &scene.layout());
+}
+
 TEST_CASE("picking up keeps the pose and leaves the old version alone") {
     const SceneGraph scene = kitchen();
     const double q[] = {0.3, 0.1}, moved[] = {1.3, 0.0};
