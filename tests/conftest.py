@@ -13,6 +13,7 @@ A test that needs another effort than the profile's scales it: ``@settings(max_e
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -22,3 +23,7 @@ settings.register_profile("default", max_examples=100, **_COMMON)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("long", max_examples=3000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Started in the background by a shell, a process ignores SIGINT, and so do its children; the tests of interrupts want it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
