@@ -24,6 +24,6 @@ settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=T
 settings.register_profile("long", max_examples=3000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# Started in the background by a shell, a process ignores SIGINT, and so do its children; the tests of interrupts want it.
+# A process that a shell starts in the background ignores SIGINT, and so do its children; tests of interrupts want it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
