@@ -8,6 +8,7 @@ with a message and no traceback; 3 an internal error, with where to report it; 1
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import traceback
@@ -326,16 +327,16 @@ def _read_start_file(path: Path) -> dict[str, float]:
     except FileNotFoundError:
         raise MissingFileError(f"there is no start file '{path}'", path=str(path), nearest=None) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError.at(path, f"cannot be read: {error}") from None
+        raise FileFormatError.at(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except json.JSONDecodeError as error:
         raise FileFormatError.at(path, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     if not isinstance(document, dict) or not all(_is_number(value) for value in document.values()):
-        raise FileFormatError.at(path, 'must be an object of numbers by joint name, as {"joint": 0.1}')
+        raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
     return {name: float(value) for name, value in document.items()}
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _make_folder(folder: Path) -> Path:

@@ -162,6 +162,8 @@ def _read(path: str | Path) -> str:
         raise MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near) from None
     except UnicodeDecodeError as error:
         raise TaskError.at(path, f"the file is not UTF-8 text: {error}") from None
+    except OSError as error:
+        raise TaskError.at(path, f"the file cannot be read: {error.strerror}") from None
 
 
 class _Frame:
