@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.drafts import MeshDraft, Triple
+from tmkit.formats.interrupts import interrupts_kept
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.places import Place
 
@@ -148,6 +149,11 @@ def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
 
 def _parts(path: Path) -> list[MeshArrays]:
     """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
+    with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
+        return _parts_by_trimesh(path)
+
+
+def _parts_by_trimesh(path: Path) -> list[MeshArrays]:
     import trimesh
 
     text, unit = _plain_collada(path) if path.suffix.lower() == ".dae" else (path.read_bytes(), 1.0)
