@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "tmkit/scene_graph.hpp"
 
@@ -185,16 +184,19 @@ void SceneGraph::add_joint(FrameRecord& record, Joint joint) {
     joints_ = follows ? joints_.erase(record.id) : joints_.insert(record.id, record.joint);
 }
 
-void SceneGraph::drop_joint(const FrameRecord& leaving, const std::vector<FrameId>& all_leaving) {
-    if (!leaving.joint) return;
-    const std::string& name = leaving.joint->name;
+void SceneGraph::require_no_followers(const std::vector<FrameId>& leaving) const {
     joint_names_.for_each([&](const Ref<const Name>& follower, FrameId id) {
-        if (std::find(all_leaving.begin(), all_leaving.end(), id) != all_leaving.end()) return;
-        if (record(id).joint->mimic == name)
-            throw Error(ErrorKind::scene, "joint " + quoted(name) + " cannot go while joint " + quoted(follower->text) +
+        const std::string& leader = record(id).joint->mimic;
+        if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;
+        if (std::binary_search(leaving.begin(), leaving.end(), joint_frame(leader)))
+            throw Error(ErrorKind::scene, "joint " + quoted(leader) + " cannot go while joint " + quoted(follower->text) +
                                               " mimics it");
     });
-    joint_names_ = joint_names_.erase(std::string_view(name));
+}
+
+void SceneGraph::drop_joint(const FrameRecord& leaving) {
+    if (!leaving.joint) return;
+    joint_names_ = joint_names_.erase(std::string_view(leaving.joint->name));
     joints_ = joints_.erase(leaving.id);
 }
 
@@ -255,20 +257,21 @@ SceneGraph SceneGraph::remove_frame(std::string_view name, bool with_subtree) co
         throw Error(ErrorKind::scene, "frame " + quoted(name) + " has children, the first is " +
                                           quoted(record(leaving[1]).name->text) +
                                           "; remove them first or ask for the subtree");
+    std::vector<FrameId> gone = leaving;
+    std::sort(gone.begin(), gone.end());
+    require_no_followers(gone);
     SceneGraph next = edited();
     for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
         const FrameRecord& frame = record(*at);
-        next.drop_joint(frame, leaving);
+        next.drop_joint(frame);
         next.leave_body(frame);
         next.names_ = next.names_.erase(std::string_view(frame.name->text));
         next.frames_ = next.frames_.erase(*at);
     }
-    if (!allowed_.empty()) {
-        const std::unordered_set<FrameId> gone(leaving.begin(), leaving.end());
-        allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
-            if (gone.contains(pair.first) || gone.contains(pair.second)) next.allowed_ = next.allowed_.erase(pair);
-        });
-    }
+    const auto goes = [&gone](FrameId id) { return std::binary_search(gone.begin(), gone.end(), id); };
+    allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
+        if (goes(pair.first) || goes(pair.second)) next.allowed_ = next.allowed_.erase(pair);
+    });
     return next;
 }
 
@@ -380,7 +383,10 @@ SceneGraph SceneGraph::set_joint(std::string_view frame, Joint joint) const {
     if (joint.type == old.joint_type && (!old.joint || old.joint->same_content(joint))) return *this;
     SceneGraph next = edited();
     auto changed = copy_of(old);
-    if (old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name)) next.drop_joint(old, {old.id});
+    if (old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name)) {
+        require_no_followers({old.id});
+        next.drop_joint(old);
+    }
     next.add_joint(*changed, std::move(joint));
     next.put(changed);
     return next;

@@ -179,7 +179,8 @@ private:
     SceneGraph add(const FrameSpecification& specification, const FrameRecord* parent) const;
     void require_new_frame_name(std::string_view name) const;
     void add_joint(FrameRecord& record, Joint joint);
-    void drop_joint(const FrameRecord& record, const std::vector<FrameId>& leaving);
+    void require_no_followers(const std::vector<FrameId>& leaving) const;  // ids ascending
+    void drop_joint(const FrameRecord& record);
     void check_leader(const Joint& joint) const;
     SceneGraph with_id(const FrameSpecification& specification, FrameId id) const;
     BodyId join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord* parent);
