@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.drafts import MeshDraft, Triple
-from tmkit.formats.interrupts import interrupts_kept
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.places import Place
+from tmkit.interrupts import interrupts_kept
 
 if TYPE_CHECKING:
     from tmkit.graph import Shape

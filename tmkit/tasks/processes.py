@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.errors import TaskPlannerError
+from tmkit.interrupts import interrupts_kept
 
 __all__ = ["Finished", "run"]
 
@@ -66,29 +67,32 @@ def run(
         TaskPlannerError: the program could not be started.
     """
     started = time.monotonic()
+    process: subprocess.Popen[bytes] | None = None
     with (folder / "output.log").open("wb") as log, open(standard_input or "/dev/null", "rb") as given:
         try:
-            process = subprocess.Popen(
-                command, cwd=folder, env=dict(environment), stdin=given, stdout=log, stderr=subprocess.STDOUT
-            )
+            with interrupts_kept():  # an interrupt while the program starts would leave it running
+                process = subprocess.Popen(
+                    command, cwd=folder, env=dict(environment), stdin=given, stdout=log, stderr=subprocess.STDOUT
+                )
+            code = _wait(process, time_limit)
         except OSError as error:
             message = f"cannot run {command[0]}: {error}"
             raise TaskPlannerError(message, command=tuple(command), output="") from error
-        code = _wait(process, time_limit)
+        finally:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
     output = (folder / "output.log").read_text(encoding="utf-8", errors="replace")
     return Finished(tuple(command), code, output, time.monotonic() - started)
 
 
 def _wait(process: subprocess.Popen[bytes], time_limit: float) -> int | None:
+    """Return the exit code of a program, or ``None`` when it still runs after the time."""
     try:
         _limit_processor_time(process.pid, time_limit)
         return process.wait(max(0.0, time_limit))
     except subprocess.TimeoutExpired:
         return None
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
 
 
 def _limit_processor_time(identifier: int, time_limit: float) -> None:

@@ -1,8 +1,8 @@
 """Interrupts while a library runs that would swallow them.
 
-Some libraries catch everything where they try optional parts or several readers, Ctrl-C included: the interrupt is lost,
-and what was half done stays half done. :func:`interrupts_kept` keeps an interrupt until they are done, and delivers it
-then.
+Some libraries catch everything where they try optional parts or several readers, Ctrl-C included: the interrupt is
+lost, and what was half done stays half done. :func:`interrupts_kept` keeps an interrupt until they are done, and
+delivers it then.
 
 Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
 block changes nothing.

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from tmkit.formats.interrupts import interrupts_kept
+from tmkit.interrupts import interrupts_kept
 
 
 def interrupt() -> None:
