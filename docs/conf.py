@@ -111,5 +111,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _on_signature)
     app.connect("autodoc-process-docstring", _on_docstring, priority=900)
 
+
 # Attributes of one name in several classes are no mistake.
 suppress_warnings = ["ref.python"]
