@@ -368,6 +368,12 @@ def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
     assert repr(result) == "PlanResult(proved unsolvable)"
 
 
+def test_a_contradiction_is_proved_where_no_search_could() -> None:
+    """Six blocks on 121 places have too many states to look at; that two of them stand on each other needs no look."""
+    scene = blocks_scene({name: (index - 3, 0) for index, name in enumerate("abcdef")}, table=1.0)
+    assert solve(scene, "(and (on a b) (on b a))").status is PlanStatus.PROVED_UNSOLVABLE
+
+
 def test_a_block_out_of_reach_is_explained() -> None:
     """The answer names the action, how often it failed, and that the pose is out of reach; it claims no proof."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]

@@ -41,6 +41,7 @@ from tmkit.tasks import (
     TaskPlanResult,
     TaskPlanStatus,
     TranslatedTask,
+    goal_is_impossible,
     load_problem,
     parse_goal,
 )
@@ -217,6 +218,8 @@ class _Run:
         began = time.monotonic()
         translated = self.planner.translate(problem, time_limit=self._time_left())
         self.task_seconds += time.monotonic() - began
+        if goal_is_impossible(translated):
+            return PlanStatus.PROVED_UNSOLVABLE, None
         for round_number in range(_ROUNDS):
             if self.is_over():
                 break

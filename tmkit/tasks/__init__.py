@@ -41,6 +41,7 @@ from tmkit.tasks.formulas import (
     substitute,
 )
 from tmkit.tasks.model import Action, Axiom, Domain, GroundAction, Metric, Problem
+from tmkit.tasks.pairs import goal_is_impossible
 from tmkit.tasks.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
 from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.tasks.sas import TranslatedTask
@@ -94,6 +95,7 @@ __all__ = [
     "When",
     "domain_to_pddl",
     "free_variables",
+    "goal_is_impossible",
     "in_words",
     "load_domain",
     "load_problem",
