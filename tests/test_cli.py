@@ -515,7 +515,7 @@ def children(process: int) -> list[int]:
 @pytest.mark.parametrize("moment", [0.7, "child", "late"])
 def test_an_interrupt_ends_the_command(tmp_path: Path, moment: float | str) -> None:
     """Ctrl-C ends a run with 130, whatever it is doing, and leaves neither files nor processes behind."""
-    goal = "(and (on a b) (on b a))"  # the task planner searches for long
+    goal = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
     process = subprocess.Popen(
         [*TMKIT, "plan", "panda_table", "blocks4", "--goal", goal, "-o", "plan.json"],
         cwd=tmp_path,

@@ -123,9 +123,7 @@ def reachable(start: State, moves: list[SasOperator]) -> set[State]:
 
 @settings(max_examples=scaled_examples(3.0))
 @given(st.lists(operators(), max_size=6), pairs(most=4), st.sampled_from(list(product(*map(range, SIZES)))))
-def test_what_is_called_impossible_is_in_no_state(
-    moves: list[SasOperator], goal: tuple[Pair, ...], start: State
-) -> None:
+def test_what_is_called_impossible_is_in_no_state(moves: list[SasOperator], goal: tuple[Pair, ...], at: State) -> None:
     """Whenever the proof succeeds, a look at every reachable state finds none that satisfies the goal."""
     variables = tuple(
         SasVariable(f"v{n}", -1, tuple(f"Atom p{n}{k}()" for k in range(size))) for n, size in enumerate(SIZES)
