@@ -17,7 +17,7 @@ import pytest
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli import ExitCode
+from tmkit.cli import ExitCode, planning
 from tmkit.simulation import Remark
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
@@ -576,12 +576,12 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
 
 def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One command, from nothing to a plan, a check, physics and a picture; the film is made elsewhere."""
-    played = cli._simulate
+    played = planning._simulate
 
     def without_film(plan: tk.Plan, **options: Any) -> Any:
         return played(plan, **{**options, "record": None, "grasp": "constraint"})
 
-    monkeypatch.setattr(cli, "_simulate", without_film)
+    monkeypatch.setattr(planning, "_simulate", without_film)
     outcome = run("demo", "--out", "demo")
     assert outcome.code == 0, outcome
     assert "the plan holds" in outcome.out
@@ -599,7 +599,7 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
         def to_json(self) -> str:
             return "{}"
 
-    monkeypatch.setattr(cli, "_simulate", lambda *_, **__: Missed())
+    monkeypatch.setattr(planning, "_simulate", lambda *_, **__: Missed())
     outcome = run("demo", "--out", "demo")
     assert outcome.code == ExitCode.NO
     assert outcome.out.endswith("step 1: the block fell\n")

@@ -1,0 +1,99 @@
+"""What the commands share: options, progress, loading, and checks of outputs before the work is done."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.status import Status
+
+from tmkit.cli import ExitCode
+from tmkit.errors import OutputError
+
+if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
+
+__all__ = [
+    "AsJson",
+    "DomainOption",
+    "PlanFile",
+    "Scenes",
+    "Seed",
+    "errors",
+    "fail",
+    "load",
+    "make_folder",
+    "progress",
+    "require_writable",
+    "write_json",
+]
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files, or names of ours; merged in order.")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json", help="A plan written by 'tmkit plan'.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
+Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
+DomainOption = Annotated[
+    str | None, typer.Option("--domain", metavar="NAME|DIR", help="The domain's folder, when it is not ours.")
+]
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Status]:
+    """Show that something is being done, on the standard error when that is a terminal."""
+    with errors.status(text) as status:
+        yield status
+
+
+def load(scenes: list[str]) -> SceneGraph:
+    """Load scene files, merged in order."""
+    from tmkit.formats import load_scene
+
+    with progress("reading the scene"):
+        return load_scene(*scenes)
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder for outputs, unless it is there, and prove that files can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+        raise OutputError(f"{folder}: cannot be made: {reason}", path=str(folder), reason=reason) from None
+    require_writable(folder / "plan.json")
+    return folder
+
+
+def require_writable(path: Path) -> None:
+    """Refuse an output before the work is done, not after."""
+    folder = path.parent
+    reason = None
+    if not folder.is_dir():
+        reason = f"there is no folder '{folder}'"
+    elif path.is_dir():
+        reason = "it is a folder"
+    elif not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        reason = "permission denied"
+    if reason is not None:
+        raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document, or the text of one, as a whole or not at all."""
+    from tmkit.formats.output import write_text
+
+    text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
+    write_text(path, text.rstrip("\n") + "\n")
+
+
+def fail(message: str) -> NoReturn:
+    """Print why the answer is no, and end with that exit code."""
+    typer.echo(message)
+    raise typer.Exit(ExitCode.NO)

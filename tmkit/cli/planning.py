@@ -1,0 +1,195 @@
+"""The commands that go from a goal to a plan played in physics: demo, plan, check and simulate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tmkit.cli import ExitCode
+from tmkit.cli.common import (
+    AsJson,
+    DomainOption,
+    PlanFile,
+    Scenes,
+    Seed,
+    fail,
+    load,
+    make_folder,
+    progress,
+    require_writable,
+    write_json,
+)
+from tmkit.cli.start import start_configuration
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tmkit.graph import SceneGraph
+    from tmkit.planner import CheckReport, Plan, PlanResult
+    from tmkit.simulation import SimulationReport
+
+__all__ = ["check", "demo", "plan", "simulate"]
+
+_DEMO_GOAL = "(and (on a b) (on b c))"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where plan, report and pictures go.")] = Path("tmkit-demo"),
+    seed: Seed = 0,
+) -> None:
+    """Plan a tower of three blocks with a Panda, check it, play it in physics, and draw pictures of it."""
+    folder = make_folder(out)
+    typer.echo(f"Goal: {_DEMO_GOAL}")
+    scene = load(["panda_table", "blocks3"])
+    result = _plan(scene, None, domain="blocks", goal=_DEMO_GOAL, problem=None, robot="panda", seed=seed, limit=60.0)
+    if result.plan is None:
+        fail(result.explanation)
+    result.plan.save(folder / "plan.json")
+    for number, action in enumerate(result.plan.actions, start=1):
+        typer.echo(f"  {number}. {action}")
+    typer.echo(f"Planned in {result.statistics.total_seconds:.2f} s.")
+    checked = _check(result.plan, None)
+    typer.echo(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
+    report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
+    write_json(folder / "report.json", report.to_json())
+    typer.echo(f"Simulated: {report!r}")
+    typer.echo(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
+    if not (checked.ok and report.ok):
+        fail("; ".join([*checked.problems, *map(str, report.remarks)]))
+
+
+def plan(
+    scenes: Scenes,
+    domain: Annotated[str, typer.Option(metavar="NAME|DIR", help="The PDDL domain with its semantics.")] = "blocks",
+    problem: Annotated[Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")] = None,
+    goal: Annotated[str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")] = None,
+    robot: Annotated[str, typer.Option(metavar="NAME|FILE", help="The arm.")] = "panda",
+    start: Annotated[
+        str | None, typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON file, or given here.")
+    ] = None,
+    seed: Seed = 0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 30.0,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="PLAN.json", help="Where to write it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find actions and motions that bring about a goal."""
+    if (goal is None) == (problem is None):
+        raise typer.BadParameter("give one of the two, and not both", param_hint="--goal / --problem")
+    if output is not None:
+        require_writable(output)
+    scene = load(scenes)
+    q = start_configuration(scene, robot, start)
+    result = _plan(scene, q, domain=domain, goal=goal, problem=problem, robot=robot, seed=seed, limit=time_limit)
+    if result.plan is not None and output is not None:
+        result.plan.save(output)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=1))
+    else:
+        typer.echo(result.explanation)
+        for number, action in enumerate(result.plan.actions if result.plan else (), start=1):
+            typer.echo(f"  {number}. {action}")
+        if result.plan is not None and output is not None:
+            typer.echo(f"Written to {output}")
+    if not result.solved:
+        raise typer.Exit(ExitCode.NO)
+
+
+def check(path: PlanFile, domain: DomainOption = None, as_json: AsJson = False) -> None:
+    """Work a plan out again, at finer steps than the planner's, and say whether it holds."""
+    from tmkit.planner import Plan
+
+    report = _check(Plan.load(path), domain)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), indent=1))
+    else:
+        for problem in report.problems:
+            typer.echo(f"  {problem}")
+        typer.echo(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
+    if not report.ok:
+        raise typer.Exit(ExitCode.NO)
+
+
+def simulate(
+    path: PlanFile,
+    gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
+    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.mp4", help="Write a film.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture of the end.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = None,
+    grasp: Annotated[
+        str, typer.Option(metavar="contact|constraint", help="Hold by friction, or by a constraint.")
+    ] = "contact",
+) -> None:
+    """Play a plan in physics and report where every object ended."""
+    from tmkit.planner import Plan
+
+    if grasp not in ("contact", "constraint"):
+        raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
+    for output in (record, picture, report):
+        if output is not None:
+            require_writable(output)
+    result = _simulate(Plan.load(path), gui=gui, record=record, picture=picture, grasp=grasp)
+    if report is not None:
+        write_json(report, result.to_json())
+    for name, error in result.errors.items():
+        typer.echo(f"  {name}: {error}")
+    for remark in result.remarks:
+        typer.echo(f"  {remark}")
+    typer.echo(repr(result))
+    if not result.ok:
+        raise typer.Exit(ExitCode.NO)
+
+
+# --- helpers: each shows progress and calls one function of the library -----------------------------------------------
+
+
+def _plan(
+    scene: SceneGraph,
+    q: NDArray[np.float64] | None,
+    *,
+    domain: str,
+    goal: str | None,
+    problem: Path | None,
+    robot: str,
+    seed: int,
+    limit: float,
+) -> PlanResult:
+    from tmkit.planner import PlanningProgress
+    from tmkit.planner import plan as find_plan
+
+    with progress("planning") as status:
+
+        def show(now: PlanningProgress) -> None:
+            doing = "looking for actions" if now.phase == "task" else f"motion {now.step}/{now.steps}"
+            status.update(f"planning, {now.seconds:.1f} s: task plan {now.skeleton}, {doing}")
+
+        return find_plan(
+            scene, q, domain=domain, goal=goal, problem=problem, robot=robot, seed=seed, time_limit=limit,
+            on_progress=show,
+        )  # fmt: skip
+
+
+def _check(plan: Plan, domain: str | None) -> CheckReport:
+    with progress("checking"):
+        return plan.check(domain=domain)
+
+
+def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
+    from tmkit.simulation import simulate as play
+
+    with progress("simulating") as status:
+        return play(
+            plan, gui=gui, record=record, picture=picture, grasp=grasp,
+            on_progress=lambda step, steps, what: status.update(f"simulating step {step} of {steps}: {what}"),
+        )  # fmt: skip
+
+
+def _verdict(report: CheckReport) -> str:
+    if report.ok:
+        return "the plan holds"
+    return f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"

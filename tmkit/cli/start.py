@@ -1,0 +1,64 @@
+"""The configuration that ``--start`` gives: joint values in a JSON file or on the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, UnknownNameError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tmkit.graph import SceneGraph
+
+__all__ = ["start_configuration"]
+
+
+def start_configuration(scene: SceneGraph, robot: str, start: str | None) -> NDArray[np.float64] | None:
+    """Return the configuration that ``--start`` gives on top of the arm's ready one."""
+    if start is None:
+        return None
+    from tmkit.motion import find_manipulator
+
+    values = _start_values(start)
+    for joint in values:
+        if joint not in scene.joint_names:
+            raise UnknownNameError.of("joint", joint, scene.joint_names, where="--start")
+    return scene.configuration(values, base=find_manipulator(robot, scene).ready_configuration(scene))
+
+
+def _start_values(start: str) -> dict[str, float]:
+    if "=" not in start:
+        return _read_start_file(Path(start))
+    values: dict[str, float] = {}
+    for part in start.split(","):
+        name, _, number = (text.strip() for text in part.partition("="))
+        if name in values:
+            raise ConfigurationError(f"--start: joint '{name}' is given twice", joint=name)
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise ConfigurationError(f"--start: '{part}' is not of the form joint=number", joint=name) from None
+    return values
+
+
+def _read_start_file(path: Path) -> dict[str, float]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MissingFileError(f"there is no start file '{path}'", path=str(path), nearest=None) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError.at(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except json.JSONDecodeError as error:
+        raise FileFormatError.at(path, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    if not isinstance(document, dict) or not all(_is_number(value) for value in document.values()):
+        raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
+    return {name: float(value) for name, value in document.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
