@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tmkit.errors import MeshError
+from tmkit.files.places import Place
 from tmkit.formats.drafts import MeshDraft
 from tmkit.formats.meshes import MeshLoader, read_mesh
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import Place
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 PACKAGES = PackageResolver((), ())

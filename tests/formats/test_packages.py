@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tmkit.errors import FileFormatError
+from tmkit.files.places import Place
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import Place
 
 PLACE = Place("robot.urdf", 7, None, '  <mesh filename="..."/>')
 PANDA = "package://pybullet_data/franka_panda/meshes/collision/link0.obj"

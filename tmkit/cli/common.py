@@ -87,7 +87,7 @@ def require_writable(path: Path) -> None:
 
 def write_json(path: Path, document: Any) -> None:
     """Write a document, or the text of one, as a whole or not at all."""
-    from tmkit.formats.output import write_text
+    from tmkit.files.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
     write_text(path, text.rstrip("\n") + "\n")

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
+from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
@@ -30,7 +31,6 @@ from tmkit.formats.drafts import (
 )
 from tmkit.formats.inertias import united_inertia
 from tmkit.formats.meshes import MeshLoader
-from tmkit.formats.places import Place, did_you_mean
 from tmkit.formats.solids import frustum
 from tmkit.graph import (
     AttachedShape,

@@ -3,7 +3,7 @@
 The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneDraft`, and one
 builder (:mod:`tmkit.formats.building`) turns any number of drafts into one scene. So files of different formats merge,
 a frame may name a parent that another file declares, and no reader needs to know in which order the graph wants its
-frames. Every draft keeps its :class:`~tmkit.formats.places.Place`, so that whatever the builder or the core refuses is
+frames. Every draft keeps its :class:`~tmkit.files.places.Place`, so that whatever the builder or the core refuses is
 reported where it was written.
 
 Invariants: drafts are immutable and hold no numbers that the reader did not check to be finite; names are not yet
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmkit.formats.places import Place
+from tmkit.files.places import Place
 
 if TYPE_CHECKING:
     from tmkit.graph import Shape

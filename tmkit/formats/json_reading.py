@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tmkit.errors import FileFormatError
-from tmkit.formats.places import did_you_mean
+from tmkit.files.places import did_you_mean
 
 __all__ = ["JsonNode"]
 

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
+from tmkit.files.output import write_text
 from tmkit.formats.drafts import MeshDraft
 from tmkit.formats.json_reading import JsonNode
 from tmkit.formats.meshes import MeshLoader
-from tmkit.formats.output import write_text
 from tmkit.graph import (
     AttachedShape,
     Box,

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit.errors import MeshError, ShapeError
+from tmkit.files.places import Place
 from tmkit.formats.drafts import MeshDraft, Triple
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import Place
 from tmkit.interrupts import interrupts_kept
 
 if TYPE_CHECKING:

@@ -1,32 +1,5 @@
-"""Writing files: completely or not at all."""
+"""The names of :mod:`tmkit.files.output`, which is where they live."""
 
-from __future__ import annotations
-
-import contextlib
-import os
-import secrets
-from pathlib import Path
-
-from tmkit.errors import OutputError
+from tmkit.files.output import write_text
 
 __all__ = ["write_text"]
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file as UTF-8, through a temporary file in the same folder, so that no reader sees half of it.
-
-    Raises:
-        OutputError: the file cannot be written; whatever was there before is still there.
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except BaseException:  # an interruption, too, must leave nothing behind
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(f"cannot write '{path}': {error.strerror}", path=str(path), reason=error.strerror) from error

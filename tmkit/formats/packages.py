@@ -29,7 +29,7 @@ from urllib.parse import unquote
 
 from tmkit.data import data_roots
 from tmkit.errors import FileFormatError, nearest_name
-from tmkit.formats.places import Place
+from tmkit.files.places import Place
 
 __all__ = ["PackageResolver"]
 

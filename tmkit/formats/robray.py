@@ -43,6 +43,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
@@ -53,7 +54,6 @@ from tmkit.formats.drafts import (
     SceneDraft,
 )
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import Place, did_you_mean
 from tmkit.formats.robray_geometry import geometry_of
 from tmkit.formats.robray_syntax import (
     AllowCollision,

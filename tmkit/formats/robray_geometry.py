@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tmkit.files.places import Place
 from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import Place
 from tmkit.formats.robray_values import Value
 
 __all__ = ["geometry_of"]

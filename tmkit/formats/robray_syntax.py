@@ -2,7 +2,7 @@
 
 The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, so that no second walk over a
 generic tree is needed. Nodes know only line and column; :class:`SourceText` turns those into a
-:class:`~tmkit.formats.places.Place` when something has to be said about them. What the words mean (constants, classes,
+:class:`~tmkit.files.places.Place` when something has to be said about them. What the words mean (constants, classes,
 frames) is decided in :mod:`tmkit.formats.robray`; this module only knows what may stand where.
 
 Two points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
@@ -21,7 +21,7 @@ from typing import Any, cast
 import lark
 
 from tmkit.errors import FileFormatError
-from tmkit.formats.places import Place
+from tmkit.files.places import Place
 
 __all__ = [
     "AllowCollision",

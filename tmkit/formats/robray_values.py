@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmkit.formats.places import Place, did_you_mean
+from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.robray_syntax import Array, Binary, Expression, Name, Negation, Number, SourceText
 
 __all__ = ["CLASS_RULES", "CONSTANTS", "FRAME_RULES", "GEOMETRY_RULES", "Rule", "Value", "evaluate", "number_of"]

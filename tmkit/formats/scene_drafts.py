@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from tmkit.files.places import Place
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
@@ -17,7 +18,6 @@ from tmkit.formats.drafts import (
     PoseDraft,
     SceneDraft,
 )
-from tmkit.formats.places import Place
 from tmkit.graph import AttachedShape, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 

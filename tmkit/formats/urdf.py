@@ -15,7 +15,7 @@ joins may touch (reason ``adjacent``), looking upwards through links that have n
 
 What other programs read out of a URDF (transmissions, sensors, ``gazebo``, safety controllers, textures) is left alone.
 Everything else that is wrong is refused with file and line: what a robot file means must not depend on luck. The XML
-itself is read with care, see :mod:`tmkit.formats.urdf_xml`.
+itself is read with care, see :mod:`tmkit.files.xml`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tmkit.files.places import did_you_mean
+from tmkit.files.xml import XmlElement, read_xml
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
@@ -42,8 +44,6 @@ from tmkit.formats.drafts import (
     SceneDraft,
 )
 from tmkit.formats.packages import PackageResolver
-from tmkit.formats.places import did_you_mean
-from tmkit.formats.urdf_xml import XmlElement, read_xml
 
 __all__ = ["read_urdf"]
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit.errors import OutputError, SceneError, UnknownNameError
-from tmkit.formats.output import write_text
+from tmkit.files.output import write_text
 from tmkit.formats.solids import frustum
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, TmkitError
+from tmkit.files.output import write_text
 from tmkit.formats import scene_from_json, scene_to_json
 from tmkit.formats.json_reading import JsonNode
-from tmkit.formats.output import write_text
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, movable_frames
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind

@@ -1,0 +1,53 @@
+"""Where in a file something was written.
+
+The idea: every value read from a file keeps the place it came from, so that whoever finds out that it is wrong, be it
+the parser, the evaluator or the core when the scene is built, can point at it. A :class:`Place` is that: path, line,
+column and the line itself; its :meth:`Place.error` makes the error with a caret under the spot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from tmkit.errors import FileFormatError, MeshError, nearest_name
+
+__all__ = ["Place", "did_you_mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A spot in a file.
+
+    Attributes:
+        path: the file, as the user named it or as an include led to it.
+        line: 1-based, ``None`` when the format has no lines to speak of.
+        column: 1-based, ``None`` when only the line is known.
+        text: the whole line, without its end.
+    """
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+    text: str | None = None
+
+    def error(self, reason: str) -> FileFormatError:
+        """Return the error that says ``reason`` and points here."""
+        return FileFormatError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text)
+
+    def mesh_error(self, reason: str, *, mesh: str) -> MeshError:
+        """Return the error about the file ``mesh`` that is asked for here; it has the attribute ``mesh``."""
+        made = MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, mesh=mesh)
+        return cast(MeshError, made)
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.path
+        return f"{self.path}:{self.line}" + (f":{self.column}" if self.column is not None else "")
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return ``"; did you mean 'table'?"``, or nothing when no candidate is near."""
+    near = nearest_name(name, candidates)
+    return f"; did you mean '{near}'?" if near is not None else ""
