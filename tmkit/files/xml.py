@@ -77,6 +77,20 @@ class XmlElement:
             raise self.place.error(f"<{self.tag}> needs <{tag}>{hint}")
         return found
 
+    def refuse_xacro(self, format_name: str) -> None:
+        """Refuse a file of macros that have not been expanded.
+
+        Args:
+            format_name: what the macros would expand to.
+
+        Raises:
+            FileFormatError: a child element is a macro.
+        """
+        for child in self.element:
+            if isinstance(child.tag, str) and child.tag.startswith("{") and "xacro" in child.tag:
+                place = XmlElement(child, self.path, self.lines).place
+                raise place.error(f"this is a xacro file; expand it to {format_name} first")
+
     def get(self, name: str) -> str | None:
         """Return an attribute without the blanks around it, ``None`` when it is not there."""
         text = self.element.get(name)
