@@ -3,6 +3,11 @@
 The parser expands no entities, opens no network connection and refuses a document type altogether, so that a robot
 description can neither read files nor grow without bound. An :class:`XmlElement` is an element that knows its file:
 what it hands out is checked, and what it refuses is reported at its line.
+
+A few slips are mended, each with a remark, because the usual parsers overlook them and the meaning is plain: blanks
+before the XML declaration, an element given twice (the first counts), commas between numbers, more numbers than
+wanted (the first ones count), and ``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its value. A default
+namespace on the root, as some tools write it, is taken off.
 """
 
 from __future__ import annotations
@@ -16,15 +21,34 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tmkit.errors import FileFormatError, nearest_name
 from tmkit.files.places import Place
+from tmkit.files.remarks import Note, unheard
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["XmlElement", "read_xml"]
+__all__ = ["XmlElement", "XmlFile", "read_xml"]
 
 _LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the place in its message
 # Many descriptions open with the XML version 0.0, which there never was; it changes nothing in what follows.
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")
+# A declaration that is not at the very start, which the grammar of XML demands.
+_LATE_DECLARATION = re.compile(rb"""^(?:\xef\xbb\xbf)?(\s+)<\?xml\s[^>]*\?>""")
+_OPTENV = re.compile(r"\$\(\s*optenv\s+\w+\s*([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class XmlFile:
+    """What the elements of one file share.
+
+    Attributes:
+        path: the file.
+        lines: its lines, for messages.
+        note: takes the remarks about it.
+    """
+
+    path: Path
+    lines: Sequence[str]
+    note: Note = unheard
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +57,16 @@ class XmlElement:
 
     Attributes:
         element: the element of the XML library.
-        path: the file.
-        lines: its lines, for messages.
+        file: the file that it is part of.
     """
 
     element: _Element
-    path: Path
-    lines: Sequence[str]
+    file: XmlFile
+
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return self.file.path
 
     @property
     def tag(self) -> str:
@@ -50,26 +77,35 @@ class XmlElement:
     def place(self) -> Place:
         """Where the element stands."""
         line = cast("int | None", self.element.sourceline)
-        text = self.lines[line - 1] if line is not None and line <= len(self.lines) else None
+        lines = self.file.lines
+        text = lines[line - 1] if line is not None and line <= len(lines) else None
         return Place(str(self.path), line, None, text)
+
+    def remark(self, text: str) -> None:
+        """Make a remark about this element."""
+        self.file.note(self.place, text)
+
+    def around(self, element: _Element) -> XmlElement:
+        """Return another element of the same file."""
+        return XmlElement(element, self.file)
 
     def children(self, tag: str) -> list[XmlElement]:
         """Return the child elements of that name in order."""
-        return [XmlElement(child, self.path, self.lines) for child in self.element.findall(tag)]
+        return [self.around(child) for child in self.element.findall(tag)]
+
+    def all(self, tag: str) -> list[XmlElement]:
+        """Return the elements of that name, however deep inside, in order."""
+        return [self.around(child) for child in self.element.iter(tag)]
 
     def child(self, tag: str) -> XmlElement | None:
-        """Return the only child element of that name, ``None`` when there is none.
-
-        Raises:
-            FileFormatError: there are several.
-        """
+        """Return the first child element of that name, ``None`` when there is none; a second one is remarked upon."""
         found = self.children(tag)
         if len(found) > 1:
-            raise found[1].place.error(f"<{self.tag}> has several <{tag}>, expected one")
+            found[1].remark(f"<{self.tag}> has several <{tag}>; only the first counts")
         return found[0] if found else None
 
     def needed(self, tag: str) -> XmlElement:
-        """Return the only child element of that name, which must be there."""
+        """Return the first child element of that name, which must be there."""
         found = self.child(tag)
         if found is None:
             near = nearest_name(tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)])
@@ -88,13 +124,18 @@ class XmlElement:
         """
         for child in self.element:
             if isinstance(child.tag, str) and child.tag.startswith("{") and "xacro" in child.tag:
-                place = XmlElement(child, self.path, self.lines).place
+                place = self.around(child).place
                 raise place.error(f"this is a xacro file; expand it to {format_name} first")
 
     def get(self, name: str) -> str | None:
         """Return an attribute without the blanks around it, ``None`` when it is not there."""
         text = self.element.get(name)
-        return text.strip() if text is not None else None
+        if text is None or "$(" not in text:
+            return text.strip() if text is not None else None
+        plain = _OPTENV.sub(r"\1", text).strip()
+        if plain != text.strip():
+            self.remark(f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as '{plain}'")
+        return plain
 
     def text(self, name: str) -> str:
         """Return an attribute that must be there and not be empty."""
@@ -110,7 +151,14 @@ class XmlElement:
     def numbers(self, name: str, lengths: Iterable[int]) -> tuple[float, ...]:
         """Return an attribute that is a list of finite numbers between blanks, as many as one of ``lengths``."""
         wanted = tuple(lengths)
-        words = self.text(name).split()
+        text = self.text(name)
+        words = text.split()
+        if "," in text and len(text.replace(",", " ").split()) in wanted:
+            words = text.replace(",", " ").split()
+            self.remark(f"'{name}' of <{self.tag}> has commas between its numbers: '{text}'; they count as blanks")
+        if len(words) > max(wanted):
+            self.remark(f"'{name}' of <{self.tag}> has {len(words)} numbers; only the first {max(wanted)} count")
+            words = words[: max(wanted)]
         if len(words) not in wanted:
             number = " or ".join(str(length) for length in wanted)
             plural = "" if wanted == (1,) else "s"
@@ -162,12 +210,13 @@ class XmlElement:
         return number
 
 
-def read_xml(path: Path, *, root: str) -> XmlElement:
+def read_xml(path: Path, *, root: str, note: Note = unheard) -> XmlElement:
     """Read an XML file.
 
     Args:
         path: the file.
         root: the name that the outermost element must have.
+        note: takes the remarks about the file.
 
     Raises:
         FileFormatError: the file cannot be read, is no well-formed XML, declares a document type, or has another root.
@@ -179,7 +228,12 @@ def read_xml(path: Path, *, root: str) -> XmlElement:
     except OSError as error:
         raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
-    lines = data.decode("utf-8", errors="replace").splitlines()
+    file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
+    if late := _LATE_DECLARATION.match(data):
+        note(
+            Place(str(path), late[1].count(b"\n") + 1), "there are blanks before the XML declaration, which is left out"
+        )
+        data = late[1] + data[late.end() :]
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, remove_comments=True
     )
@@ -187,7 +241,7 @@ def read_xml(path: Path, *, root: str) -> XmlElement:
         tree = etree.fromstring(data, parser).getroottree()
     except etree.XMLSyntaxError as error:
         line, column = error.position
-        text = lines[line - 1] if line is not None and 0 < line <= len(lines) else None
+        text = file.lines[line - 1] if line is not None and 0 < line <= len(file.lines) else None
         raise FileFormatError.at(
             path,
             f"no well-formed XML: {_LINE.sub('', error.msg or '')}",
@@ -198,7 +252,18 @@ def read_xml(path: Path, *, root: str) -> XmlElement:
     information: Any = tree.docinfo
     if information.doctype or information.internalDTD is not None:
         raise FileFormatError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=1)
-    element = XmlElement(tree.getroot(), path, lines)
+    element = XmlElement(_without_namespace(tree.getroot()), file)
     if element.tag != root:
         raise element.place.error(f"expected <{root}> as the outermost element, received <{element.tag}>")
     return element
+
+
+def _without_namespace(root: _Element) -> _Element:
+    """Return the root after taking its own namespace, if it has one, off all elements."""
+    tag = str(root.tag)
+    if tag.startswith("{"):
+        prefix = tag[: tag.index("}") + 1]
+        for element in root.iter():
+            if isinstance(element.tag, str) and element.tag.startswith(prefix):
+                element.tag = element.tag.removeprefix(prefix)
+    return root

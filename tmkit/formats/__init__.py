@@ -7,6 +7,7 @@
 
 import logging
 
+from tmkit.files.remarks import Remark
 from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
 from tmkit.formats.scene_dump import scene_dump
@@ -14,6 +15,7 @@ from tmkit.formats.urdf_writer import UrdfText, urdf_from_scene, write_urdf
 
 __all__ = [
     "SCENE_SUFFIXES",
+    "Remark",
     "UrdfText",
     "load_scene",
     "scene_dump",
