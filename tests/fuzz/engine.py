@@ -13,8 +13,8 @@ outside    it opens a file outside the folder of the input, Python and tmkit, or
 ========== =============================================================================================
 
 Findings that agree in kind and in the place in the code are one; the first is made small and written to a folder with
-a text that says what happened. Inputs whose outcome has not been seen before (another error, with names and numbers
-left out) join the pool, so that the search goes on from them.
+a text that says what happened. Inputs that end as none before (another error, names and numbers left out), or that
+reach lines of tmkit that none before has reached, join the pool, so that the search goes on from them.
 
 A harness is a script that calls :func:`main` with its :class:`Target` values. Runs of the same seed and number of
 inputs make the same inputs, unless a time-out falls differently.
@@ -35,9 +35,10 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from mutations import Mutator
@@ -48,6 +49,7 @@ from tmkit.errors import TmkitError
 __all__ = ["Outcome", "Target", "main"]
 
 _INPUTS_A_WORKER = 2000  # then it is replaced, so that what it hoards is not mistaken for the need of one input
+_LONGEST_TRACED = 16384  # bytes
 _MINIMISING_RUNS = 400
 _MINIMISING_SECONDS = 30.0
 _PATHS_OF_ITS_OWN = ("/proc/self", "/dev/null", "/dev/urandom", "/sys/", "/etc/localtime", "/proc/meminfo")
@@ -88,11 +90,13 @@ class Outcome:
         kind: ``value``, ``error`` (a TmkitError, as it should be) or a kind of finding.
         signature: equal for outcomes that are the same for our purposes.
         report: what happened, for a person.
+        lines: the lines of tmkit that ran, as far as this worker has not told of them before.
     """
 
     kind: str
     signature: str
     report: str
+    lines: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def is_finding(self) -> bool:
@@ -184,13 +188,44 @@ def _serve(connection: Connection, target: Target, folder: Path, limits: Limits)
     opened: list[str] = []
     allowed = _allowed_folders(folder)
     sys.addaudithook(lambda event, arguments: _audit(event, arguments, allowed, opened))
+    lines = _Lines()
     while True:
         try:
             connection.recv()
         except EOFError:
             return
         opened.clear()
-        connection.send(_outcome(target, folder / target.file, opened))
+        path = folder / target.file
+        if path.stat().st_size < _LONGEST_TRACED:  # tracing takes its time, which must not make a hang
+            sys.settrace(lines.trace)
+        outcome = _outcome(target, path, opened)
+        sys.settrace(None)
+        connection.send(replace(outcome, lines=lines.new()))
+
+
+class _Lines:
+    """Which lines of tmkit run."""
+
+    def __init__(self) -> None:
+        self._folder = f"{Path(tmkit.__file__).parent}{os.sep}"
+        self._told: set[tuple[str, int]] = set()
+        self._seen: set[tuple[str, int]] = set()
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ARG002 - what settrace calls
+        """Follow frames of tmkit; for :func:`sys.settrace`."""
+        return self._line if frame.f_code.co_filename.startswith(self._folder) else None
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ARG002
+        if event == "line":
+            self._seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return self._line
+
+    def new(self) -> frozenset[tuple[str, int]]:
+        """Return the lines that ran and have not been returned before."""
+        new = frozenset(self._seen - self._told)
+        self._told |= new
+        self._seen.clear()
+        return new
 
 
 def _address_space() -> int:
@@ -290,12 +325,14 @@ class Report:
     kinds: Counter[str] = field(default_factory=Counter)
     findings: dict[str, Path] = field(default_factory=dict)
     outcomes: set[str] = field(default_factory=set)
+    code: set[tuple[str, int]] = field(default_factory=set)
 
     def lines(self) -> list[str]:
         """Return the report for a person."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
         inputs = ", ".join(f"{count} {name}" for name, count in sorted(self.inputs.items()))
-        lines = [f"{self.inputs.total()} inputs ({inputs}): {kinds}; {len(self.outcomes)} different outcomes"]
+        lines = [f"{self.inputs.total()} inputs ({inputs}): {kinds}"]
+        lines += [f"{len(self.outcomes)} different outcomes, {len(self.code)} lines of tmkit reached"]
         lines += [f"  {signature}: {path}" for signature, path in self.findings.items()]
         return [*lines, f"{len(self.findings)} findings"]
 
@@ -313,6 +350,9 @@ def fuzz(targets: Sequence[Target], *, seed: int, seconds: float, inputs: int, l
     try:
         for target in targets:
             for data in target.pool:
+                outcome = workers[target.name].run(data)
+                if outcome.kind != "value":
+                    raise SystemExit(f"{target.name}: a whole input is refused: {outcome.report}")
                 _try(target, data, workers[target.name], mutators[target.name], report, folder)
         number = 0
         while time.monotonic() < until and number < inputs:
@@ -331,12 +371,12 @@ def _try(target: Target, data: bytes, worker: Worker, mutator: Mutator, report: 
     report.inputs[target.name] += 1
     report.kinds[outcome.kind] += 1
     known = f"{target.name}: {outcome.signature}"
-    if known in report.outcomes:
-        return
+    is_new = known not in report.outcomes
+    if (is_new or outcome.lines - report.code) and not outcome.is_finding and len(data) < 65536:
+        mutator.keep(data, whole=outcome.kind == "value")
     report.outcomes.add(known)
-    if not outcome.is_finding:
-        if len(data) < 65536:
-            mutator.keep(data)
+    report.code |= outcome.lines
+    if not (is_new and outcome.is_finding):
         return
     small = minimised(data, worker, outcome.signature)
     folder.mkdir(parents=True, exist_ok=True)

@@ -9,15 +9,15 @@ from engine import Target, main
 from tmkit.data import data_path
 from tmkit.formats import load_scene
 
-EVERYTHING = b"""\
-// all that the language has
+TREE = b"""\
+// frames in frames, expressions, classes
 include "classes.robray"
 include "other.robray";
-def h 0.1 * (2 + 3) ^ 2 / 4 - 1; # a comment
+def h 0.1 * (2 + 3) ^ 2 / 4 - 0.1; # a comment
 def k -h ** 2;
 class heavy { mass 2; friction 0.7; isa movable; }
-class red { color [1, 0, 0]; alpha 0.5; }
-class round { isa red; shape sphere; radius h / 2; }
+class crimson { color [1, 0, 0]; alpha 0.5; }
+class round { isa crimson; shape sphere; radius h / 2; }
 allow_collision table cup;
 /* longer
    comment */
@@ -31,7 +31,10 @@ frame table {
     geometry { shape cylinder; height 0.2; radius 0.05; }
   }
 }
-frame arm { parent table; type revolute; axis [0, 0, 1]; offset pi / 2; variable "q 1"; lower -1; upper 1; }
+"""
+
+ARM = b"""\
+frame arm { type revolute; axis [0, 0, 1]; offset pi / 2; variable "q 1"; lower -1; upper 1; }
 frame slide { parent arm; type prismatic; axis [1, 0, 0]; mass 1; geometry { mesh "tri.stl"; scale [1, 2, 3]; } }
 frame floor { geometry { shape grid; dimension [1, 1]; delta [0.1, 0.1]; thickness 0.01; no-shadow 1; specular 0.5; } }
 frame tip { parent slide; geometry { shape cone; height 1; start_radius 0.2; end_radius 0.1; } }
@@ -39,22 +42,37 @@ frame tip { parent slide; geometry { shape cone; height 1; start_radius 0.2; end
 
 OTHER = b"frame other { translation [1, 2, 3]; }\n"
 
-STL = b"""solid s
-facet normal 0 0 1
+STL = b"""\
+solid corner
+facet normal 0 0 -1
+outer loop
+vertex 0 0 0
+vertex 0 1 0
+vertex 1 0 0
+endloop
+endfacet
+facet normal 0 -1 0
 outer loop
 vertex 0 0 0
 vertex 1 0 0
+vertex 0 0 1
+endloop
+endfacet
+facet normal -1 0 0
+outer loop
+vertex 0 0 0
+vertex 0 0 1
 vertex 0 1 0
 endloop
 endfacet
-facet normal 0 0 1
+facet normal 1 1 1
 outer loop
-vertex 0 0 1
 vertex 1 0 0
 vertex 0 1 0
+vertex 0 0 1
 endloop
 endfacet
-endsolid s
+endsolid corner
 """
 
 WORDS = """
@@ -70,22 +88,22 @@ cone grid movable surface pi deg π true false ; { } [ ] ( ) , + - * / ^ ** "" "
 
 def target() -> Target:
     """Return the reader of robray files with scenes of ours to begin with."""
-    scenes = [data_path(f"scenes/{name}.robray").read_bytes() for name in ("blocks3", "classes")]
+    classes = data_path("scenes/classes.robray").read_bytes()
     return Target(
         "robray",
         "main.robray",
         read,
-        [EVERYTHING, *scenes, OTHER],
+        [TREE, ARM, OTHER, classes],
         tokens=WORDS.encode().split(),
         nestings=[
             (b"(", b")"), (b"-", b""), (b"- ", b""), (b"1+", b""), (b"2^", b""), (b"2 * ", b""), (b"frame a {", b"}"),
-            (b"[", b"]"), (b"geometry {", b"}"), (b"/*", b"*/"), (b"class c {", b"}"), (b"isa red;", b""),
+            (b"[", b"]"), (b"geometry {", b"}"), (b"/*", b"*/"), (b"class c {", b"}"), (b"isa crimson;", b""),
             (b"a", b""), (b"9", b""), (b"0.", b""), (b"\n", b""), (b"a-", b"a"), (b"frame f {}", b""),
         ],
         companions={
             "other.robray": OTHER,
             "tri.stl": STL,
-            "classes.robray": data_path("scenes/classes.robray").read_bytes(),
+            "classes.robray": classes,
         },
         outside={"outside.robray": OTHER, "outside.stl": STL},
     )  # fmt: skip

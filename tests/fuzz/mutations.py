@@ -1,9 +1,9 @@
 """Broken files made from whole ones.
 
-A :class:`Mutator` holds a pool of inputs and makes new ones: it draws one of the pool and changes it a few times, each
-time in one of the ways below. Ways that know something of texts (tokens, lines, numbers, nesting) get deep into a
-reader; ways that know nothing (bytes) find what nobody thought of. A splice joins the head of one input to the tail of
-another.
+A :class:`Mutator` holds a pool of inputs and makes new ones: it draws one of the pool, more often one that is whole
+than one that is broken already, and changes it a few times, each time in one of the ways below. Ways that know
+something of texts (tokens, lines, numbers, nesting) get deep into a reader; ways that know nothing (bytes) find what
+nobody thought of. A splice joins the head of one input to the tail of another.
 
 Invariant: the inputs depend on the seed, the pool and the order of the calls only.
 """
@@ -52,24 +52,25 @@ class Mutator:
     ) -> None:
         self._random = Random(seed)
         self._pool = list(pool)
+        self._broken: list[bytes] = []
         self._tokens = tuple(tokens) or (b" ",)
         self._nestings = tuple(nestings) or ((b"(", b")"),)
         self._ways: tuple[tuple[Way, int], ...] = (
-            (self._flip, 3), (self._put_bytes, 3), (self._cut, 3), (self._copy, 2), (self._end, 1), (self._splice, 2),
+            (self._flip, 1), (self._put_bytes, 2), (self._cut, 2), (self._copy, 2), (self._end, 1), (self._splice, 1),
             (self._change_token, 6), (self._drop_token, 4), (self._swap_tokens, 3), (self._put_token, 4),
             (self._change_number, 6), (self._drop_line, 2), (self._copy_line, 3), (self._swap_lines, 2),
             (self._nest, 1),
         )  # fmt: skip
 
-    def keep(self, data: bytes) -> None:
-        """Add an input to the pool."""
-        self._pool.append(data)
+    def keep(self, data: bytes, *, whole: bool) -> None:
+        """Add an input to the pool, one that can be read (``whole``) or not."""
+        (self._pool if whole else self._broken).append(data)
 
     def next(self) -> bytes:
         """Return a new input."""
-        data = self._random.choice(self._pool)
+        data = self._random.choice(self._broken if self._broken and self._random.random() < 0.25 else self._pool)
         ways, weights = zip(*self._ways, strict=True)
-        for way in self._random.choices(ways, weights, k=self._random.choice((1, 1, 1, 2, 2, 3, 5, 8))):
+        for way in self._random.choices(ways, weights, k=self._random.choice((1, 1, 1, 1, 2, 2, 3, 6))):
             data = way(data)[:LARGEST]
         return data
 
