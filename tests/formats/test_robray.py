@@ -78,9 +78,12 @@ def test_revolute_and_prismatic_joints(load: Loader) -> None:
     assert scene.pose("b", "world", q=q).is_close(expected)
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 0.5)), ("prismatic", (0, 0, 0.8, 0.0))])
+@pytest.mark.parametrize(("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 1.5)), ("prismatic", (0, 0, 1.8, 0.0))])
 def test_offset_is_added_to_the_joint_value(kind: str, expected: tuple[float, ...], load: Loader) -> None:
-    """A frame at joint value v stands where it would stand at v + offset without the offset; limits are of v."""
+    """A frame at joint value v stands where it would stand at v + offset without the offset; limits are of v.
+
+    An axis is a direction; the offset, as in the original, is multiplied by its length.
+    """
     scene = load(f"frame a {{ translation [1, 0, 0]; type {kind}; axis [0, 0, 3]; offset 0.5; lower -1; upper 1; }}")
     pose = scene.pose("a", "world", q=[0.3])
     turn = expected[3]
@@ -238,13 +241,14 @@ def test_in_a_frame_the_first_class_wins(load: Loader) -> None:
     assert scene.local_pose("b") == Pose((3, 0, 0))
 
 
-def test_ones_own_rpy_beats_the_quaternion_of_a_class(load: Loader) -> None:
-    """An orientation of one's own wins, in whatever form it is written."""
+def test_a_quaternion_beats_angles_wherever_it_comes_from(load: Loader) -> None:
+    """A frame with both has the quaternion, be it that of a class and the angles its own."""
     scene = load(
-        "class turned { quaternion [1, 0, 0, 0]; } frame a { isa turned; rpy [0, 0, 0]; } frame b { isa turned; }"
+        "class turned { quaternion [1, 0, 0, 0]; } frame a { isa turned; rpy [0, 0, 1]; } frame b { isa turned; }"
+        "frame c { quaternion [0, 1, 0, 0]; rpy [0, 0, 1]; }"
     )
-    assert scene.local_pose("a") == Pose()
-    assert scene.local_pose("b") == Pose((0, 0, 0), (1, 0, 0, 0))
+    assert scene.local_pose("a") == scene.local_pose("b") == Pose((0, 0, 0), (1, 0, 0, 0))
+    assert scene.local_pose("c") == Pose((0, 0, 0), (0, 1, 0, 0))
 
 
 def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
@@ -384,13 +388,11 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
         ("frame a { translation 1; }", "1:23", "expected an array of 3 numbers"),
         ("frame a { quaternion [0, 0, 0]; }", "1:22", "expected an array of 4 numbers, received 3"),
         ("frame a { quaternion [0, 0, 1-1, 0]; }", "1:22", "not all zero"),
-        ("frame a { quaternion [0, 0, 0, 1]; rpy [0, 0, 0]; }", "1:40", "either a quaternion or rpy"),
         ("frame a { rpy [0, 0, 1/0]; }", "1:23", "division by zero"),
         ("frame a { rpy [0, 0, 1e999]; }", "1:22", "not finite"),
         ("frame a { type planar; axis [0, 0, 1]; }", "1:16", "unknown word 'planar'.*fixed, revolute, prismatic"),
         ("frame a { type revolut; }", "1:16", "unknown word 'revolut'; did you mean 'revolute'"),
         ("frame a { type revolute; }", "1:16", "the revolute frame 'a' needs an axis"),
-        ("frame a { axis [0, 0, 1]; }", "1:16", "'axis' has no meaning for a fixed frame"),
         ("frame a { lower 1; }", "1:17", "'lower' has no meaning for a fixed frame"),
         ("frame a { type revolute; axis [0, 0, 0]; }", "1:31", "not all zero"),
         ("frame a { type revolute; axis [0, 0, 1]; lower 1; upper 0; }", "1:57", "upper limit 0 is below .* 1"),
@@ -407,23 +409,15 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
         ("frame a { geometry { shape box; dimension [1, 1]; } }", "1:43", "a box has 3 dimensions, received 2"),
         ("frame a { geometry { shape box; dimension [1, -1, 1]; } }", "1:47", "above 0, received -1"),
         ("frame a { geometry { shape sphere; radius 0; } }", "1:43", "above 0, received 0"),
-        ("frame a { geometry { shape sphere; radius 1; height 1; } }", "1:53", "'height' has no meaning for a sphere"),
         ("frame a { geometry { shape cone; height 1; start_radius 0; } }", "1:57", "a radius above 0 at one end"),
-        ('frame a { geometry { shape box; mesh "m.obj"; } }', "1:38", "either a shape or a mesh"),
         ("frame a { geometry { mesh m; } }", "1:27", "there is no file 'm'"),
         ("frame a { geometry { shape sphere; radius 1; color [2, 0, 0]; } }", "1:53", "from 0 to 1, received 2"),
         ("frame a { geometry { shape sphere; radius 1; visual maybe; } }", "1:53", "expected 0, 1, true or false"),
         ("allow_collision a b; frame a {}", "1:19", "allow_collision names the unknown frame 'b'"),
         ("allow_collision a a; frame a {}", "1:17", "."),
         ("def pi 3;", "1:5", "the constant 'pi' cannot be redefined"),
-        (
-            "frame a { type revolute; axis [0, 0, 1]; variable q; }\n"
-            "frame b { type prismatic; axis [0, 0, 1]; variable q; }",
-            "2:52",
-            "the joint 'q' is already declared at .*main.robray:1:51",
-        ),
         ('frame "" {}', "1:7", "a frame needs a name"),
-        ('frame a { parent ""; }', "1:18", "a name cannot be empty"),
+        ('frame a { type revolute; axis [0, 0, 1]; variable ""; }', "1:51", "a name cannot be empty"),
     ],
 )
 def test_mistakes_are_refused_with_place_and_hint(text: str, place: str, reason: str, load: Loader) -> None:

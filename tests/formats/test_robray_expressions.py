@@ -33,7 +33,9 @@ def value(expression: str, **constants: float) -> float:
         ("1E2", 100.0),
         ("2d-1", 0.2),
         ("2s3", 2000.0),
-        ("1e+3", 1000.0),
+        ("2.s0", 2.0),
+        (".5D1", 5.0),
+        ("1.25S-2", 0.0125),
         ("0.6", 0.6),
         ("1 + 2 * 3", 7.0),
         ("(1 + 2) * 3", 9.0),
@@ -86,6 +88,8 @@ def test_numbers_are_not_rounded_to_single_precision() -> None:
         ("sise + 1", 7, "unknown constant 'sise'; did you mean 'size'"),
         ("size-1", 7, "unknown constant 'size-1'; for a difference write 'size - 1'"),
         ('"size"', 7, "unexpected"),
+        ("1e+3", 8, "the exponent of a number has no plus sign; write '1e3'"),
+        ("2 * 1.5d+2", 14, "the exponent of a number has no plus sign; write '1.5d2'"),
     ],
 )
 def test_refused_with_place(expression: str, column: int, reason: str) -> None:

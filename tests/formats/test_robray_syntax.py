@@ -45,7 +45,12 @@ def test_empty_files_blocks_and_optional_semicolon() -> None:
     ("text", "line", "column", "reason"),
     [
         ("frame a { translation [1, 2, 3] }", 1, 33, "unexpected '}', expected ';'"),
-        ("frame a {\n  translation [1, 2,];\n}", 2, 21, r"unexpected '\]', expected '\(' or '-' or a name or a number"),
+        (
+            "frame a {\n  translation [1, 2 +];\n}",
+            2,
+            22,
+            r"unexpected '\]', expected '\(' or '-' or a name or a number",
+        ),
         ("frame a {\n", 1, 10, "the file ends too early: expected 'frame' or 'geometry' or '}' or a name"),
         ("frame { }", 1, 7, "unexpected '{', expected a name or a quoted text"),
         ("frame a { isa; }", 1, 14, "unexpected ';'"),

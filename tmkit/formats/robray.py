@@ -1,37 +1,27 @@
 """Scene files in the robray language of the original TMKit.
 
-A file is a list of statements::
+A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
+whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
+what the statements mean, :mod:`~tmkit.formats.robray_syntax` what may stand where,
+:mod:`~tmkit.formats.robray_values` what each attribute accepts, :mod:`~tmkit.formats.robray_geometry` what a shape is.
 
-    include "FILE"                     another file is read here; its path is relative to the including file
-    def NAME EXPRESSION;               a named number; a later definition of the same name holds from there on
-    class NAME { ATTRIBUTES }          a named set of attributes
-    frame NAME { ATTRIBUTES, geometry { ATTRIBUTES }, frame NAME { ... } }
-    allow_collision NAME NAME;         two frames that may touch
-    // comment      # comment      /* comment */
+The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
+holds from where it stands; frames become drafts, whose parents are looked up when all files of a load have been read.
 
-Values are numbers with ``+ - * / ^ **``, parentheses and the constants ``pi``, ``π`` and ``deg`` (there are no built-in
-lengths: metres and radians), arrays in brackets, names, and quoted texts. A name that is not made of letters, digits,
-``_`` and inner ``-`` is quoted. Expressions bind: unary minus, then power (to the right), then ``* /``, then ``+ -``.
+Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
 
-Frame attributes: ``parent``, ``translation``, ``quaternion`` (xyzw) or ``rpy`` (fixed axes, yaw after pitch after
-roll), ``type`` (fixed, revolute, prismatic), ``axis``, ``offset`` (added to the joint's value), ``variable`` (the
-joint's name, else that of the frame), ``isa``. A nested frame is a child of the frame around it; a frame without a
-parent hangs off ``world``. Geometry attributes: ``shape`` (box, sphere, cylinder, cone, grid) or ``mesh``,
-``dimension``, ``radius``, ``height``, ``start_radius``, ``end_radius``, ``scale``, ``color``, ``alpha``, ``visual``,
-``collision``, ``isa``; and for the eye only, checked but not kept, ``specular``, ``no-shadow``, ``delta``,
-``thickness``. See :mod:`tmkit.formats.robray_geometry`.
-
-**Classes.** A class holds frame attributes, geometry attributes and ``isa`` of other classes. An attribute of one's own
-beats that of a class; of several ``isa`` the *first* wins in a frame, the *last* in a geometry block or a class; of
-several statements in one block the last wins. Every class named by ``isa`` in the frame or in its geometry, and every
-class behind those, becomes a class tag of the frame. A class is defined before it is used; only ``surface`` and
-``movable``, which tmkit itself asks for, need no definition.
-
-**Extensions of ours.** ``include`` takes any scene file by its suffix (``include "robot.urdf"``) and ``package://``
-URIs, and reads a file once however often it is included. Frames have ``lower`` and ``upper`` (joint limits), ``mass``
-(kilograms, spread evenly over the frame's solids) and ``friction`` (coefficient of the surface); ``mass`` and
-``friction`` may come from a class that the geometry names. Numbers are 64-bit floats, where the original read 32-bit
-ones.
+* An attribute of one's own beats that of a class. Of several ``isa`` the *first* wins in a frame, the *last* in a
+  geometry block or a class. Of several statements in one block the last wins.
+* A quaternion beats ``rpy``, wherever the two come from.
+* A nested frame may not name a parent itself, but a class that names one wins over the frame around it.
+* What does not concern a frame or shape (an ``axis`` on a fixed frame, the ``radius`` of a box, a mesh beside a shape)
+  says nothing and is no error.
+* Frames of one ``variable`` move together: the first has the joint, the others follow it.
+* An axis need not be of unit length; then ``offset`` is multiplied by its length, as the original does.
+* A file that is included again is carried out again as far as its definitions go. The original would refuse its
+  classes and frames as duplicates; here they stay as they are.
+* A mesh is looked for beside the file that names it, and then beside the files that include that one, as the original,
+  which looks beside the outermost.
 
 Everything wrong is refused with file, line, column and a caret.
 """
@@ -50,6 +40,7 @@ from tmkit.formats.drafts import (
     GeometryDraft,
     InertiaDraft,
     JointDraft,
+    MimicDraft,
     PoseDraft,
     SceneDraft,
 )
@@ -85,6 +76,10 @@ KNOWN_CLASSES = ("surface", "movable")
 
 # The original writes these two with a dash in some places and an underscore in others.
 SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
+
+# Includes within includes, and files read for one scene: far above what anybody writes by hand.
+DEEPEST_INCLUDE = 64
+MOST_FILES = 1000
 
 Values = dict[str, Value]
 
@@ -131,20 +126,26 @@ class _Reader:
     constants: dict[str, float] = field(default_factory=lambda: dict(CONSTANTS))
     classes: dict[str, _Class] = field(default_factory=dict)
     class_places: dict[str, Place] = field(default_factory=dict)
+    variables: dict[str, FrameDraft] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
+    files: int = 0
     frames: list[FrameDraft] = field(default_factory=list)
     allowed: list[AllowedDraft] = field(default_factory=list)
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
-        """Read a file that is reached through the files ``including``."""
-        source, text = SourceText.read(path)
+        """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
+        source, text = SourceText.read(path, folders=tuple(earlier.parent for earlier in reversed(including)))
+        is_new = path.resolve() not in self.seen
         self.seen.add(path.resolve())
+        self.files += 1
         chain = (*including, path)
         for statement in parse_robray(source, text):
             if isinstance(statement, Include):
                 self.include(statement, source, chain)
             elif isinstance(statement, Definition):
                 self.define(statement, source)
+            elif not is_new:
+                continue
             elif isinstance(statement, ClassBlock):
                 self.add_class(statement, source)
             elif isinstance(statement, FrameBlock):
@@ -153,7 +154,7 @@ class _Reader:
                 self.allow(statement, source)
 
     def include(self, statement: Include, source: SourceText, chain: tuple[Path, ...]) -> None:
-        """Read another file, once."""
+        """Read another file."""
         place = source.place(statement.file.at)
         path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
         cycle = [str(earlier) for earlier in chain if earlier.resolve() == path.resolve()]
@@ -161,12 +162,14 @@ class _Reader:
             names = [str(earlier) for earlier in chain]
             around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
             raise place.error(f"the include goes round in a circle: {around}")
-        if path.resolve() in self.seen:
-            return
         if path.suffix == ".robray":
-            if len(chain) > 64:
-                raise place.error("includes are nested more than 64 deep")
+            if len(chain) > DEEPEST_INCLUDE:
+                raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
+            if self.files >= MOST_FILES:
+                raise place.error(f"more than {MOST_FILES} files are included")
             self.read(path, chain)
+            return
+        if path.resolve() in self.seen:
             return
         self.seen.add(path.resolve())
         other = self.read_other(path)
@@ -244,31 +247,43 @@ class _Reader:
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
         inertia, geometry = _inertia(values, solids, place)
-        parent, parent_place = _parent(values, outer)
-        self.frames.append(
-            FrameDraft(
-                name=block.name.text,
-                parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
-                place=place,
-                pose=_pose(own, values),
-                joint=_joint(values, block.name.text, place),
-                classes=tuple(dict.fromkeys(tags)),
-                geometry=geometry,
-                inertia=inertia,
-                friction=_friction(values, solids),
-                parent_place=parent_place,
-            )
+        parent, parent_place = _parent(own, values, outer)
+        draft = FrameDraft(
+            name=block.name.text,
+            parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
+            place=place,
+            pose=_pose(values),
+            joint=_joint(values, block.name.text, place),
+            classes=tuple(dict.fromkeys(tags)),
+            geometry=geometry,
+            inertia=inertia,
+            friction=_friction(values, solids),
+            parent_place=parent_place,
         )
+        self.frames.append(self.following(draft))
         for member in block.members:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
+
+    def following(self, draft: FrameDraft) -> FrameDraft:
+        """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
+        if draft.joint.type == "fixed":
+            return draft
+        variable = draft.joint.name
+        leader = self.variables.setdefault(variable, draft)
+        if leader is draft:
+            return draft
+        name = draft.name if draft.name not in self.variables else f"{draft.name} ({variable})"
+        ratio = math.hypot(*draft.joint.axis) / math.hypot(*leader.joint.axis)
+        rule = MimicDraft(variable, ratio, 0.0, draft.joint.place or draft.place)
+        return replace(draft, joint=replace(draft.joint, name=name, mimic=rule))
 
     def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
         """Return a shape of a frame."""
         where = f"the geometry of frame '{frame}'"
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))
-        geometry = geometry_of(values, own=own, place=source.place(block.at), packages=self.packages)
+        geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
         return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
@@ -281,13 +296,13 @@ def _merged(own: Values, classes: Iterable[_Class]) -> Values:
     return values
 
 
-def _parent(values: Values, outer: str | None) -> tuple[str, Place | None]:
-    """Return the name of a frame's parent, and where it is written if it is."""
+def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Place | None]:
+    """Return the name of a frame's parent, and where it is written if it is; the empty name is that of the root."""
+    if outer is not None and "parent" in own:
+        raise own["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")
     if "parent" not in values:
         return (outer if outer is not None else "world"), None
-    if outer is not None:
-        raise values["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")
-    return values["parent"].text, values["parent"].place
+    return values["parent"].text or "world", values["parent"].place
 
 
 def _triple(value: Value | None) -> tuple[float, float, float]:
@@ -298,12 +313,10 @@ def _triple(value: Value | None) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _pose(own: Values, values: Values) -> PoseDraft:
-    """Return the pose of a frame; an orientation of its own beats that of a class."""
-    if "quaternion" in own and "rpy" in own:
-        raise own["rpy"].place.error("a frame has either a quaternion or rpy, not both")
+def _pose(values: Values) -> PoseDraft:
+    """Return the pose of a frame; a quaternion beats angles."""
     translation = _triple(values.get("translation"))
-    if "quaternion" in values and "rpy" not in own:
+    if "quaternion" in values:
         x, y, z, w = values["quaternion"].numbers
         return PoseDraft(translation, quat_xyzw=(x, y, z, w))
     return PoseDraft(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
@@ -313,25 +326,25 @@ def _joint(values: Values, frame: str, place: Place) -> JointDraft:
     """Return the joint of a frame."""
     kind = values["type"].text if "type" in values else "fixed"
     if kind == "fixed":
-        for name in ("axis", "offset", "variable", "lower", "upper"):
+        for name in ("lower", "upper"):
             if name in values:
                 reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
                 raise values[name].place.error(reason)
         return JointDraft(place=place)
     if "axis" not in values:
         raise values["type"].place.error(f"the {kind} frame '{frame}' needs an axis")
+    axis = _triple(values["axis"])
     limits = {name: values[name].number for name in ("lower", "upper", "offset") if name in values}
     if "lower" in limits and "upper" in limits and limits["lower"] > limits["upper"]:
         reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
         raise values["upper"].place.error(reason)
-    name = values["variable"].text if "variable" in values else frame
     return JointDraft(
         type=kind,
-        name=name,
-        axis=_triple(values["axis"]),
+        name=values["variable"].text if "variable" in values else frame,
+        axis=axis,
         lower=limits.get("lower", -math.inf),
         upper=limits.get("upper", math.inf),
-        offset=limits.get("offset", 0.0),
+        offset=limits.get("offset", 0.0) * math.hypot(*axis),
         place=values["variable"].place if "variable" in values else place,
     )
 

@@ -3,8 +3,12 @@
 The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
 those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left
 out) at the top; two equal radii make a cylinder, two different ones a frustum. A ``grid`` is a floor pattern for the
-eye: it becomes a thin box in the x-y plane that does not collide unless ``collision 1`` is written. A mesh is read
-relative to the file that names it, and ``scale`` multiplies its coordinates.
+eye: it becomes a thin box in the x-y plane that does not collide unless ``collision 1`` is written. ``scale``
+multiplies the coordinates of a mesh, which is looked for beside the file that names it and beside those that include
+that one.
+
+A shape takes the sizes that concern it and leaves the others alone, since classes are combined freely; a shape beats a
+mesh. That is how the original does it.
 """
 
 from __future__ import annotations
@@ -18,28 +22,15 @@ from tmkit.formats.robray_values import Value
 
 __all__ = ["geometry_of"]
 
-# The attributes that say how large a shape is; those of another shape are refused when written in the block itself.
-SIZES: Mapping[str, tuple[str, ...]] = {
-    "box": ("dimension",),
-    "sphere": ("radius",),
-    "cylinder": ("height", "radius"),
-    "cone": ("height", "start_radius", "end_radius"),
-    "grid": ("dimension", "delta", "thickness"),
-    "mesh": ("scale",),
-}
-
 GRID_THICKNESS = 0.001  # metres, when none is written
 DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 
 
-def geometry_of(
-    values: Mapping[str, Value], *, own: Mapping[str, Value], place: Place, packages: PackageResolver
-) -> GeometryDraft:
+def geometry_of(values: Mapping[str, Value], *, place: Place, packages: PackageResolver) -> GeometryDraft:
     """Return the shape that a geometry block describes.
 
     Args:
         values: the attributes of the block, completed by its classes.
-        own: the attributes written in the block itself.
         place: where the block begins.
         packages: where ``package://`` URIs of meshes lead.
 
@@ -47,9 +38,6 @@ def geometry_of(
         FileFormatError: the shape is missing, or its size is missing or does not fit it.
     """
     kind = _kind(values, place)
-    for name, value in own.items():
-        if name not in SIZES[kind] and any(name in sizes for sizes in SIZES.values()):
-            raise value.place.error(f"'{name}' has no meaning for a {kind}; it takes {', '.join(SIZES[kind])}")
     pose = PoseDraft()
     shape: PrimitiveDraft | MeshDraft
     if kind == "mesh":
@@ -71,14 +59,12 @@ def geometry_of(
 
 
 def _kind(values: Mapping[str, Value], place: Place) -> str:
-    """Return the shape, ``"mesh"`` for a mesh."""
-    if "shape" in values and "mesh" in values:
-        raise values["mesh"].place.error("a geometry has either a shape or a mesh, not both")
-    if "mesh" in values:
-        return "mesh"
-    if "shape" not in values:
+    """Return the shape, ``"mesh"`` for a mesh; a shape beats a mesh."""
+    if "shape" in values:
+        return values["shape"].text
+    if "mesh" not in values:
         raise place.error("a geometry needs a shape or a mesh, of its own or of a class")
-    return values["shape"].text
+    return "mesh"
 
 
 def _number(kind: str, name: str, values: Mapping[str, Value], place: Place) -> float:
@@ -127,7 +113,8 @@ def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[Pri
 def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshDraft:
     """Return the mesh file and its scale."""
     mesh = values["mesh"]
-    path = packages.resolve_mesh(mesh.text, folder=mesh.folder, place=mesh.place)
+    beside = [folder for folder in mesh.folders if mesh.text and (folder / mesh.text).is_file()]
+    path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     return MeshDraft(path, (x, y, z))

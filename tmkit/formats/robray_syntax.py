@@ -5,9 +5,9 @@ generic tree is needed. Nodes know only line and column; :class:`SourceText` tur
 :class:`~tmkit.files.places.Place` when something has to be said about them. What the words mean (constants, classes,
 frames) is decided in :mod:`tmkit.formats.robray`; this module only knows what may stand where.
 
-Two points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
+Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
 written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after
-``e``, ``d`` or ``s`` and are read as 64-bit floats.
+``e``, ``d`` or ``s``, without a plus sign, and are read as 64-bit floats. Commas too many in an array are no matter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ geometry_block: GEOMETRY "{" attribute* "}"
 allow_collision: ALLOW name name ";"
 attribute: ID value ";"
 ?value: expression | array | STRING -> quoted_name
-array: LSQB [expression ("," expression)*] "]"
+array: LSQB ","* [expression (","+ expression)* ","*] "]"
 name: ID | STRING
 
 ?expression: term | expression (PLUS | MINUS) term -> binary
@@ -71,8 +71,8 @@ TIMES: "*"
 DIVIDE: "/"
 CARET: "^"
 STARS: "**"
-NUMBER: /([0-9]+\.?[0-9]*|\.[0-9]+)([eEdDsS][+-]?[0-9]+)?/
-ID: /[^\W\d]\w*(-\w+)*/
+NUMBER: /([0-9]+\.?[0-9]*|\.[0-9]+)([eEdDsS]-?[0-9]+)?/
+ID: /[^\W\d]\w*(-+\w+)*/
 STRING: /"[^"\n]*"/
 COMMENT: /\/\/[^\n]*/ | /#[^\n]*/ | /\/\*(.|\n)*?\*\//
 WHITESPACE: /\s+/
@@ -218,13 +218,14 @@ Statement = Include | Definition | ClassBlock | FrameBlock | AllowCollision
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The text of one file, for messages."""
+    """The text of one file, for messages; ``folders`` are those of the files that include it, the nearest first."""
 
     path: Path
     lines: tuple[str, ...]
+    folders: tuple[Path, ...] = ()
 
     @classmethod
-    def read(cls, path: Path) -> tuple[SourceText, str]:
+    def read(cls, path: Path, *, folders: tuple[Path, ...] = ()) -> tuple[SourceText, str]:
         """Return the file as a source of places and as one text.
 
         Raises:
@@ -237,7 +238,7 @@ class SourceText:
         except OSError as error:
             raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return cls(path, tuple(text.split("\n"))), text
+        return cls(path, tuple(text.split("\n")), folders), text
 
     def place(self, at: Position) -> Place:
         """Return the place of a node."""
@@ -356,7 +357,12 @@ def _unexpected(source: SourceText, text: str, error: lark.exceptions.Unexpected
     block = re.search(r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0])
     if token == "{" and block is not None:
         return source.place((line, column)).error(f"a {block[1] or 'geometry'} cannot stand here")
-    before = text[: token.start_pos or 0].split()
+    start = token.start_pos or 0
+    mantissa, exponent = re.search(r"[0-9.]+$", text[:start]), re.match(r"([eEdDsS])\+([0-9]+)", text[start:])
+    if mantissa is not None and exponent is not None:
+        wanted = f"{mantissa[0]}{exponent[1]}{exponent[2]}"
+        return source.place((line, column)).error(f"the exponent of a number has no plus sign; write '{wanted}'")
+    before = text[:start].split()
     if before and "-" in before[-1][1:] and before[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"
     return source.place((line, column)).error(reason)

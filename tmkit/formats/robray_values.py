@@ -44,6 +44,7 @@ class Rule:
         lowest: every number is at least this; ``highest``: at most this.
         positive: every number is above zero.
         direction: the numbers are not all zero.
+        may_be_empty: a name may be the empty text.
     """
 
     kind: str
@@ -53,15 +54,20 @@ class Rule:
     highest: float = math.inf
     positive: bool = False
     direction: bool = False
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An evaluated attribute: a float, a tuple of floats, a text or a bool, and where it was written."""
+    """An evaluated attribute: a float, a tuple of floats, a text or a bool, and where it was written.
+
+    Attributes:
+        folders: where a file of this name is looked for, the folder of the file that names it first.
+    """
 
     content: float | tuple[float, ...] | str | bool
     place: Place
-    folder: Path
+    folders: tuple[Path, ...]
 
     @property
     def number(self) -> float:
@@ -86,7 +92,7 @@ class Value:
 
 
 FRAME_RULES: Mapping[str, Rule] = {
-    "parent": Rule("name"),
+    "parent": Rule("name", may_be_empty=True),
     "translation": Rule("array", (3,)),
     "quaternion": Rule("array", (4,), direction=True),
     "rpy": Rule("array", (3,)),
@@ -148,7 +154,7 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
     else:
         content = number_of(written, source=source, constants=constants)
         _check_range(rule, content, place)
-    return Value(content, place, source.path.parent)
+    return Value(content, place, (source.path.parent, *source.folders))
 
 
 def _word(rule: Rule, written: Expression | Array, place: Place) -> str:
@@ -162,7 +168,7 @@ def _word(rule: Rule, written: Expression | Array, place: Place) -> str:
     if rule.kind == "choice" and written.text not in rule.choices:
         near = did_you_mean(written.text, rule.choices)
         raise place.error(f"unknown word '{written.text}'{near} (known: {', '.join(rule.choices)})")
-    if not written.text:
+    if not written.text and not rule.may_be_empty:
         raise place.error("a name cannot be empty")
     return written.text
 
