@@ -17,7 +17,7 @@ from support.gantry import BLOCK, GANTRY, SUCKER, PlanWriter, gantry_scene, stac
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, Mimic, Prismatic
 from tmkit.planner.values import Plan
-from tmkit.simulation import SimulationReport, simulate
+from tmkit.simulation import SimulationProgress, SimulationReport, simulate
 from tmkit.spatial import Pose
 
 HALF = BLOCK / 2
@@ -67,11 +67,14 @@ def test_several_steps_with_progress() -> None:
     writer = PlanWriter(two_blocks())
     writer.move("green", [0.15, -0.1, HALF], turn=0.5)
     writer.move("red", [0.15, -0.1, HALF + BLOCK], turn=0.5, parent="green")
-    announced: list[tuple[int, int, str]] = []
-    report = simulate(writer.plan(), on_progress=lambda *told: announced.append(told))
+    told: list[SimulationProgress] = []
+    report = simulate(writer.plan(), on_progress=told.append)
     assert report.ok
     assert report.worst_position < 0.003
-    assert announced == [(1, 2, "(move green table)"), (2, 2, "(move red green)")]
+    assert [(now.step, now.action) for now in told] == [(0, "(move green table)"), (1, "(move red green)"), (2, "")]
+    assert {(now.phase, now.steps) for now in told} == {("simulate", 2)}
+    assert [now.simulated_seconds for now in told] == sorted(now.simulated_seconds for now in told)
+    assert str(told[1]).endswith(" s: step 2 of 2: (move red green)")
 
 
 def test_cylinder_is_carried_between_flat_fingers() -> None:

@@ -2,11 +2,14 @@
 
 What the user sees: progress on the standard error, answers on the standard output, and an exit code that means
 something: 0 done; 1 the answer is no (no plan, a check that failed, a simulation that missed); 2 bad input or usage,
-with a message and no traceback; 3 an internal error, with where to report it; 130 interrupted.
+with a message and no traceback; 3 an internal error, with where to report it; 129, 130 and 143 ended by a signal
+(terminal closed, Ctrl-C, kill). With ``--json`` the standard error holds one JSON object a line instead
+(:mod:`~tmkit.cli.events`).
 
 The commands lie in modules by their noun (:mod:`~tmkit.cli.planning`, :mod:`~tmkit.cli.scenes`,
 :mod:`~tmkit.cli.robots`), :mod:`~tmkit.cli.commands` puts them together, and :mod:`~tmkit.cli.common` holds what they
-share. They are imported when :func:`main` runs, so that it is there to answer whatever happens meanwhile.
+share. All of it is imported when :func:`main` runs, after the signals have been taken care of, so that Ctrl-C shows no
+traceback however early it comes.
 """
 
 from __future__ import annotations
@@ -14,6 +17,10 @@ from __future__ import annotations
 import os
 import sys
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tmkit.cli.signals import EndingSignals
 
 __all__ = ["ExitCode", "main"]
 
@@ -25,34 +32,50 @@ class ExitCode(IntEnum):
     NO = 1
     BAD_INPUT = 2
     INTERNAL = 3
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 def main() -> None:
     """Run the command and exit with a code that means something; no input shows a traceback."""
-    try:
-        code = _run()
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        code = ExitCode.INTERRUPTED
-    except SystemExit:  # how typer ends when nobody reads on: say nothing more
-        code = ExitCode.DONE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.DONE
-    if code == ExitCode.INTERRUPTED:
-        print("interrupted", file=sys.stderr)
+    from tmkit.cli.signals import EndingSignals
+
+    wants_events = "--json" in sys.argv[1:]
+    with EndingSignals() as signals:
+        try:
+            code = _run(wants_events=wants_events)
+            sys.stdout.flush()
+        except SystemExit:  # how typer ends when nobody reads on: say nothing more
+            code = ExitCode.DONE
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = ExitCode.DONE
+        except BaseException as error:
+            if signals.received is None and not isinstance(error, KeyboardInterrupt):
+                raise
+            code = ExitCode.INTERRUPTED
+        if signals.received is not None or code == ExitCode.INTERRUPTED:
+            code = signals.exit_code
+        _tell_the_end(signals, code, as_event=wants_events)
     sys.exit(code)
 
 
-def _run() -> int:
+def _run(*, wants_events: bool) -> int:
     """Run the command and return its exit code; what went wrong has been explained."""
-    from tmkit.cli.commands import app, explain
+    from tmkit.cli.commands import run
 
-    try:
-        code = app(standalone_mode=False)
-    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
-        raise
-    except BaseException as error:
-        return explain(error)
-    return code if isinstance(code, int) else ExitCode.DONE
+    return run(wants_events=wants_events)
+
+
+def _tell_the_end(signals: EndingSignals, code: int, *, as_event: bool) -> None:
+    """Say that a signal ended the command, and, to programs, that it has ended."""
+    ended_by_signal = code >= ExitCode.HUNG_UP
+    if as_event:
+        from tmkit.cli.events import write_event
+
+        if ended_by_signal:
+            write_event("error", type="Interrupted", message=signals.message, signal=signals.name)
+        write_event("done", exit_code=int(code))
+    elif ended_by_signal:
+        print(signals.message, file=sys.stderr)

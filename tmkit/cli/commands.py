@@ -1,17 +1,25 @@
-"""All commands of ``tmkit``, put together; here a new command is entered, in the order in which the help lists it."""
+"""All commands of ``tmkit``, put together; here a new command is entered, in the order in which the help lists it.
+
+Every command has ``--verbose``, ``--quiet`` and ``--log-file`` without saying so: :func:`command_line` gives them to
+all, so that they may stand before the command's name or after it.
+"""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tmkit.cli import ExitCode, planning, robots, scenes
-from tmkit.cli.common import errors
+from tmkit.cli.common import require_writable
+from tmkit.cli.events import error_fields, write_event
+from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
 
-__all__ = ["app", "explain"]
+__all__ = ["app", "command_line", "run"]
 
 # Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting it.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -49,16 +57,96 @@ if robots.app.registered_commands:
     app.add_typer(robots.app, name="robot")
 
 
-def explain(error: BaseException) -> int:
+# --- what every command has -------------------------------------------------------------------------------------------
+
+
+def _be_more_verbose(times: int) -> None:
+    current_reporter().be_more_verbose(times)
+
+
+def _be_quiet(value: bool) -> None:
+    if value:
+        current_reporter().be_quiet()
+
+
+def _log_to(path: Path | None) -> None:
+    if path is not None:
+        require_writable(path)
+        current_reporter().log_to(path)
+
+
+def _options_of_all(
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, callback=_be_more_verbose, help="Say more; -vv: still more.")
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")] = False,
+    log_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", callback=_log_to, help="Write all of the log to a file.")
+    ] = None,
+) -> None:
+    """Only the options of this function are used."""
+
+
+def command_line() -> Callable[..., Any]:
+    """Return the whole command, ready to be called."""
+    template = typer.Typer(add_completion=False)
+    template.command()(_options_of_all)
+    options = [option for option in typer.main.get_command(template).params if option.name != "help"]
+    for option in options:
+        option.expose_value = False  # the callbacks are all that is wanted
+    whole: Any = typer.main.get_command(app)
+    waiting: list[Any] = [whole]
+    while waiting:
+        command = waiting.pop()
+        command.params.extend(options)
+        waiting.extend(getattr(command, "commands", {}).values())
+    return whole  # type: ignore[no-any-return]  # what typer makes has no name that all its versions export
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def run(*, wants_events: bool) -> int:
+    """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained.
+
+    Args:
+        wants_events: the standard error is for a program.
+    """
+    with Reporter(as_events=wants_events).open() as reporter:
+        try:
+            code = command_line()(standalone_mode=False)
+        except (KeyboardInterrupt, SystemExit, BrokenPipeError):
+            raise
+        except typer.Abort:
+            return ExitCode.INTERRUPTED
+        except Exception as error:
+            return _explain(error, reporter)
+    return code if isinstance(code, int) else ExitCode.DONE
+
+
+def _explain(error: Exception, reporter: Reporter) -> int:
     """Say what was wrong with the command line or its input, or else with tmkit; return the exit code."""
-    if isinstance(error, typer.Abort):
-        return ExitCode.INTERRUPTED
+    is_usage = isinstance(error, _UsageError)
+    lines = "" if is_usage or isinstance(error, TmkitError) else "".join(traceback.format_exception(error))
+    if reporter.as_events:
+        _write_error(error, lines)
+    elif is_usage:
+        error.show()  # type: ignore[attr-defined]  # see _UsageError
+    elif isinstance(error, TmkitError):
+        reporter.console.print(f"error: {error}", markup=False)
+    else:
+        reporter.console.print(lines, markup=False)
+        reporter.console.print(
+            "internal error of tmkit: please report it, with the lines above and the input, to its issue tracker"
+        )
+    return ExitCode.INTERNAL if lines else ExitCode.BAD_INPUT
+
+
+def _write_error(error: Exception, lines: str) -> None:
     if isinstance(error, TmkitError):
-        errors.print(f"error: {error}", markup=False)
-        return ExitCode.BAD_INPUT
-    if isinstance(error, _UsageError):
-        error.show()
-        return ExitCode.BAD_INPUT
-    errors.print("".join(traceback.format_exception(error)), markup=False)
-    errors.print("internal error of tmkit: please report it, with the lines above and the input, to its issue tracker")
-    return ExitCode.INTERNAL
+        write_event("error", **error_fields(error))
+    elif lines:
+        write_event("error", type=type(error).__name__, message=str(error), file=None, line=None, traceback=lines)
+    else:
+        message = error.format_message() if isinstance(error, _UsageError) else str(error)
+        write_event("error", type="UsageError", message=message, file=None, line=None)

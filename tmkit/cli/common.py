@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.status import Status
 
 from tmkit.cli import ExitCode
+from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import OutputError
 
 if TYPE_CHECKING:
@@ -25,16 +25,17 @@ __all__ = [
     "PlanFile",
     "Scenes",
     "Seed",
-    "errors",
     "fail",
     "load",
     "make_folder",
+    "note",
+    "print_json",
     "progress",
     "require_writable",
     "write_json",
 ]
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+_logger = logging.getLogger(__name__)
 
 Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files, or names of ours; merged in order.")]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json", help="A plan written by 'tmkit plan'.")]
@@ -46,10 +47,18 @@ DomainOption = Annotated[
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Status]:
-    """Show that something is being done, on the standard error when that is a terminal."""
-    with errors.status(text) as status:
-        yield status
+def progress(text: str) -> Iterator[Work]:
+    """Show that something is being done, on the standard error: to people on a terminal, or to programs.
+
+    What the block is given can be passed to functions of the library as ``on_progress``.
+    """
+    with current_reporter().progress(text) as work:
+        yield work
+
+
+def note(message: str) -> None:
+    """Say something beside the answer, on the standard error."""
+    _logger.warning("%s", message)
 
 
 def load(scenes: list[str]) -> SceneGraph:
@@ -91,6 +100,11 @@ def write_json(path: Path, document: Any) -> None:
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
     write_text(path, text.rstrip("\n") + "\n")
+
+
+def print_json(document: Any) -> None:
+    """Print the one JSON document that a command answers with."""
+    typer.echo(json.dumps(document, indent=1))
 
 
 def fail(message: str) -> NoReturn:

@@ -18,6 +18,7 @@ from tmkit.cli.common import (
     fail,
     load,
     make_folder,
+    print_json,
     progress,
     require_writable,
     write_json,
@@ -40,25 +41,43 @@ _DEMO_GOAL = "(and (on a b) (on b c))"
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where plan, report and pictures go.")] = Path("tmkit-demo"),
     seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Plan a tower of three blocks with a Panda, check it, play it in physics, and draw pictures of it."""
     folder = make_folder(out)
-    typer.echo(f"Goal: {_DEMO_GOAL}")
+    say = _say_nothing if as_json else typer.echo
+    say(f"Goal: {_DEMO_GOAL}")
     scene = load(["panda_table", "blocks3"])
     result = _plan(scene, None, domain="blocks", goal=_DEMO_GOAL, problem=None, robot="panda", seed=seed, limit=60.0)
     if result.plan is None:
+        if as_json:
+            print_json({"ok": False, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": None, "simulation": None})
+            raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
     result.plan.save(folder / "plan.json")
     for number, action in enumerate(result.plan.actions, start=1):
-        typer.echo(f"  {number}. {action}")
-    typer.echo(f"Planned in {result.statistics.total_seconds:.2f} s.")
+        say(f"  {number}. {action}")
+    say(f"Planned in {result.statistics.total_seconds:.2f} s.")
     checked = _check(result.plan, None)
-    typer.echo(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
+    say(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
     report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
     write_json(folder / "report.json", report.to_json())
-    typer.echo(f"Simulated: {report!r}")
-    typer.echo(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
-    if not (checked.ok and report.ok):
+    say(f"Simulated: {report!r}")
+    say(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
+    ok = checked.ok and report.ok
+    if as_json:
+        print_json(
+            {
+                "ok": ok,
+                "goal": _DEMO_GOAL,
+                "plan": result.to_dict(),
+                "check": checked.to_dict(),
+                "simulation": json.loads(report.to_json()),
+            }
+        )
+        if not ok:
+            raise typer.Exit(ExitCode.NO)
+    elif not ok:
         fail("; ".join([*checked.problems, *map(str, report.remarks)]))
 
 
@@ -89,7 +108,7 @@ def plan(
     if result.plan is not None and output is not None:
         result.plan.save(output)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), indent=1))
+        print_json(result.to_dict())
     else:
         typer.echo(result.explanation)
         for number, action in enumerate(result.plan.actions if result.plan else (), start=1):
@@ -106,7 +125,7 @@ def check(path: PlanFile, domain: DomainOption = None, as_json: AsJson = False) 
 
     report = _check(Plan.load(path), domain)
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), indent=1))
+        print_json(report.to_dict())
     else:
         for problem in report.problems:
             typer.echo(f"  {problem}")
@@ -124,6 +143,7 @@ def simulate(
     grasp: Annotated[
         str, typer.Option(metavar="contact|constraint", help="Hold by friction, or by a constraint.")
     ] = "contact",
+    as_json: AsJson = False,
 ) -> None:
     """Play a plan in physics and report where every object ended."""
     from tmkit.planner import Plan
@@ -136,11 +156,14 @@ def simulate(
     result = _simulate(Plan.load(path), gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:
         write_json(report, result.to_json())
-    for name, error in result.errors.items():
-        typer.echo(f"  {name}: {error}")
-    for remark in result.remarks:
-        typer.echo(f"  {remark}")
-    typer.echo(repr(result))
+    if as_json:
+        print_json(json.loads(result.to_json()))
+    else:
+        for name, error in result.errors.items():
+            typer.echo(f"  {name}: {error}")
+        for remark in result.remarks:
+            typer.echo(f"  {remark}")
+        typer.echo(repr(result))
     if not result.ok:
         raise typer.Exit(ExitCode.NO)
 
@@ -159,15 +182,9 @@ def _plan(
     seed: int,
     limit: float,
 ) -> PlanResult:
-    from tmkit.planner import PlanningProgress
     from tmkit.planner import plan as find_plan
 
-    with progress("planning") as status:
-
-        def show(now: PlanningProgress) -> None:
-            doing = "looking for actions" if now.phase == "task" else f"motion {now.step}/{now.steps}"
-            status.update(f"planning, {now.seconds:.1f} s: task plan {now.skeleton}, {doing}")
-
+    with progress("planning") as show:
         return find_plan(
             scene, q, domain=domain, goal=goal, problem=problem, robot=robot, seed=seed, time_limit=limit,
             on_progress=show,
@@ -175,18 +192,21 @@ def _plan(
 
 
 def _check(plan: Plan, domain: str | None) -> CheckReport:
-    with progress("checking"):
-        return plan.check(domain=domain)
+    with progress("checking") as show:
+        return plan.check(domain=domain, on_progress=show)
 
 
 def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
     from tmkit.simulation import simulate as play
 
-    with progress("simulating") as status:
+    with progress("simulating") as show:
         return play(
-            plan, gui=gui, record=record, picture=picture, grasp=grasp,
-            on_progress=lambda step, steps, what: status.update(f"simulating step {step} of {steps}: {what}"),
-        )  # fmt: skip
+            plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show
+        )
+
+
+def _say_nothing(_: str) -> None:
+    pass
 
 
 def _verdict(report: CheckReport) -> str:

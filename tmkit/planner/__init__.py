@@ -11,7 +11,8 @@ from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
 from tmkit.planner.grasps import Grasp, grasps_of
 from tmkit.planner.motion_pieces import MotionBudget, MotionFailure
-from tmkit.planner.search import PlanningProgress, plan
+from tmkit.planner.progress import CheckProgress, PlanningProgress
+from tmkit.planner.search import plan
 from tmkit.planner.semantics import (
     ActionContext,
     Candidate,
@@ -37,6 +38,7 @@ __all__ = [
     "ActionContext",
     "ArmMotion",
     "Candidate",
+    "CheckProgress",
     "CheckReport",
     "DomainSemantics",
     "Grasp",

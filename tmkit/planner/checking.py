@@ -17,6 +17,8 @@ up to one after which the rest has no meaning.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.planner.progress import CheckProgress
 from tmkit.planner.search import derive_problem
 from tmkit.planner.segment_rules import LOADED, segment_faults
 from tmkit.planner.semantics import PlanningDomain, load_planning_domain
@@ -81,12 +84,15 @@ class CheckReport:
         }
 
 
-def check_plan(plan: Plan, *, domain: str | Path | None = None) -> CheckReport:
+def check_plan(
+    plan: Plan, *, domain: str | Path | None = None, on_progress: Callable[[CheckProgress], None] | None = None
+) -> CheckReport:
     """Recompute everything and say whether a plan holds.
 
     Args:
         plan: the plan.
         domain: name or folder of the domain, when it is not the one of ours that the plan names.
+        on_progress: called before each action is checked, and at the end.
 
     Returns:
         The problems found, if any.
@@ -96,7 +102,7 @@ def check_plan(plan: Plan, *, domain: str | Path | None = None) -> CheckReport:
         TaskError: the plan's goal is none in the words of the domain.
         SceneError: the plan's first scene cannot be told in the words of the domain.
     """
-    check = _Check(plan, _load_domain(plan, domain))
+    check = _Check(plan, _load_domain(plan, domain), on_progress)
     check.run()
     return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
 
@@ -115,12 +121,14 @@ def _load_domain(plan: Plan, domain: str | Path | None) -> PlanningDomain:
 class _Check:
     plan: Plan
     domain: PlanningDomain
+    on_progress: Callable[[CheckProgress], None] | None = None
     problems: list[str] = field(default_factory=list)
     segments: int = 0
     configurations: int = 0
 
     def __post_init__(self) -> None:
         self.rules = CollisionRules(self.plan.robot)
+        self.began = time.monotonic()
 
     def run(self) -> None:
         if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
@@ -131,12 +139,19 @@ class _Check:
         self._check_limits(scene, q, "at the start")
         self._check_rest(scene, q, "at the start")
         for number, step in enumerate(self.plan.steps, start=1):
+            self._tell(number - 1, str(step.action))
             where = f"step {number} {step.action}"
             try:
                 scene, q = self._check_step(step, scene, q, where)
             except TmkitError as error:  # it speaks of what is not there; what follows has no meaning
                 self.problems.append(f"{where}: {error}")
                 return
+        self._tell(len(self.plan.steps), "")
+
+    def _tell(self, step: int, action: str) -> None:
+        if self.on_progress is not None:
+            seconds = time.monotonic() - self.began
+            self.on_progress(CheckProgress("check", step, len(self.plan.steps), seconds, action))
 
     def _check_task(self, problem: Problem) -> None:
         validation = validate_plan(problem, self.plan.actions)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -28,6 +27,7 @@ from tmkit.motion import Manipulator, find_manipulator
 from tmkit.planner.arm_motion import ArmMotion
 from tmkit.planner.explanation import explain
 from tmkit.planner.motion_pieces import MotionBudget
+from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import FailureLog, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.semantics import PlanningDomain, load_planning_domain
 from tmkit.planner.start import check_start
@@ -46,29 +46,10 @@ from tmkit.tasks import (
     parse_goal,
 )
 
-__all__ = ["PlanningProgress", "plan"]
+__all__ = ["plan"]
 
 _ROUNDS = 4
 _SKELETONS_PER_ROUND = 24
-
-
-@dataclass(frozen=True)
-class PlanningProgress:
-    """What the planner is doing, for people who wait.
-
-    Attributes:
-        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined.
-        skeleton: number of the skeleton, from 1.
-        step: actions refined so far.
-        steps: actions of the skeleton.
-        seconds: since the start.
-    """
-
-    phase: str
-    skeleton: int
-    step: int
-    steps: int
-    seconds: float
 
 
 def plan(
@@ -94,7 +75,7 @@ def plan(
         robot: name of an arm of ours, a TOML file, or a description.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
-        on_progress: called now and then with what is going on.
+        on_progress: called before each search of the task planner and whenever another action has been refined.
 
     Returns:
         The plan, or why there is none.
@@ -285,7 +266,8 @@ class _Run:
 
     def _report(self, phase: str, step: int, steps: int) -> None:
         if self.on_progress is not None:
-            self.on_progress(PlanningProgress(phase, self.skeletons + (phase == "task"), step, steps, self.seconds))
+            skeleton = self.skeletons + (phase == "task")
+            self.on_progress(PlanningProgress(phase, step, steps, self.seconds, skeleton))
 
     def _answer(self, status: PlanStatus, steps: tuple[PlanStep, ...] | None) -> PlanResult:
         statistics = PlanStatistics(

@@ -11,7 +11,7 @@ as it is, or the arm stays while the hand closes or opens. The scene changes onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -27,6 +27,7 @@ from tmkit.tasks import GroundAction
 
 if TYPE_CHECKING:
     from tmkit.planner.checking import CheckReport
+    from tmkit.planner.progress import CheckProgress
 
 __all__ = [
     "Configuration",
@@ -209,15 +210,18 @@ class Plan:
 
         return load_plan(path)
 
-    def check(self, *, domain: str | Path | None = None) -> CheckReport:
+    def check(
+        self, *, domain: str | Path | None = None, on_progress: Callable[[CheckProgress], None] | None = None
+    ) -> CheckReport:
         """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checking.check_plan`.
 
         Args:
             domain: name or folder of the domain, when it is not the one of ours that the plan names.
+            on_progress: called before each action is checked, and at the end.
         """
         from tmkit.planner.checking import check_plan
 
-        return check_plan(self, domain=domain)
+        return check_plan(self, domain=domain, on_progress=on_progress)
 
 
 class PlanStatus(Enum):

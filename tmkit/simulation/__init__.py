@@ -7,6 +7,7 @@ it is imported when the first simulation is made.
 
 from tmkit.simulation.camera import Camera, good_camera, render
 from tmkit.simulation.execution import simulate
+from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import Film, write_picture
 from tmkit.simulation.report import ObjectError, Remark, SimulationReport, Slip
 from tmkit.simulation.settings import PhysicsSettings
@@ -19,6 +20,7 @@ __all__ = [
     "PhysicsSettings",
     "Remark",
     "Simulation",
+    "SimulationProgress",
     "SimulationReport",
     "Slip",
     "good_camera",

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
+from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
 from tmkit.simulation.report import ObjectError, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
@@ -40,10 +41,7 @@ from tmkit.simulation.world import Simulation
 if TYPE_CHECKING:
     from tmkit.planner import Plan, PlanStep, Segment
 
-__all__ = ["Progress", "simulate"]
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of the step about to be played (from 1), the number of steps, and the action in words."""
+__all__ = ["simulate"]
 
 _GRASPS = ("contact", "constraint")
 _FILM_SIZE = (480, 360)
@@ -67,7 +65,7 @@ def simulate(
     position_tolerance: float = 0.015,
     rotation_tolerance: float = math.radians(5.0),
     settings: PhysicsSettings | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Callable[[SimulationProgress], None] | None = None,
 ) -> SimulationReport:
     """Play a plan in a physics simulation and compare the outcome with the plan.
 
@@ -82,7 +80,7 @@ def simulate(
         position_tolerance: metres within which each object has to end.
         rotation_tolerance: radians within which each object has to end.
         settings: the numbers of the physics.
-        on_progress: called before each step with its number, their count and the action.
+        on_progress: called before each step, and before everything settles.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -157,15 +155,22 @@ class _Execution:
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
-    def run(self, on_progress: Progress | None) -> None:
+    def run(self, on_progress: Callable[[SimulationProgress], None] | None) -> None:
         """Play all steps and let everything settle."""
+        began = time.monotonic()
+
+        def tell(step: int, action: str) -> None:
+            if on_progress is not None:
+                steps, seconds = len(self._plan.steps), time.monotonic() - began
+                on_progress(SimulationProgress("simulate", step, steps, seconds, action, self._simulation.time))
+
         self._take_over_held_objects()
         self._stand(_PAUSE)
         self._watch.note_start()
         for number, step in enumerate(self._plan.steps, start=1):
-            if on_progress is not None:
-                on_progress(number, len(self._plan.steps), str(step.action))
+            tell(number - 1, str(step.action))
             self._play(number, step)
+        tell(len(self._plan.steps), "")
         self._settle()
 
     def _take_over_held_objects(self) -> None:

@@ -1,0 +1,193 @@
+"""Progress and logs while a command runs: on a terminal for people, or as events for programs.
+
+The library tells its progress to callbacks and its doings to loggers; both are silent by themselves. A
+:class:`Reporter` stands at the other end of both for the time of one command: for people it shows a line that changes
+(only on a terminal) and log records as lines; for programs both are events (:mod:`~tmkit.cli.events`).
+
+Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG with ``-vv``. ``--log-file`` takes all,
+with times. ``--quiet`` shows no progress.
+
+Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside :meth:`Reporter.open`;
+afterwards logging is as it was before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tmkit.cli.events import write_event
+from tmkit.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from tmkit.progress import Progress
+
+__all__ = ["Reporter", "Work", "current_reporter"]
+
+_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+_LINE = "%(levelname)s %(name)s: %(message)s"
+_LINE_OF_FILE = "%(asctime)s " + _LINE
+
+_current: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
+
+
+class Work:
+    """A piece of work that is shown while it is done; pass it as ``on_progress``."""
+
+    def __init__(self, show: Callable[[str], None], tell: Callable[[Progress], None]) -> None:
+        self._show, self._tell = show, tell
+
+    def update(self, text: str) -> None:
+        """Show another line; for people only."""
+        self._show(text)
+
+    def __call__(self, progress: Progress) -> None:
+        """Show how far it is."""
+        self._tell(progress)
+
+
+class Reporter:
+    """Shows progress and logs of one command.
+
+    Args:
+        as_events: for programs, instead of people.
+    """
+
+    def __init__(self, *, as_events: bool) -> None:
+        self.as_events = as_events
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._verbosity = 0
+        self._is_quiet = False
+        self._handlers: list[logging.Handler] = []
+        self._shown: logging.Handler = _EventHandler() if as_events else _ConsoleHandler(self.console)
+        self._shown.setFormatter(logging.Formatter(None if as_events else _LINE))
+        self._shown.setLevel(_LEVELS[0])
+
+    # --- options --------------------------------------------------------------------------------------------------
+
+    def be_more_verbose(self, times: int) -> None:
+        """Show more of the log."""
+        self._verbosity = min(self._verbosity + times, len(_LEVELS) - 1)
+        self._shown.setLevel(_LEVELS[self._verbosity])
+        self._set_level()
+
+    def be_quiet(self) -> None:
+        """Show no progress."""
+        self._is_quiet = True
+
+    def log_to(self, path: Path) -> None:
+        """Write all of the log to a file, which is begun anew.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        try:
+            handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason) from None
+        handler.setFormatter(logging.Formatter(_LINE_OF_FILE))
+        self._add(handler)
+
+    # --- a command ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def open(self) -> Iterator[Reporter]:
+        """Listen to the loggers, and be the :func:`current_reporter`, inside the block."""
+        token = _current.set(self)
+        before = logging.getLogger("tmkit").level
+        if self.as_events:
+            logging.captureWarnings(True)  # or Python would print them between the events
+        self._add(self._shown)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+            if self.as_events:
+                logging.captureWarnings(False)
+            for handler in self._handlers:
+                for logger in _loggers():
+                    logger.removeHandler(handler)
+                handler.close()
+            logging.getLogger("tmkit").setLevel(before)
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Work]:
+        """Show that something is being done."""
+        if self._is_quiet:
+            yield Work(_nothing, _nothing)
+        elif self.as_events:
+            write_event("progress", phase=text, step=0, steps=0, seconds=0.0, text=text)
+            yield Work(_nothing, _write_progress)
+        else:
+            with self.console.status(text) as status:
+                yield _work_of(status)
+
+    # --- within ---------------------------------------------------------------------------------------------------
+
+    def _add(self, handler: logging.Handler) -> None:
+        self._handlers.append(handler)
+        for logger in _loggers():
+            logger.addHandler(handler)
+        self._set_level()
+
+    def _set_level(self) -> None:
+        """Let the library make the records that a handler wants, and no others."""
+        logging.getLogger("tmkit").setLevel(min(handler.level or logging.DEBUG for handler in self._handlers))
+
+
+def current_reporter() -> Reporter:
+    """Return the reporter of the command that runs; a new one outside of commands."""
+    return _current.get() or Reporter(as_events=False)
+
+
+def _loggers() -> tuple[logging.Logger, ...]:
+    return logging.getLogger("tmkit"), logging.getLogger("py.warnings")
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+def _write_progress(progress: Progress) -> None:
+    values = {field.name: getattr(progress, field.name) for field in fields(progress)}
+    write_event("progress", **values, text=str(progress))
+
+
+def _work_of(status: Status) -> Work:
+    return Work(status.update, lambda progress: status.update(str(progress)))
+
+
+class _ConsoleHandler(logging.Handler):
+    """Prints records above the line that shows progress."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(self.format(record), markup=False)
+
+
+class _EventHandler(logging.Handler):
+    """Writes records as events."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.format(record)  # works out the text of the exception
+        write_event(
+            "log",
+            level=record.levelname,
+            logger=record.name,
+            message=record.getMessage(),
+            **({"traceback": record.exc_text} if record.exc_text else {}),
+        )

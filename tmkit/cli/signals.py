@@ -1,0 +1,92 @@
+"""Signals that end a command: Ctrl-C, a polite kill, a terminal that is closed.
+
+All three become one exception, so that every ``with`` and ``finally`` on the way out is passed: temporary folders and
+files go, task planners end, nothing is half-written. :class:`Interrupted` derives from ``KeyboardInterrupt``, as that
+is what libraries let through.
+
+Some do not: what is raised in a destructor goes to ``sys.unraisablehook``, and what is raised while a compiled module
+is imported may come out as an ``ImportError``. So the hook raises again, and :attr:`EndingSignals.received` is what
+counts, not the exception that arrives. Signals that follow within a second are dropped: whoever is asked twice to
+end (by the terminal and by the program that started it) shall still tidy up; whoever does not answer is asked anew.
+
+Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside the block everything
+is as it was before. This module imports next to nothing, since it must be there before anything else is.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+__all__ = ["EndingSignals", "Interrupted"]
+
+_WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+_DEAF_SECONDS = 1.0
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the command to end."""
+
+
+class EndingSignals:
+    """A block in which signals that end a command raise :class:`Interrupted`.
+
+    Attributes:
+        received: the number of the last signal that came, or ``None``.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._answering_since = -_DEAF_SECONDS
+        self._previous: dict[int, Any] = {}
+        self._previous_hook = sys.unraisablehook
+
+    @property
+    def exit_code(self) -> int:
+        """128 and the number of the signal, as shells have it."""
+        return 128 + (self.received or signal.SIGINT)
+
+    @property
+    def name(self) -> str:
+        """The name of the signal."""
+        return signal.Signals(self.received or signal.SIGINT).name
+
+    @property
+    def message(self) -> str:
+        """What happened, in a word."""
+        return _WORDS[signal.Signals(self.received or signal.SIGINT)]
+
+    def __enter__(self) -> EndingSignals:
+        self._previous_hook = sys.unraisablehook
+        sys.unraisablehook = self._raise_again
+        for number in _WORDS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._answer)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, previous in self._previous.items():
+            signal.signal(number, previous if previous is not None else signal.SIG_DFL)
+        self._previous.clear()
+        sys.unraisablehook = self._previous_hook
+
+    def _answer(self, number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
+        if now - self._answering_since < _DEAF_SECONDS:
+            return
+        self._answering_since = now
+        self.received = number
+        raise Interrupted
+
+    def _raise_again(self, what: sys.UnraisableHookArgs, /) -> None:
+        if not isinstance(what.exc_value, Interrupted) or self.received is None:
+            self._previous_hook(what)
+            return
+        self._answering_since = -_DEAF_SECONDS
+        _thread.interrupt_main(signal.Signals(self.received))

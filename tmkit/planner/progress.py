@@ -1,0 +1,43 @@
+"""What planning and checking tell while they run; see :mod:`tmkit.progress`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tmkit.progress import Progress
+
+__all__ = ["CheckProgress", "PlanningProgress"]
+
+
+@dataclass(frozen=True)
+class PlanningProgress(Progress):
+    """What the planner is doing.
+
+    Attributes:
+        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined.
+        step: actions refined so far; it falls when the search goes back.
+        steps: actions of the skeleton; 0 while the task planner runs.
+        skeleton: number of the skeleton, from 1.
+    """
+
+    skeleton: int = 0
+
+    def __str__(self) -> str:
+        doing = "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
+        return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}"
+
+
+@dataclass(frozen=True)
+class CheckProgress(Progress):
+    """What the checker is doing.
+
+    Attributes:
+        phase: ``check``.
+        step: actions checked so far.
+        action: the action that is checked next; empty at the end.
+    """
+
+    action: str = ""
+
+    def __str__(self) -> str:
+        return f"checking, {self.seconds:.1f} s: action {min(self.step + 1, self.steps)} of {self.steps} {self.action}"
