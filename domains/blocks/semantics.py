@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ RESOLUTION = 0.1
 """Metres between neighbouring locations."""
 
 _SAMPLES = 12  # placements away from the middle of a cell
+_CLEARANCE = 1e-4  # metres above its support at which a block is let go: less than anybody sees, more than rounding
 _STANDS = 0.005  # metres that a block may be above or below the top of what it stands on
 _TILT = 0.1  # radians that it may lean
 
@@ -90,6 +91,27 @@ class Semantics:
             facts.append(Fact.of("handempty"))
         facts.extend(Fact.of("clear", name) for name in objects if name not in covered and name != held)
         return State(facts)
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield what each stated block is to stand on, or that the hand is to hold it.
+
+        What it hangs off counts; where exactly it stands on another block, and whether it does so well, does not.
+
+        Raises:
+            SceneError: a block that hangs off nothing the domain knows.
+        """
+        names = {frame: name for name, frame in self._blocks(scene).items()}
+        for frame in stated:
+            parent = scene.parent(frame)
+            if parent == self.manipulator.tip:
+                yield Fact.of("holding", names[frame])
+            elif parent in names:
+                yield Fact.of("on", names[frame], names[parent])
+            else:
+                location = self._location_of(scene, frame, parent)
+                if location not in objects:
+                    raise SceneError(f"the goal puts block '{frame}' at '{location}', which the start does not have")
+                yield Fact.of("ontable", names[frame], location)
 
     def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return the blocks, the locations where they stand, and those that the arm reaches from above."""
@@ -175,7 +197,7 @@ class Semantics:
 
     def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
         scene = context.scene
-        height = _top(scene, below) - _bottom(scene, item)
+        height = _top(scene, below) - _bottom(scene, item) + _CLEARANCE
         for turn in _turns(context, item, below):
             yield Pose([0.0, 0.0, height], _about_z(turn))
 
@@ -268,7 +290,7 @@ def _turns(context: ActionContext, item: str, support: str) -> list[float]:
 
 def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
     scene = context.scene
-    middle = _cell_point(scene, surface, cell) - np.array([0.0, 0.0, _bottom(scene, item)])
+    middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, _CLEARANCE - _bottom(scene, item)])
     shifts = [(np.zeros(2), turn) for turn in _turns(context, item, surface)]
     for _ in range(_SAMPLES):
         shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)

@@ -271,9 +271,9 @@ def test_mimic_fingers_move_together() -> None:
     [
         ({"movable": ["lfit"]}, UnknownNameError, "did you mean 'lift'"),
         ({"pair_margins": {("plate", "lfit"): 0.1}}, UnknownNameError, "did you mean 'lift'"),
-        ({"margin": -0.1}, ConfigurationError, "at least 0 metres"),
-        ({"margin": math.nan}, ConfigurationError, "at least 0 metres"),
-        ({"margin": math.inf}, ConfigurationError, "at least 0 metres"),
+        ({"margin": float("-inf")}, ConfigurationError, "a finite distance"),
+        ({"margin": math.nan}, ConfigurationError, "a finite distance"),
+        ({"margin": math.inf}, ConfigurationError, "a finite distance"),
         ({"pair_margins": {("plate", "lift"): math.inf}}, ConfigurationError, "'plate', 'lift' must be finite"),
         (
             {"pair_margins": {("plate", "lift"): 0.1, ("lift", "plate"): 0.2}},

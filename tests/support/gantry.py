@@ -132,7 +132,7 @@ class PlanWriter:
 
     def plan(self) -> Plan:
         """Return what has been written."""
-        return Plan(self.first, self.start, self.robot, "blocks", "", "0" * 64, "(and)", 0, tuple(self.steps))
+        return Plan(self.first, self.start, self.robot, "blocks", "", "0" * 64, "", "(and)", 0, tuple(self.steps))
 
     def move(self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table") -> None:
         """Take a block from above and put its centre at ``position`` in the world, onto ``parent``."""

@@ -17,6 +17,7 @@ from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import OutputError
 
 if TYPE_CHECKING:
+    from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "PlanFile",
     "Scenes",
     "Seed",
+    "SemanticsOption",
     "fail",
     "load",
+    "load_goal",
     "make_folder",
     "note",
     "print_json",
@@ -43,6 +46,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the stan
 Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
 DomainOption = Annotated[
     str | None, typer.Option("--domain", metavar="NAME|DIR", help="The domain's folder, when it is not ours.")
+]
+SemanticsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--semantics", metavar="NAME|DIR|FILE.py", help="What the domain's words mean, when not in the file beside it."
+    ),
 ]
 
 
@@ -67,6 +76,14 @@ def load(scenes: list[str]) -> SceneGraph:
 
     with progress("reading the scene"):
         return load_scene(*scenes)
+
+
+def load_goal(scene: SceneGraph, files: list[str]) -> GoalScene:
+    """Load the files that show the goal."""
+    from tmkit.formats import load_goal_scene
+
+    with progress("reading the goal"):
+        return load_goal_scene(scene, *files)
 
 
 def make_folder(folder: Path) -> Path:

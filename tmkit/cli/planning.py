@@ -15,8 +15,10 @@ from tmkit.cli.common import (
     PlanFile,
     Scenes,
     Seed,
+    SemanticsOption,
     fail,
     load,
+    load_goal,
     make_folder,
     print_json,
     progress,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
     from tmkit.planner import CheckReport, Plan, PlanResult
     from tmkit.simulation import SimulationReport
@@ -48,7 +51,7 @@ def demo(
     say = _say_nothing if as_json else typer.echo
     say(f"Goal: {_DEMO_GOAL}")
     scene = load(["panda_table", "blocks3"])
-    result = _plan(scene, None, domain="blocks", goal=_DEMO_GOAL, problem=None, robot="panda", seed=seed, limit=60.0)
+    result = _plan(scene, None, goal=_DEMO_GOAL, robot="panda", seed=seed, limit=60.0)
     if result.plan is None:
         if as_json:
             print_json({"ok": False, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": None, "simulation": None})
@@ -58,7 +61,7 @@ def demo(
     for number, action in enumerate(result.plan.actions, start=1):
         say(f"  {number}. {action}")
     say(f"Planned in {result.statistics.total_seconds:.2f} s.")
-    checked = _check(result.plan, None)
+    checked = _check(result.plan)
     say(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
     report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
     write_json(folder / "report.json", report.to_json())
@@ -83,9 +86,16 @@ def demo(
 
 def plan(
     scenes: Scenes,
-    domain: Annotated[str, typer.Option(metavar="NAME|DIR", help="The PDDL domain with its semantics.")] = "blocks",
+    domain: Annotated[
+        str, typer.Option(metavar="NAME|DIR|FILE.pddl", help="The PDDL domain with its semantics.")
+    ] = "blocks",
+    semantics: SemanticsOption = None,
     problem: Annotated[Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")] = None,
     goal: Annotated[str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")] = None,
+    goal_scene: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A scene that shows the goal; give it again for another file."),
+    ] = None,
     robot: Annotated[str, typer.Option(metavar="NAME|FILE", help="The arm.")] = "panda",
     start: Annotated[
         str | None, typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON file, or given here.")
@@ -98,13 +108,17 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Find actions and motions that bring about a goal."""
-    if (goal is None) == (problem is None):
-        raise typer.BadParameter("give one of the two, and not both", param_hint="--goal / --problem")
+    if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
+        raise typer.BadParameter("give one of the three", param_hint="--goal / --problem / --goal-scene")
     if output is not None:
         require_writable(output)
     scene = load(scenes)
     q = start_configuration(scene, robot, start)
-    result = _plan(scene, q, domain=domain, goal=goal, problem=problem, robot=robot, seed=seed, limit=time_limit)
+    wanted = load_goal(scene, goal_scene) if goal_scene else None
+    result = _plan(
+        scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robot,
+        seed=seed, limit=time_limit,
+    )  # fmt: skip
     if result.plan is not None and output is not None:
         result.plan.save(output)
     if as_json:
@@ -119,11 +133,13 @@ def plan(
         raise typer.Exit(ExitCode.NO)
 
 
-def check(path: PlanFile, domain: DomainOption = None, as_json: AsJson = False) -> None:
+def check(
+    path: PlanFile, domain: DomainOption = None, semantics: SemanticsOption = None, as_json: AsJson = False
+) -> None:
     """Work a plan out again, at finer steps than the planner's, and say whether it holds."""
     from tmkit.planner import Plan
 
-    report = _check(Plan.load(path), domain)
+    report = _check(Plan.load(path), domain, semantics)
     if as_json:
         print_json(report.to_dict())
     else:
@@ -175,34 +191,34 @@ def _plan(
     scene: SceneGraph,
     q: NDArray[np.float64] | None,
     *,
-    domain: str,
-    goal: str | None,
-    problem: Path | None,
     robot: str,
     seed: int,
     limit: float,
+    domain: str = "blocks",
+    semantics: str | None = None,
+    goal: str | None = None,
+    problem: Path | None = None,
+    goal_scene: GoalScene | None = None,
 ) -> PlanResult:
     from tmkit.planner import plan as find_plan
 
     with progress("planning") as show:
         return find_plan(
-            scene, q, domain=domain, goal=goal, problem=problem, robot=robot, seed=seed, time_limit=limit,
-            on_progress=show,
+            scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
+            robot=robot, seed=seed, time_limit=limit, on_progress=show,
         )  # fmt: skip
 
 
-def _check(plan: Plan, domain: str | None) -> CheckReport:
+def _check(plan: Plan, domain: str | None = None, semantics: str | None = None) -> CheckReport:
     with progress("checking") as show:
-        return plan.check(domain=domain, on_progress=show)
+        return plan.check(domain=domain, semantics=semantics, on_progress=show)
 
 
 def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
     from tmkit.simulation import simulate as play
 
     with progress("simulating") as show:
-        return play(
-            plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show
-        )
+        return play(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
 
 
 def _say_nothing(_: str) -> None:

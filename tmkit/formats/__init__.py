@@ -8,6 +8,7 @@
 import logging
 
 from tmkit.files.remarks import Remark
+from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
 from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
 from tmkit.formats.scene_dump import scene_dump
@@ -15,8 +16,10 @@ from tmkit.formats.urdf_writer import UrdfText, urdf_from_scene, write_urdf
 
 __all__ = [
     "SCENE_SUFFIXES",
+    "GoalScene",
     "Remark",
     "UrdfText",
+    "load_goal_scene",
     "load_scene",
     "scene_dump",
     "scene_from_json",

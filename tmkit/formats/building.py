@@ -53,7 +53,7 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["WORLD", "build_scene", "pose_of"]
+__all__ = ["WORLD", "add_drafted_frame", "build_scene", "frames_by_name", "pose_of", "zero_pose_of"]
 
 WORLD = "world"
 
@@ -69,14 +69,14 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
             place in its file.
     """
-    frames = _by_name(draft for scene in drafts for draft in scene.frames)
+    frames = frames_by_name(draft for scene in drafts for draft in scene.frames)
     _check_joint_names(frames.values())
     _check_parents(frames)
     with SceneGraph(root=None).edit() as edit:
         if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
             edit.add_root(WORLD)
         for draft in _parents_first(frames):
-            _add_frame(edit, draft, loader)
+            add_drafted_frame(edit, draft, loader)
         _add_mimics(edit, frames)
         for scene in drafts:
             for pair in scene.allowed:
@@ -95,7 +95,7 @@ def _reported(place: Place) -> Iterator[None]:
         raise place.error(str(error)) from error
 
 
-def _by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
+def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
     """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united."""
     frames: dict[str, FrameDraft] = {}
     for draft in drafts:
@@ -174,7 +174,7 @@ def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
             yield ready
 
 
-def _add_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
+def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
     shapes = [_attached(geometry, loader, draft.friction) for geometry in draft.geometry]
     with _reported(draft.place):
@@ -263,6 +263,11 @@ def _joint(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
         name=draft.name,
         mimic=mimic,
     )
+
+
+def zero_pose_of(draft: FrameDraft) -> Pose:
+    """Return a frame's pose relative to its parent with its joint at zero."""
+    return _moved_by_offset(pose_of(draft.pose), _joint(draft.joint), draft.joint.offset)
 
 
 def _moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:

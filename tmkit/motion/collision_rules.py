@@ -11,7 +11,9 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
 
 Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
-finished plan does without, at finer steps. So what the planner accepts has room to spare.
+finished plan does without, at finer steps. So what the planner accepts has room to spare. Two things that stand exactly
+side by side touch, which is no collision: an overlap of less than 0.01 mm, the error of a few roundings, counts as
+touching.
 
 Invariants: the rules are a function of the scene version, the arm and the phase alone, so a plan's checker derives them
 again and need not believe the plan.
@@ -33,9 +35,11 @@ from tmkit.motion.manipulator import Manipulator
 __all__ = [
     "ALLOWED_PENETRATION",
     "PLANNING_MARGIN",
+    "TOUCHING",
     "CollisionRules",
     "Exemption",
     "movable_frames",
+    "moved_frames",
     "pair_distance",
 ]
 
@@ -45,6 +49,9 @@ PLANNING_MARGIN = 0.001
 ALLOWED_PENETRATION = 0.001
 """Metres that an object may overlap with what it rests on."""
 
+TOUCHING = 1e-5
+"""Metres of overlap up to which two things touch and do not collide."""
+
 MOVABLE_CLASSES = ("movable", "moveable")
 """Classes that mark a frame as an object that may be carried."""
 
@@ -53,6 +60,27 @@ def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
     found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
     return tuple(frame for frame in scene.frame_names if frame in found) if found else ()
+
+
+def moved_frames(scene: SceneGraph, manipulator: Manipulator) -> frozenset[str]:
+    """Return the frames that an arm and its hand move, with all that hangs off them. O(frames x depth)."""
+    own = {*manipulator.joints, *manipulator.gripper_joints}
+    movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
+    return frozenset(
+        frame
+        for frame in scene.frame_names
+        if frame in movers or any(above in movers for above in scene.ancestors(frame))
+    )
+
+
+def _name_of(scene: SceneGraph, frame: str) -> str | None:
+    joint = scene.joint(frame)
+    return joint.name if joint.is_actuated else None
+
+
+def _leader_of(scene: SceneGraph, frame: str) -> str | None:
+    mimic = scene.joint(frame).mimic
+    return mimic.joint if mimic is not None else None
 
 
 def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
@@ -161,13 +189,17 @@ class CollisionRules:
             scene: the version.
             exemptions: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
-            near: pairs that need not keep the margin, but must not touch.
+            near: pairs that need not keep the margin, but must not overlap.
         """
-        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): 0.0 for pair in near}
+        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): -TOUCHING for pair in near}
         for exemption in exemptions:
             if exemption.frame_a in scene and exemption.frame_b in scene:
                 pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         return CollisionWorld(scene, movable=movable_frames(scene), margin=margin, pair_margins=pair_margins)
+
+    def check_world(self, scene: SceneGraph, exemptions: Iterable[Exemption]) -> CollisionWorld:
+        """Return the collision world of a version without margin, as a plan's checker asks it."""
+        return self.world(scene, exemptions, margin=-TOUCHING)
 
 
 def _rest(item: str, support: str) -> Exemption:

@@ -4,11 +4,14 @@
 previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan
 can be saved, loaded, and checked by :func:`check_plan`, which works everything out again at finer steps.
 
-Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`.
+Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`. A goal is PDDL, or
+another scene that shows what is wanted; see :func:`goal_of_scene`.
 """
 
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
+from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
 from tmkit.planner.motion_pieces import MotionBudget, MotionFailure
 from tmkit.planner.progress import CheckProgress, PlanningProgress
@@ -17,11 +20,10 @@ from tmkit.planner.semantics import (
     ActionContext,
     Candidate,
     DomainSemantics,
+    GoalSemantics,
     Impossible,
     Pick,
     Place,
-    PlanningDomain,
-    load_planning_domain,
 )
 from tmkit.planner.values import (
     Plan,
@@ -41,6 +43,7 @@ __all__ = [
     "CheckProgress",
     "CheckReport",
     "DomainSemantics",
+    "GoalSemantics",
     "Grasp",
     "Impossible",
     "MotionBudget",
@@ -59,6 +62,7 @@ __all__ = [
     "Segment",
     "SegmentKind",
     "check_plan",
+    "goal_of_scene",
     "grasps_of",
     "load_planning_domain",
     "plan",

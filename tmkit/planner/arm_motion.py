@@ -110,7 +110,7 @@ class ArmMotion:
             Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
-        near = pieces.near_pairs(scene, q)
+        near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, Reparenting(item, support, pose)))
         held = pieces.phase(scene, near, touched=item, support=support)
         root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
         root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)

@@ -28,12 +28,12 @@ import numpy as np
 from tmkit.errors import ConfigurationError, MissingFileError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
+from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.planner.progress import CheckProgress
 from tmkit.planner.search import derive_problem
 from tmkit.planner.segment_rules import LOADED, segment_faults
-from tmkit.planner.semantics import PlanningDomain, load_planning_domain
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import Problem, validate_plan
 
@@ -85,13 +85,19 @@ class CheckReport:
 
 
 def check_plan(
-    plan: Plan, *, domain: str | Path | None = None, on_progress: Callable[[CheckProgress], None] | None = None
+    plan: Plan,
+    *,
+    domain: str | Path | None = None,
+    semantics: str | Path | None = None,
+    on_progress: Callable[[CheckProgress], None] | None = None,
 ) -> CheckReport:
     """Recompute everything and say whether a plan holds.
 
     Args:
         plan: the plan.
-        domain: name or folder of the domain, when it is not the one of ours that the plan names.
+        domain: name, folder or PDDL file of the domain, when it is not the one of ours that the plan names.
+        semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
+            ours.
         on_progress: called before each action is checked, and at the end.
 
     Returns:
@@ -102,19 +108,24 @@ def check_plan(
         TaskError: the plan's goal is none in the words of the domain.
         SceneError: the plan's first scene cannot be told in the words of the domain.
     """
-    check = _Check(plan, _load_domain(plan, domain), on_progress)
+    check = _Check(plan, _load_domain(plan, domain, semantics), on_progress)
     check.run()
     return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
 
 
-def _load_domain(plan: Plan, domain: str | Path | None) -> PlanningDomain:
+def _load_domain(plan: Plan, domain: str | Path | None, semantics: str | Path | None) -> PlanningDomain:
     if domain is not None:
-        return load_planning_domain(domain, manipulator=plan.robot)
+        return load_planning_domain(domain, manipulator=plan.robot, semantics=semantics or plan.semantics or None)
+    named = semantics or plan.semantics
     try:
+        if named:  # the plan has the words, so only their meaning is needed
+            return load_planning_domain(plan.domain, manipulator=plan.robot, semantics=named, pddl=plan.domain_pddl)
         return load_planning_domain(plan.domain, manipulator=plan.robot)
     except MissingFileError as error:
-        reason = f"the plan's domain '{plan.domain}' is none of ours: say in which folder it lies ('domain', --domain)"
-        raise MissingFileError(reason, path=plan.domain, nearest=error.data["nearest"]) from error
+        what = f"semantics '{named}' are" if named else f"domain '{plan.domain}' is"
+        option = "('semantics', --semantics)" if named else "('domain', --domain)"
+        reason = f"the plan's {what} none of ours: say in which folder {'they lie' if named else 'it lies'} {option}"
+        raise MissingFileError(reason, path=str(named or plan.domain), nearest=error.data["nearest"]) from error
 
 
 @dataclass
@@ -196,7 +207,7 @@ class _Check:
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
             self.problems.append(f"{where}: {said}: {exemption}")
         result = recheck_path(
-            self.rules.world(scene, exemptions, margin=0.0),
+            self.rules.check_world(scene, exemptions),
             path,
             resolution=CHECK_RESOLUTION,
             tool_frame=self.plan.robot.tool,
@@ -272,13 +283,14 @@ class _Check:
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
         held = self.rules.held(scene)
-        world = self.rules.world(scene, self.rules.exemptions(scene, touched=held), margin=0.0)
+        world = self.rules.check_world(scene, self.rules.exemptions(scene, touched=held))
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for fault in grip_faults(scene, q, self.plan.robot, item=held) if held is not None else ():
             self.problems.append(f"{where}: {fault}, which it holds")
 
     def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
+        moved = {*self.plan.robot.joints, *self.plan.robot.gripper_joints}
         for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
-            if not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
                 self.problems.append(f"{where}: joint '{joint}' is outside its limits")

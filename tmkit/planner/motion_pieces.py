@@ -25,12 +25,13 @@ from tmkit.motion import (
     PathStatus,
     StraightLineStatus,
     inverse_kinematics_solutions,
+    movable_frames,
     recheck_path,
     search_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import PLANNING_MARGIN
-from tmkit.planner.values import Configuration
+from tmkit.motion.collision_rules import PLANNING_MARGIN, moved_frames
+from tmkit.planner.values import Configuration, Reparenting
 from tmkit.spatial import Pose
 
 __all__ = [
@@ -140,13 +141,26 @@ class MotionPieces:
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN)
 
+    def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
+        """Return the pairs of an object and the still world that are nearer than the margin where it comes to rest.
+
+        Without it nothing could be put where two tables of one height overlap.
+        """
+        resting = scene.reparent(change.frame, change.parent, pose=change.pose)
+        kept = {*moved_frames(scene, self.manipulator), *movable_frames(scene)}
+        return tuple(
+            (a, b)
+            for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN)
+            if change.frame in (a, b) and (b if a == change.frame else a) not in kept
+        )
+
     def phase(
         self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
     ) -> Phase:
         """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
         world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near)
-        return Phase(scene, exemptions, world, self.rules.world(scene, exemptions, margin=0.0))
+        return Phase(scene, exemptions, world, self.rules.check_world(scene, exemptions))
 
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str

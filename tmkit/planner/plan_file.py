@@ -34,7 +34,7 @@ from tmkit.tasks import GroundAction
 __all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
 
 _FORMAT = "tmkit-plan"
-_VERSION = 1
+_VERSION = 2
 _KEYS = ("domain", "format", "goal", "q", "robot", "scene", "seed", "steps", "version")
 _SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
 
@@ -53,7 +53,12 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "scene": scene_to_json(plan.scene),
         "q": [float(value) for value in plan.q],
         "robot": plan.robot.to_dict(),
-        "domain": {"name": plan.domain, "pddl": plan.domain_pddl, "digest": plan.domain_digest},
+        "domain": {
+            "name": plan.domain,
+            "pddl": plan.domain_pddl,
+            "digest": plan.domain_digest,
+            "semantics": plan.semantics,
+        },
         "goal": plan.goal,
         "seed": plan.seed,
         "steps": [
@@ -141,7 +146,7 @@ def _read_plan(top: JsonNode) -> Plan:
         at_scene, at_q = step.scene, step.q
         steps.append(step)
     domain, seed = top.get("domain"), top.get("seed")
-    domain.only("digest", "name", "pddl")
+    domain.only("digest", "name", "pddl", "semantics")
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     return Plan(
@@ -151,6 +156,7 @@ def _read_plan(top: JsonNode) -> Plan:
         domain.get("name").name(),
         domain.get("pddl").text(),
         domain.get("digest").text(),
+        domain.get("semantics").text(),
         top.get("goal").text(),
         seed.value,
         tuple(steps),

@@ -23,8 +23,9 @@ import numpy as np
 from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
+from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.motion_pieces import MotionFailure
-from tmkit.planner.semantics import ActionContext, PlanningDomain
+from tmkit.planner.semantics import ActionContext
 from tmkit.planner.values import Configuration, PlanStep
 from tmkit.tasks import GroundAction, Problem, State
 

@@ -22,14 +22,16 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from tmkit.errors import ConfigurationError, TaskError, UnknownNameError
+from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, find_manipulator
 from tmkit.planner.arm_motion import ArmMotion
+from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.explanation import explain
+from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import FailureLog, RefinementBudget, RefinementOutcome, refine_skeleton
-from tmkit.planner.semantics import PlanningDomain, load_planning_domain
 from tmkit.planner.start import check_start
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.tasks import (
@@ -59,6 +61,8 @@ def plan(
     domain: str | Path = "blocks",
     goal: str | None = None,
     problem: str | Path | None = None,
+    goal_scene: SceneGraph | GoalScene | None = None,
+    semantics: str | Path | None = None,
     robot: str | Path | Manipulator = "panda",
     seed: int = 0,
     time_limit: float = 30.0,
@@ -69,9 +73,13 @@ def plan(
     Args:
         scene: the world.
         q: (n_joints,) configuration at the start; the arm's ready configuration when left out.
-        domain: name of a domain of ours, or a folder.
+        domain: name of a domain of ours, a folder, or a PDDL file.
         goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``.
         problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.
+        goal_scene: a scene that shows the goal instead, or what :func:`tmkit.formats.load_goal_scene` gives; see
+            :func:`tmkit.planner.goal_of_scene`.
+        semantics: whose meaning the words of the domain have, when it is not in the file beside it; see
+            :func:`tmkit.planner.load_planning_domain`.
         robot: name of an arm of ours, a TOML file, or a description.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
@@ -81,9 +89,8 @@ def plan(
         The plan, or why there is none.
 
     Raises:
-        ConfigurationError: ``q`` has the wrong length, is outside the joint limits, or leaves open the hand that holds
-        an
-            object; or a seed or time limit that is none.
+        ConfigurationError: ``q`` has the wrong length, is outside the limits of arm and hand, or leaves open the
+            hand that holds an object; or a seed or time limit that is none.
         CollisionError: something collides at the start; the message names the pairs.
         TaskError: the goal or problem is wrong; the message says where.
         SceneError: the scene cannot be told in the words of the domain.
@@ -95,11 +102,13 @@ def plan(
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
     if operator.index(seed) < 0:
         raise ConfigurationError(f"seed must be at least 0, not {seed}")
-    if (goal is None) == (problem is None):
-        raise TaskError.at("goal", "give either a goal or a problem file")
+    if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
+        raise TaskError.at("goal", "give one of a goal, a problem file and a goal scene")
     manipulator = find_manipulator(robot, scene)
     start = check_start(scene, q, manipulator)
-    loaded = load_planning_domain(domain, manipulator=manipulator)
+    loaded = load_planning_domain(domain, manipulator=manipulator, semantics=semantics)
+    if goal_scene is not None:
+        goal = goal_of_scene(goal_scene, scene, domain=loaded)
     task = derive_problem(scene, loaded, goal=goal, problem=problem)
     run = _Run(scene, start, manipulator, loaded, task, operator.index(seed), time_limit, on_progress)
     return run.result()
@@ -283,7 +292,16 @@ class _Run:
             domain = self.domain
             goal = str(self.problem.goal)
             made = Plan(
-                self.scene, self.q, self.manipulator, domain.name, domain.pddl, domain.digest, goal, self.seed, steps
+                scene=self.scene,
+                q=self.q,
+                robot=self.manipulator,
+                domain=domain.name,
+                domain_pddl=domain.pddl,
+                domain_digest=domain.digest,
+                semantics=domain.semantics_name,
+                goal=goal,
+                seed=self.seed,
+                steps=steps,
             )
         explanation = explain(status, statistics, self.log, goal=str(self.problem.goal), plan=made)
         return PlanResult(status, made, explanation, statistics)

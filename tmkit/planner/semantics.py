@@ -1,9 +1,11 @@
 """Domain semantics: what the words of a PDDL domain mean in a scene.
 
-A domain is a folder with ``domain.pddl`` and ``semantics.py``. The latter defines a class ``Semantics`` with the four
-members of :class:`DomainSemantics`: which objects a scene has, which facts hold in it, which objects a task plan should
-speak of, and how an action may be carried out. The last is a lazy sequence of *candidates*: :class:`Pick` with a grasp,
-:class:`Place` with a resting place, or anything else that can :meth:`Candidate.refine` itself.
+A domain is a PDDL file and a file ``semantics.py`` (:mod:`tmkit.planner.domains` loads them). The latter defines a
+class ``Semantics`` with the four members of :class:`DomainSemantics`: which objects a scene has, which facts hold in
+it, which objects a task plan should speak of, and how an action may be carried out. The last is a lazy sequence of
+*candidates*: :class:`Pick` with a grasp, :class:`Place` with a resting place, or anything else that can
+:meth:`Candidate.refine` itself. It may have the member of :class:`GoalSemantics` too, which says what a scene means
+that is a goal.
 
 The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state
 of the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
@@ -13,37 +15,28 @@ Invariants: a semantics has no state of its own but its arm; equal scenes give e
 
 from __future__ import annotations
 
-import hashlib
-import sys
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tmkit.data import resolve_name
-from tmkit.errors import FileFormatError, MissingFileError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.grasps import Grasp
 from tmkit.planner.motion_pieces import MotionFailure
 from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
-from tmkit.tasks import Domain, GroundAction, State, load_domain
+from tmkit.tasks import Fact, GroundAction, State
 
 __all__ = [
     "ActionContext",
     "Candidate",
     "DomainSemantics",
+    "GoalSemantics",
     "Impossible",
     "Pick",
     "Place",
-    "PlanningDomain",
-    "load_planning_domain",
 ]
 
 
@@ -147,80 +140,22 @@ class DomainSemantics(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class PlanningDomain:
-    """A domain ready for planning: its words and their meaning.
+@runtime_checkable
+class GoalSemantics(Protocol):
+    """What a goal scene means: a member that a semantics may have besides those of :class:`DomainSemantics`.
 
-    Attributes:
-        name: the folder's name.
-        domain: the PDDL domain.
-        pddl: its text.
-        digest: 64 hexadecimal digits over the text and the semantics' source.
-        semantics: the meaning, for one arm.
+    Without it a goal is all facts of the goal scene's state that speak of a frame which the goal states.
     """
 
-    name: str
-    domain: Domain
-    pddl: str
-    digest: str
-    semantics: DomainSemantics
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterable[Fact]:
+        """Return what is wanted.
 
+        Args:
+            scene: the goal scene. A frame that it does not state may hang off the root, wherever that is.
+            objects: the PDDL objects of the start scene with their types.
+            stated: the movable frames whose place the goal states, in its order.
 
-def load_planning_domain(domain: str | Path, *, manipulator: Manipulator) -> PlanningDomain:
-    """Load a domain folder.
-
-    Args:
-        domain: a bare name means ours, in ``domains/``; anything with a separator is a folder.
-        manipulator: the arm that carries out the actions.
-
-    Raises:
-        MissingFileError: no such folder, or one of its two files is missing.
-        TaskError: the PDDL is wrong.
-        FileFormatError: ``semantics.py`` has no class ``Semantics`` that fits, or cannot be run.
-    """
-    folder = resolve_name(domain, "domains")
-    pddl_path, semantics_path = folder / "domain.pddl", folder / "semantics.py"
-    for path in (pddl_path, semantics_path):
-        if not path.is_file():
-            raise MissingFileError(
-                f"domain '{domain}' needs the file {path.name}, which is not in {folder}", path=str(path), nearest=None
-            )
-    parsed = load_domain(pddl_path)
-    source = semantics_path.read_bytes()
-    semantics_class = getattr(_import_file(semantics_path, source), "Semantics", None)
-    if not isinstance(semantics_class, type):
-        raise FileFormatError.at(semantics_path, "defines no class 'Semantics'")
-    try:
-        semantics = semantics_class(manipulator)
-    except Exception as error:
-        what = f"'Semantics(manipulator)' fails: {type(error).__name__}: {error}"
-        raise FileFormatError.at(semantics_path, what) from error
-    if not isinstance(semantics, DomainSemantics):
-        members = "objects, state, useful_objects and candidates"
-        raise FileFormatError.at(semantics_path, f"class 'Semantics' must have the methods {members}")
-    text = pddl_path.read_text(encoding="utf-8")
-    digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
-    return PlanningDomain(folder.name, parsed, text, digest, semantics)
-
-
-def _import_file(path: Path, source: bytes) -> ModuleType:
-    """Run a semantics file as a module of a name that depends on its content, so that two of one name do not meet.
-
-    The very bytes that the digest speaks of are run, and nothing is written beside them.
-    """
-    module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # dataclasses look their module up there
-    try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
-    except Exception as error:
-        del sys.modules[module.__name__]
-        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
-        raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
-    return module
-
-
-def _line_in(path: Path, error: Exception) -> int | None:
-    """Return the line of a file in which an error arose, the innermost."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return lines[-1] if lines else None
+        Raises:
+            SceneError: the goal scene cannot be told in the words of the domain; the message names the frame.
+        """
+        ...

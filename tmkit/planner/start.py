@@ -3,10 +3,14 @@
 A scene may begin with an object in the hand: a movable frame that hangs off the arm's tip. Then the fingers must be at
 the object; where the caller gives no configuration, they are closed on it here.
 
+Limits bind the joints of arm and hand. Where the other joints are, they stay; beyond their limits they get a warning.
+
 Invariants: a configuration that :func:`check_start` returns would pass the plan checker's test of the start.
 """
 
 from __future__ import annotations
+
+import logging
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +23,7 @@ from tmkit.planner.values import Configuration
 
 __all__ = ["check_start"]
 
+_log = logging.getLogger(__name__)
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
 _BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
 
@@ -45,12 +50,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator
     else:
         start = np.array(q, dtype=float)
     scene.at(start)  # refuses a wrong length or numbers that are not finite
-    for joint, value, (lower, upper) in zip(scene.joint_names, start, scene.joint_limits, strict=True):
-        if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
-            raise ConfigurationError(
-                f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}",
-                joint=joint, value=float(value), lower=float(lower), upper=float(upper),
-            )  # fmt: skip
+    _refuse_beyond_limits(scene, start, manipulator)
     _refuse_collisions(scene, start, rules, held)
     faults = grip_faults(scene, start, manipulator, item=held) if held is not None else ()
     if faults:
@@ -61,8 +61,20 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator
     return start
 
 
+def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> None:
+    """Refuse what the arm or hand cannot begin with; a joint that no plan moves is where it is, and that is said."""
+    moved = {*manipulator.joints, *manipulator.gripper_joints}
+    for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+        if lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+            continue
+        what = f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}"
+        if joint in moved:
+            raise ConfigurationError(what, joint=joint, value=float(value), lower=float(lower), upper=float(upper))
+        _log.warning("%s; it stays there, since the arm '%s' does not move it", what, manipulator.name)
+
+
 def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules, held: str | None) -> None:
-    world = rules.world(scene, rules.exemptions(scene, touched=held), margin=0.0)
+    world = rules.check_world(scene, rules.exemptions(scene, touched=held))
     contacts = world.contacts(q)
     if contacts:
         named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]

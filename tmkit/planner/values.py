@@ -153,6 +153,7 @@ class Plan:
         domain: name of the domain, or the path it was loaded from, without folders.
         domain_pddl: the text of the domain.
         domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
+        semantics: name of the semantics, without folders, when they were named apart from the domain; else empty.
         goal: the goal in PDDL.
         seed: the seed that the plan was made with.
         steps: the actions in order; none when the goal held at the start.
@@ -164,6 +165,7 @@ class Plan:
     domain: str
     domain_pddl: str
     domain_digest: str
+    semantics: str
     goal: str
     seed: int
     steps: tuple[PlanStep, ...]
@@ -211,17 +213,22 @@ class Plan:
         return load_plan(path)
 
     def check(
-        self, *, domain: str | Path | None = None, on_progress: Callable[[CheckProgress], None] | None = None
+        self,
+        *,
+        domain: str | Path | None = None,
+        semantics: str | Path | None = None,
+        on_progress: Callable[[CheckProgress], None] | None = None,
     ) -> CheckReport:
         """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checking.check_plan`.
 
         Args:
-            domain: name or folder of the domain, when it is not the one of ours that the plan names.
+            domain: name, folder or PDDL file of the domain, when it is not the one of ours that the plan names.
+            semantics: name, folder or file of its semantics, when they are apart and none of ours.
             on_progress: called before each action is checked, and at the end.
         """
         from tmkit.planner.checking import check_plan
 
-        return check_plan(self, domain=domain, on_progress=on_progress)
+        return check_plan(self, domain=domain, semantics=semantics, on_progress=on_progress)
 
 
 class PlanStatus(Enum):

@@ -180,7 +180,7 @@ Args:
     scene: the version of the scene.
     movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies on a
         table as its child is checked against the table. Free joints never join.
-    margin: metres, at least 0.
+    margin: metres; negative lets all pairs overlap by so much.
     pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
         them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
     level: how meshes count: ``"hull"`` as their convex hulls, ``"exact"`` as their triangles (surfaces only: an object
@@ -189,7 +189,7 @@ Args:
 
 Raises:
     UnknownNameError: a frame that is not in the scene, or another level.
-    ConfigurationError: a margin that is negative, infinite or NaN.
+    ConfigurationError: a margin that is infinite or NaN.
     ShapeError: a mesh without a convex hull, e.g. a flat one.
 
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)")

@@ -47,7 +47,7 @@ struct PairMargin {
 
 struct CollisionOptions {
     std::vector<std::string> movable;       // frames whose edge may be changed by later edits
-    double margin = 0.0;                    // metres, not negative
+    double margin = 0.0;                    // metres; negative: so much overlap is free
     std::vector<PairMargin> pair_margins;   // refine the margin of pairs that are checked anyway
     CollisionLevel level = CollisionLevel::hull;
 };
@@ -118,8 +118,8 @@ struct EdgeCollision {
 
 class CollisionWorld {
 public:
-    // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin that is negative or
-    // NaN or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
+    // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin that is not
+    // finite or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
     // computed once for each shape in the life of the process.
     CollisionWorld(SceneGraph scene, CollisionOptions options);
     ~CollisionWorld();

@@ -46,8 +46,8 @@ struct RecheckResult {
     std::int64_t checks = 0;
 };
 
-// Checks full configurations joined by straight joint motions, in order, and reports the first failure. After an
-// interruption the result means nothing.
+// Checks full configurations joined by straight joint motions, in order, and reports the first failure. Limits bind the
+// joints that move on the path; where the others stand is not its business. After an interruption the result means nothing.
 RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options,
                            const std::function<bool()>& interrupted = {});
 

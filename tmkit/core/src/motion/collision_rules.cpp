@@ -86,9 +86,9 @@ std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std:
 }
 
 void check_options(const CollisionOptions& options) {
-    if (!(options.margin >= 0.0) || std::isinf(options.margin))
+    if (!std::isfinite(options.margin))
         throw Error(ErrorKind::configuration,
-                    "margin must be a finite distance of at least 0 metres, got " + std::to_string(options.margin),
+                    "margin must be a finite distance in metres, got " + std::to_string(options.margin),
                     {{"value", options.margin}});
     for (const PairMargin& pair : options.pair_margins)
         if (!(pair.margin < std::numeric_limits<double>::infinity()))
@@ -137,7 +137,7 @@ CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
     : scene(std::move(s)), options(std::move(o)), layout(&scene.layout()) {
     check_options(options);
     margins = {0.0, options.margin};
-    largest_margin = options.margin;
+    largest_margin = std::max(0.0, options.margin);
     collect_items();
     find_rigid_clusters();
     collect_exceptions();
@@ -163,7 +163,7 @@ void CollisionWorld::Rules::collect_items() {
 // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
 const coal::CollisionGeometry* CollisionWorld::Rules::hull_for_depth(const Shape& shape) const {
     const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
-    if (std::none_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates)) return nullptr;
+    if (options.margin >= 0.0 && std::none_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates)) return nullptr;
     try {
         return collision_structure(shape, CollisionLevel::hull).geometry.get();
     } catch (const Error&) {

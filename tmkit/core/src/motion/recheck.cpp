@@ -100,12 +100,6 @@ private:
     std::vector<double> q_, x_;
 };
 
-std::vector<std::int32_t> all_entries(std::size_t count) {
-    std::vector<std::int32_t> entries(count);
-    for (std::size_t i = 0; i < count; ++i) entries[i] = static_cast<std::int32_t>(i);
-    return entries;
-}
-
 }  // namespace
 
 std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::int32_t>& entries, const double* q) {
@@ -121,7 +115,7 @@ RecheckResult recheck_path(const CollisionWorld& world, const Configurations& pa
                            const std::function<bool()>& interrupted) {
     RecheckResult result;
     if (path.empty()) return result;
-    const std::vector<std::int32_t> entries = all_entries(world.joint_count());
+    const std::vector<std::int32_t> entries = changing_entries(path);
     const auto out_of_limits = [&](std::size_t row) {
         result.joint = find_out_of_limits(world.scene(), entries, path[row].data());
         if (result.joint < 0) return false;

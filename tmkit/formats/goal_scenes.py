@@ -1,0 +1,134 @@
+"""Goal scenes: scene files that show where some things should be.
+
+A goal file says less than a start file: it need not name the robot, nor the objects that may be anywhere. So it is read
+over the start scene. What it declares and the start has too is *stated*: it gets the parent and pose of the goal. What
+it declares anew is added. All else stays, except that an object which would be carried along by a stated one is taken
+off it first and hangs off the root: where it should be, the goal does not say.
+
+Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tmkit.errors import FileFormatError, TmkitError
+from tmkit.files.places import did_you_mean
+from tmkit.files.remarks import Remark
+from tmkit.formats.building import add_drafted_frame, frames_by_name, zero_pose_of
+from tmkit.formats.drafts import FrameDraft
+from tmkit.formats.loading import read_drafts
+from tmkit.formats.meshes import MeshLoader
+from tmkit.graph import SceneEdit, SceneGraph
+from tmkit.spatial import Pose
+
+__all__ = ["GoalScene", "load_goal_scene"]
+
+_MOVABLE = frozenset({"movable", "moveable"})
+_POSITION_TOLERANCE, _ROTATION_TOLERANCE = (
+    1e-6,
+    1e-6,
+)  # metres, radians: what stands still may be written with less digits
+
+
+@dataclass(frozen=True)
+class GoalScene:
+    """A scene that shows a goal.
+
+    Attributes:
+        scene: the start scene with the stated objects where the goal wants them.
+        stated: the movable frames of the start whose place the goal states, in its order.
+    """
+
+    scene: SceneGraph
+    stated: tuple[str, ...]
+
+
+def load_goal_scene(
+    start: SceneGraph,
+    *files: str | os.PathLike[str],
+    package_path: Sequence[str | os.PathLike[str]] = (),
+    on_remark: Callable[[Remark], None] | None = None,
+) -> GoalScene:
+    """Load files that show a goal, over the scene at the start.
+
+    Args:
+        start: the scene at the start; frames that the files name and do not declare are looked up in it.
+        *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
+        package_path: folders in which packages of ``package://`` URIs are looked for first.
+        on_remark: as for :func:`load_scene`.
+
+    Raises:
+        MissingFileError: a file is not there; the message names the nearest that is.
+        FileFormatError: a file is wrong, moves what is not movable, or names a parent that nobody declares.
+        MeshError: a mesh is missing or broken.
+    """
+    drafts, loader = read_drafts(files, package_path=package_path, on_remark=on_remark)
+    goal = frames_by_name(frame for draft in drafts for frame in draft.frames)
+    stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
+    for name, frame in goal.items():
+        if name in start and name not in stated:
+            _require_unmoved(frame, start)
+        _require_parent(frame, start, goal)
+    with start.edit() as edit:
+        _take_off(edit, start, stated)
+        _put(edit, goal, stated, loader)
+    return GoalScene(edit.finish(), stated)
+
+
+def _is_movable(name: str, start: SceneGraph, frame: FrameDraft) -> bool:
+    return bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
+
+
+def _require_unmoved(frame: FrameDraft, start: SceneGraph) -> None:
+    """Refuse a goal that wants the furniture elsewhere."""
+    if frame.parent is None:
+        return
+    metres, radians = start.local_pose(frame.name).distance(zero_pose_of(frame))
+    same = metres <= _POSITION_TOLERANCE and radians <= _ROTATION_TOLERANCE
+    if frame.parent != start.parent(frame.name) or not same:
+        raise frame.place.error(
+            f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
+        )
+
+
+def _require_parent(frame: FrameDraft, start: SceneGraph, goal: dict[str, FrameDraft]) -> None:
+    if frame.parent is None or frame.parent in goal or frame.parent in start:
+        return
+    hint = did_you_mean(frame.parent, [*goal, *start.frame_names])
+    reason = f"the frame '{frame.name}' has the parent '{frame.parent}', which neither goal nor start has{hint}"
+    raise (frame.parent_place or frame.place).error(reason)
+
+
+def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
+    """Hang stated objects, and those that they would carry along, off their root."""
+    carried = [
+        frame
+        for frame in start.frame_names
+        if start.parent(frame) in stated and frame not in stated and _MOVABLE & {*start.classes(frame)}
+    ]
+    for frame in (*stated, *carried):
+        edit.reparent(frame, start.root(frame), pose=Pose.identity())
+
+
+def _put(edit: SceneEdit, goal: dict[str, FrameDraft], stated: tuple[str, ...], loader: MeshLoader) -> None:
+    """Add what is new and put stated objects in their place, parents first."""
+    waiting = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
+    while waiting:
+        ready = [frame for frame in waiting if frame.parent is None or frame.parent in edit.scene]
+        for frame in ready:
+            if frame.name not in edit.scene:
+                add_drafted_frame(edit, frame, loader)
+        if not ready:  # parents are known to exist, so they wait for each other
+            raise waiting[0].place.error(f"the parents of '{waiting[0].name}' go round in a circle")
+        waiting = [frame for frame in waiting if frame not in ready]
+    for name in stated:
+        frame = goal[name]
+        try:
+            edit.reparent(name, frame.parent or edit.scene.root(name), pose=zero_pose_of(frame))
+        except FileFormatError:
+            raise
+        except TmkitError as error:
+            raise frame.place.error(str(error)) from error

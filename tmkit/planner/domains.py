@@ -1,0 +1,164 @@
+"""Loading domains: PDDL and its semantics, from a folder of both or from two places.
+
+A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A PDDL file that already exists is used as
+it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
+semantics="blocks")``.
+
+Semantics are Python that is run, so a domain must come from somebody whom one trusts; see the page on security.
+
+Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
+of one name do not meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+from tmkit.data import resolve_name
+from tmkit.errors import FileFormatError, MissingFileError
+from tmkit.motion import Manipulator
+from tmkit.planner.semantics import DomainSemantics
+from tmkit.tasks import Domain, load_domain, parse_domain
+
+__all__ = ["PlanningDomain", "load_planning_domain"]
+
+_PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningDomain:
+    """A domain ready for planning: its words and their meaning.
+
+    Attributes:
+        name: the folder's name, or that of the PDDL file.
+        domain: the PDDL domain.
+        pddl: its text.
+        digest: 64 hexadecimal digits over the text and the semantics' source.
+        semantics: the meaning, for one arm.
+        semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
+    """
+
+    name: str
+    domain: Domain
+    pddl: str
+    digest: str
+    semantics: DomainSemantics
+    semantics_name: str = ""
+
+
+def load_planning_domain(
+    domain: str | Path, *, manipulator: Manipulator, semantics: str | Path | None = None, pddl: str | None = None
+) -> PlanningDomain:
+    """Load a domain.
+
+    Args:
+        domain: a bare name means ours, in ``domains/``; anything with a separator or suffix is a folder, or a file that
+            ends in ``.pddl``.
+        manipulator: the arm that carries out the actions.
+        semantics: whose meaning the words have: a bare name means that of a domain of ours, else a folder with a
+            ``semantics.py`` or a Python file. When left out, the ``semantics.py`` beside the PDDL.
+        pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
+
+    Raises:
+        MissingFileError: no such folder or file, or one of the two parts is missing.
+        TaskError: the PDDL is wrong.
+        FileFormatError: the semantics have no class ``Semantics`` that fits, or cannot be run.
+    """
+    if pddl is not None and semantics is not None:
+        pddl_path = Path(domain)
+    else:
+        pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
+    semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
+    source = semantics_path.read_bytes()
+    made = _make_semantics(semantics_path, source, manipulator)
+    parsed = load_domain(pddl_path) if pddl is None else parse_domain(pddl, source=str(domain))
+    text = pddl_path.read_text(encoding="utf-8") if pddl is None else pddl
+    digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
+    name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
+    named = "" if semantics is None else Path(semantics).name
+    return PlanningDomain(name, parsed, text, digest, made, named)
+
+
+def _pddl_path(found: Path, domain: str | Path) -> Path:
+    """Return the PDDL file of a folder, or the file itself."""
+    if found.is_file():
+        if found.suffix != ".pddl":
+            raise FileFormatError.at(found, "a domain is a folder or a file that ends in .pddl")
+        return found
+    if not (found / _PDDL).is_file():
+        _refuse_incomplete(domain, _PDDL, found)
+    return found / _PDDL
+
+
+def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
+    """Return the semantics that lie beside a PDDL file."""
+    path = pddl_path.parent / _SEMANTICS
+    if path.is_file():
+        return path
+    if pddl_path.name == _PDDL:
+        _refuse_incomplete(domain, _SEMANTICS, pddl_path.parent)
+    raise MissingFileError(
+        f"{pddl_path}: there is no {_SEMANTICS} beside it, which would say what its words mean in a scene; name a "
+        "domain with the same words, as 'blocks' (semantics=, --semantics)",
+        path=str(path), nearest=None,
+    )  # fmt: skip
+
+
+def _semantics_path(semantics: str | Path) -> Path:
+    """Return the file of semantics that are named by their domain, their folder, or themselves."""
+    found = resolve_name(semantics, "domains")
+    if found.is_dir():
+        if not (found / _SEMANTICS).is_file():
+            _refuse_incomplete(semantics, _SEMANTICS, found)
+        return found / _SEMANTICS
+    if found.suffix != ".py":
+        raise FileFormatError.at(found, "semantics are a domain's folder or a Python file")
+    return found
+
+
+def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoReturn:
+    raise MissingFileError(
+        f"domain '{domain}' needs the file {missing}, which is not in {folder}",
+        path=str(folder / missing), nearest=None,
+    )  # fmt: skip
+
+
+def _make_semantics(path: Path, source: bytes, manipulator: Manipulator) -> DomainSemantics:
+    semantics_class = getattr(_run(path, source), "Semantics", None)
+    if not isinstance(semantics_class, type):
+        raise FileFormatError.at(path, "defines no class 'Semantics'")
+    try:
+        semantics = semantics_class(manipulator)
+    except Exception as error:
+        what = f"'Semantics(manipulator)' fails: {type(error).__name__}: {error}"
+        raise FileFormatError.at(path, what) from error
+    if not isinstance(semantics, DomainSemantics):
+        members = "objects, state, useful_objects and candidates"
+        raise FileFormatError.at(path, f"class 'Semantics' must have the methods {members}")
+    return semantics
+
+
+def _run(path: Path, source: bytes) -> ModuleType:
+    """Run a semantics file as a module whose name depends on its content, so that two of one name do not meet."""
+    module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except Exception as error:
+        del sys.modules[module.__name__]
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
+    return module
+
+
+def _line_in(path: Path, error: Exception) -> int | None:
+    """Return the line of a file in which an error arose, the innermost."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return lines[-1] if lines else None
