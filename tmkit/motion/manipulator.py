@@ -257,6 +257,18 @@ class Manipulator:
             for joint in self.gripper_joints
         }
 
+    def finger_lever(self, joint: str) -> float:
+        """Return how far one finger moves for a unit of a gripper joint, on average over the hand's opening.
+
+        Args:
+            joint: one of ``gripper_joints``.
+
+        Returns:
+            Metres a radian, or metres a metre; so the joint presses with a force of its torque divided by this.
+        """
+        stroke = abs(self.gripper_open[joint] - self.gripper_closed[joint])
+        return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
+
     def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return a configuration (n_joints,): the arm ready, the hand open, other joints as in ``base``, or 0."""
         values = {**self.ready, **self.gripper_open}

@@ -300,8 +300,8 @@ class _Execution:
 
     def _move_fingers(self, period: float) -> None:
         """Move the commanded finger values towards their goal, at the speed of the hand."""
-        reach = self._simulation.settings.gripper_speed * period
         for name, entry in self._fingers.items():
+            reach = self._simulation.settings.gripper_speed * period / self._robot.finger_lever(name)
             missing = self._finger_goal[name] - self._q[entry]
             self._q[entry] += math.copysign(min(abs(missing), reach), missing)
 

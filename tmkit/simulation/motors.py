@@ -7,7 +7,8 @@ would run ahead by a step.
 
 Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
 (a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
-squeeze.
+squeeze. The force is shared out to the joints of the hand by what each moves the fingers, so that linkages with turning
+joints press as hard as sliding fingers.
 """
 
 from __future__ import annotations
@@ -112,8 +113,9 @@ class Motors:
         self._drives = [
             self._drive(body, [name for name in body.joints if name not in self._fingers], efforts) for body in bodies
         ]
+        levers = self._levers(scene, robot)
         self._hands = [
-            self._drive(body, [name for name in body.joints if name in self._fingers], efforts) for body in bodies
+            self._drive(body, [name for name in body.joints if name in self._fingers], levers) for body in bodies
         ]
         self._drives = [drive for drive in self._drives if drive.indices]
         self._hands = [drive for drive in self._hands if drive.indices]
@@ -130,6 +132,21 @@ class Motors:
             return frozenset()
         entries = {scene.joint_names.index(name) for name in robot.gripper_joints}
         return frozenset(name for name, follower in self._followers.items() if follower.entry in entries)
+
+    def _levers(self, scene: SceneGraph, robot: Manipulator | None) -> dict[str, float]:
+        """Return the effort of each joint of the hand when each of two fingers presses with one newton.
+
+        By virtual work: all joints together do what the two fingers do, each its share.
+        """
+        if robot is None or not self._fingers:
+            return {}
+        entries = {scene.joint_names.index(name): robot.finger_lever(name) for name in robot.gripper_joints}
+        shares = {}
+        for name in self._fingers:
+            follower = self._followers[name]
+            turns = abs(follower.multiplier) or 1.0
+            shares[name] = 2.0 * entries[follower.entry] / (turns * len(self._fingers))
+        return shares
 
     def _efforts(self, scene: SceneGraph) -> dict[str, float]:
         result = {}
@@ -202,9 +219,9 @@ class Motors:
             self._tell(drive, q, velocity, drive.forces)
 
     def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float) -> None:
-        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard to press in newtons."""
+        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard each finger presses in newtons."""
         for hand in self._hands:
-            self._tell(hand, q, velocity, [force] * len(hand.indices))
+            self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
 
     def _tell(
         self, drive: _Drive, q: NDArray[np.float64], velocity: NDArray[np.float64], forces: Sequence[float]

@@ -31,7 +31,7 @@ class PhysicsSettings:
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.
         position_gain: part of a joint's position error that its motor removes in one step.
-        gripper_speed: m/s or rad/s at which fingers open and close.
+        gripper_speed: m/s at which each finger opens and closes.
         settle_time: seconds that everything is given to come to rest after the plan, at least.
         settle_limit: seconds that everything is given to come to rest after the plan, at most.
     """
