@@ -347,3 +347,34 @@ def test_all_attributes_of_a_geometry_are_accepted(load: Loader) -> None:
         assert len(scene.shapes("a")) == len(scene.shapes("b")) == 1
         assert (scene.shapes("b")[0].visual, scene.shapes("b")[0].collision) == (True, False)
         assert translation(scene, "b") == [1, 0, 0]
+
+
+# --- names of the original's robots -----------------------------------------------------------------------------------
+
+ARM = """<robot name="arm">
+<link name="base"/>
+<link name="upper"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<link name="hand"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry></collision></link>
+<joint name="s0" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/></joint>
+<joint name="endpoint" type="fixed"><parent link="upper"/><child link="hand"/><origin xyz="1 0 0"/></joint>
+</robot>"""
+
+
+def test_links_answer_to_the_names_that_the_original_gives_them(load: Loader) -> None:
+    """The original calls a link's frame after the joint above it, and its parts after the link: both are understood."""
+    scene = load(
+        'include "arm.urdf" frame grasp { parent endpoint; translation [0, 0, 1]; } frame box { }'
+        'allow_collision "s0" box; allow_collision "hand-collision" "box"; allow_collision upper-visual "endpoint";'
+        'allow_collision "hand-visual" "hand-collision";',
+        arm__urdf=ARM,
+    )
+    assert scene.parent("grasp") == "hand"
+    assert all(scene.is_allowed(*pair) for pair in (("upper", "box"), ("hand", "box"), ("upper", "hand")))
+
+
+def test_a_frames_own_name_beats_an_alias(load: Loader) -> None:
+    """Where a frame is called as the joint of another, it is meant itself."""
+    scene = load('include "arm.urdf" frame endpoint {} frame grasp { parent endpoint; }', arm__urdf=ARM)
+    assert scene.parent("grasp") == "endpoint"
+    with pytest.raises(FileFormatError, match="unknown frame 'handy-collision'"):
+        load('include "arm.urdf" allow_collision "handy-collision" base;', arm__urdf=ARM)

@@ -4,6 +4,10 @@ All drafts of a load go into one scene. Frames are added in the order of the fil
 parent: its ancestors are added just before it. So the order of the joints in a configuration is the order in which the
 files declare them, and a parent may be declared later, or by another file.
 
+A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
+it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
+parts of a link.
+
 Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
 bodies) is the core's business, and what it refuses is reported at the place of the draft. ``world`` is special: it is
 the root that exists without being declared, and several files may put shapes on it.
@@ -11,8 +15,9 @@ the root that exists without being declared, and several files may put shapes on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -57,6 +62,8 @@ __all__ = ["WORLD", "add_drafted_frame", "build_scene", "frames_by_name", "pose_
 
 WORLD = "world"
 
+_PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself
+
 
 def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGraph:
     """Build one scene from everything that was read.
@@ -78,9 +85,10 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
         _add_mimics(edit, frames)
+        aliases = _aliases(frames)
         for scene in drafts:
             for pair in scene.allowed:
-                _allow(edit, pair)
+                _allow(edit, pair, aliases)
     return edit.finish()
 
 
@@ -107,7 +115,21 @@ def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
         if draft.parent is None and (draft.pose != PoseDraft() or draft.joint.type != "fixed"):
             raise draft.place.error(f"'{draft.name}' is a root, so it has neither a pose nor a joint")
         frames[draft.name] = draft if earlier is None else _united(earlier, draft)
+    aliases = _aliases(frames)
+    for name, draft in frames.items():
+        if draft.parent in aliases:
+            frames[name] = replace(draft, parent=aliases[draft.parent])
     return frames
+
+
+def _aliases(frames: Mapping[str, FrameDraft]) -> dict[str, str]:
+    """Return the frames' other names that are nobody's own, and whose they are; of two frames the first has it."""
+    found: dict[str, str] = {}
+    for draft in frames.values():
+        for alias in draft.aliases:
+            if alias not in frames and alias != WORLD:
+                found.setdefault(alias, draft.name)
+    return found
 
 
 def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
@@ -217,15 +239,26 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
             edit.set_joint(draft.name, _joint(draft.joint, mimic=rule))
 
 
-def _allow(edit: SceneEdit, pair: AllowedDraft) -> None:
+def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> None:
     """Let two frames touch; the first reason given counts."""
+    names = []
     for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
-        if name not in edit.scene:
+        meant = next((found for found in (name, aliases.get(name, name), _whole(name)) if found in edit.scene), None)
+        if meant is None:
             hint = did_you_mean(name, edit.scene.frame_names)
             raise place.error(f"allow_collision names the unknown frame '{name}'{hint}")
+        names.append(meant)
+    first, second = names
+    if first == second and pair.first != pair.second:
+        return  # two parts of one link
     with _reported(pair.place):
-        if not edit.scene.is_allowed(pair.first, pair.second):
-            edit.allow_collision(pair.first, pair.second, reason=pair.reason)
+        if not edit.scene.is_allowed(first, second):
+            edit.allow_collision(first, second, reason=pair.reason)
+
+
+def _whole(name: str) -> str:
+    """Return the link of which this is a part in the original's names, else the name."""
+    return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
 
 
 def pose_of(draft: PoseDraft) -> Pose:

@@ -154,6 +154,8 @@ class FrameDraft:
         classes: what the frame is, in the order of mention.
         friction: coefficient of friction of its surface, ``None`` when the file does not say.
         parent_place: where the parent is named.
+        aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
+            link, after which the original TMKit names the link's frame.
     """
 
     name: str
@@ -167,6 +169,7 @@ class FrameDraft:
     inertia: InertiaDraft | None = None
     friction: float | None = None
     parent_place: Place | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

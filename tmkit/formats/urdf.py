@@ -147,7 +147,7 @@ def _hung(frame: FrameDraft, edge: _Edge, *, leaders: Collection[str]) -> list[F
     frames = []
     parent, pose, place = edge.parent, origin_of(edge.element), edge.element.place
     for step in joint_steps(edge.element, leaders=leaders):
-        moved = FrameDraft(step.frame, None, place) if step.frame else frame
+        moved = FrameDraft(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
         frames.append(replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place))
         parent, pose = step.frame, PoseDraft()
     return frames
