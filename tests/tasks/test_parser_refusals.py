@@ -69,7 +69,6 @@ DOMAIN_ERRORS = [
         4,
         "block",
     ),
-    ("place - object)", "place - object block)", "type 'block' is declared twice", 5, "block"),
     (
         ":precondition (and (held ?x) (clear ?p))",
         ":precondition (and (held ?x) (clear left))",
@@ -99,7 +98,7 @@ DOMAIN_ERRORS = [
     ("(:action pile", "(:durative-action pile", "durative actions are not supported", 19, ":durative-action"),
     ("(domain places)", "(domain)", "unexpected '\\)'; expected a name", 2, ")"),
     ("(define (domain", "(defined (domain", r"expected \(define \(domain NAME\) ...\)", 2, "defined"),
-    ("?y - block)\n", "?y - block\n", "this parenthesis is never closed", 2, "("),
+    ("?y - block)\n", "?y - block\n", "this parenthesis is not closed before ':action' in line 11", 6, "("),
 ]
 
 

@@ -42,6 +42,7 @@ REQUIREMENTS = frozenset(
         ":equality",
         ":existential-preconditions",
         ":fluents",
+        ":negation",
         ":negative-preconditions",
         ":numeric-fluents",
         ":object-fluents",

@@ -105,20 +105,23 @@ class SectionReader:
         listener = _Collector(origins)
         grammar.walk(listener, tree)
         tokens = {item: origins.token(item) for item, _ in listener.items}
-        self._unique("type", tokens.values())
+        above: dict[
+            str, dict[str, None]
+        ] = {}  # a type given twice, as some published domains do, is below both parents
+        for item, parents in listener.items:
+            above.setdefault(tokens[item].text, {}).update(dict.fromkeys(map(origins.name, parents)))
         types = tuple(
-            Type(tokens[item].text, tuple(map(origins.name, parents)) or ("object",))
-            for item, parents in listener.items
-            if tokens[item].text != "object"
+            Type(name, tuple(parent for parent in parents if parent != "object") or ("object",))
+            for name, parents in above.items()
+            if name != "object"
         )
         words = Vocabulary(types, predicates=(), functions=(), objects={})
-        for item, parents in listener.items:
+        for _, parents in listener.items:
             for parent in parents:
                 if fault := words.type_fault(origins.name(parent)):
                     raise self.source.error(origins.token(parent), fault.reason)
-            wrong = words.hierarchy_fault()
-            if wrong is not None and tokens[item].text == wrong[0]:
-                raise self.source.error(tokens[item], wrong[1].reason)
+        if wrong := words.hierarchy_fault():
+            raise self.source.error(next(t for t in tokens.values() if t.text == wrong[0]), wrong[1].reason)
         return types
 
     def objects(self, group: Group) -> tuple[Parameter, ...]:
@@ -143,8 +146,12 @@ class SectionReader:
         tree, origins = self._parse(group, pddlParser.predicatesDef, _LISTS)
         listener = _Collector(origins, TreeBuilder(self._vocabulary(), origins))
         grammar.walk(listener, tree)
-        self._unique("predicate", (token for token, _ in listener.signatures))
-        return tuple(Predicate(token.text, parameters) for token, parameters in listener.signatures)
+        found: dict[str, tuple[Parameter, ...]] = {}
+        for token, parameters in listener.signatures:
+            types = [parameter.types for parameter in found.setdefault(token.text, parameters)]
+            if types != [parameter.types for parameter in parameters]:  # the same once more does no harm
+                raise self.source.error(token, f"predicate '{token.text}' is declared twice, with other parameters")
+        return tuple(Predicate(name, parameters) for name, parameters in found.items())
 
     def functions(self, group: Group) -> tuple[Function, ...]:
         """Return the functions of ``(:functions ...)``."""
@@ -359,9 +366,9 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
         if ctx.fHead() is not None:
             term = self._builder.function_term(ctx.fHead(), {})
             key = Fact(term.name, term.terms)
-            if key in self.values:
-                raise self._builder.error(ctx.fHead(), f"{key} is given a value twice")
-            self.values[key] = float(self._builder.name(ctx.NUMBER()))
+            value = float(self._builder.name(ctx.NUMBER()))
+            if self.values.setdefault(key, value) != value:
+                raise self._builder.error(ctx.fHead(), f"{key} is given a second value")
 
     def enterNameLiteral(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
         positive = ctx.getChildCount() == 1

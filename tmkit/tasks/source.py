@@ -6,6 +6,10 @@ and a caret under it. The text is read as the nested lists that PDDL is; their m
 
 Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?`` begins a new word, so
 that ``(aircraft?a)`` is read as it is meant.
+
+Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than :data:`LONGEST_WORD` and more words
+than :data:`MOST_WORDS` are refused here, so that everything behind may be recursive and need not count. Taking a text
+apart needs O(length) time and memory.
 """
 
 from __future__ import annotations
@@ -19,7 +23,21 @@ from typing import cast
 
 from tmkit.errors import TaskError
 
-__all__ = ["Group", "Source", "Token", "task_error"]
+__all__ = ["DEEPEST", "LONGEST_WORD", "MOST_WORDS", "Group", "Source", "Token", "task_error"]
+
+DEEPEST = 100
+"""How deep lists may be nested; published domains stay below 20."""
+
+LONGEST_WORD = 1000
+"""How many characters a word may have."""
+
+MOST_WORDS = 3_000_000
+"""How many words and parentheses a text may have."""
+
+_LONGEST_LINE = 160  # of a line shown in a message; a longer one is cut to what stands around the caret
+_LEXEME = re.compile(
+    r"(?P<comment>;[^\n\r]*)|(?P<space>[ \t\n\r\f\v]+)|(?P<paren>[()])|(?P<word>\??[^ \t\n\r\f\v();?]+|\?)"
+)
 
 
 def task_error(
@@ -27,9 +45,6 @@ def task_error(
 ) -> TaskError:
     """Return the error that the text, file or value ``where`` is wrong for that reason."""
     return cast(TaskError, TaskError.at(where, reason, line=line, column=column, source_line=source_line))
-
-
-_LEXEME = re.compile(r"(?P<comment>;[^\n\r]*)|(?P<space>\s+)|(?P<paren>[()])|(?P<word>\??[^\s();?]+|\?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +90,43 @@ class Source:
     def _line_starts(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", self.text))]
 
+    def line_of(self, token: Token) -> int:
+        """Return the line, from 1, on which a token stands."""
+        return bisect_right(self._line_starts, token.offset)
+
     def error(self, token: Token, reason: str) -> TaskError:
         """Return the error that ``token`` is wrong for that reason, with its line, column and a caret."""
-        number = bisect_right(self._line_starts, token.offset)
+        number = self.line_of(token)
         start = self._line_starts[number - 1]
-        line = re.split(r"[\r\n]", self.text[start:], maxsplit=1)[0]
-        column = token.offset - start + 1
-        return task_error(self.name, reason, line=number, column=column, source_line=line)
+        end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)
+        line = self.text[start:end].rstrip("\r\n")
+        return task_error(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
 
     def tokens(self) -> Iterator[Token]:
-        """Yield parentheses and words in order."""
+        """Yield parentheses and words in order.
+
+        Raises:
+            TaskError: a character that is neither printable nor a blank, a word that is too long, too many words.
+        """
+        count = 0
         for match in _LEXEME.finditer(self.text):
             if match.lastgroup in ("paren", "word"):
-                yield from _split_dash(Token(match.group().lower(), match.start()))
+                count += 1
+                token = Token(match.group().lower(), match.start())
+                if match.lastgroup == "word":
+                    self._check_word(match.group(), match.start())
+                if count > MOST_WORDS:
+                    raise self.error(token, f"the text has more than {MOST_WORDS:,} words; that is too much to read")
+                yield from _split_dash(token)
+
+    def _check_word(self, word: str, offset: int) -> None:
+        if len(word) > LONGEST_WORD:
+            reason = f"a word of {len(word):,} characters, where at most {LONGEST_WORD:,} are allowed"
+            raise self.error(Token(word, offset), reason)
+        if not word.isprintable():
+            place = next(i for i, character in enumerate(word) if not character.isprintable())
+            reason = f"the character U+{ord(word[place]):04X} is neither printable nor a blank"
+            raise self.error(Token(word[place], offset + place), reason)
 
     @property
     def end(self) -> Token:
@@ -98,16 +137,20 @@ class Source:
         """Return the parenthesised lists of which the text consists.
 
         Raises:
-            TaskError: a parenthesis without its partner, or a word outside all parentheses.
+            TaskError: a parenthesis without its partner, a word outside all parentheses, or what :meth:`tokens` and
+                the limits of this module refuse.
         """
         opened: list[tuple[Token, list[Token | Group]]] = []
         whole: list[Group] = []
         for token in self.tokens():
             if token.text == "(":
+                if len(opened) == DEEPEST:
+                    raise self._unbalanced() or self.error(token, f"lists are nested deeper than {DEEPEST}")
                 opened.append((token, []))
             elif not opened:
-                what = "this closing parenthesis has no opening one" if token.text == ")" else f"stray '{token.text}'"
-                raise self.error(token, f"{what}; expected '('" if token.text != ")" else what)
+                if token.text == ")":
+                    raise self._unbalanced() or self.error(token, "this closing parenthesis has no opening one")
+                raise self._unbalanced() or self.error(token, f"stray '{token.text}'; expected '('")
             elif token.text == ")":
                 opening, parts = opened.pop()
                 group = Group(opening, tuple(parts), token)
@@ -115,8 +158,42 @@ class Source:
             else:
                 opened[-1][1].append(token)
         if opened:
-            raise self.error(opened[-1][0], "this parenthesis is never closed")
+            raise self._unbalanced() or self._never_closed([opening for opening, _ in opened])
         return whole
+
+    def _never_closed(self, opened: list[Token]) -> TaskError:
+        """Return the error for a text that ends before its lists do."""
+        return self.error(opened[-1], "this parenthesis is never closed")
+
+    def _unbalanced(self) -> TaskError | None:
+        """Return the error where parentheses first go wrong, as far as the keywords tell; ``None`` when they do not.
+
+        A keyword such as ``:effect`` stands directly in a section, and a section directly in the definition. One that
+        stands deeper shows that the list around it was not closed; one that stands outside shows that the section
+        before it was closed too early.
+        """
+        opened: list[Token] = []
+        closing: Token | None = None
+        before: Token | None = None
+        for token in self.tokens():
+            if token.text == "(":
+                opened.append(token)
+            elif token.text == ")":
+                closing = token if len(opened) <= 2 else closing
+                if opened:
+                    opened.pop()
+            elif token.text[0] == ":" and len(token.text) > 1:
+                is_head = before is not None and before.text == "("
+                depth = len(opened) - is_head
+                line = self.line_of(token)
+                if depth > 2 or (depth == 2 and is_head):
+                    around = opened[-1 - is_head]
+                    return self.error(around, f"this parenthesis is not closed before '{token.text}' in line {line}")
+                if closing is not None and (depth < 1 or (depth == 1 and not is_head)):
+                    reason = f"this parenthesis closes too much: '{token.text}' in line {line} is outside of its list"
+                    return self.error(closing, reason)
+            before = token
+        return None
 
 
 def _split_dash(token: Token) -> Iterator[Token]:

@@ -176,6 +176,8 @@ class Vocabulary:
     def function_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
         """Return what is wrong with the function term ``(name *terms)`` where ``variables`` are in scope."""
         function = self.functions.get(name)
+        if function is None and name == TOTAL_COST:
+            function = Function(TOTAL_COST)  # many published domains use it without declaring it
         if function is None:
             return Fault(_unknown("function", name, self.functions))
         return self.call_fault("function", function, terms, variables)
