@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from support.translator_oracle import Disagreement, OracleRefusal, compare
+from support.translator_oracle import DisagreementError, OracleRefusalError, compare
 
 from tmkit.errors import TmkitError
 from tmkit.tasks import load_domain, load_problem
@@ -67,13 +67,13 @@ def judged(pair: Pair, states: int) -> tuple[str, str]:
     """Return the column of the table that a pair belongs to, and what is to be said of it."""
     try:
         compare(pair.domain, pair.problem, states=states)
-    except OracleRefusal as refusal:
+    except OracleRefusalError as refusal:
         try:
             load_problem(pair.problem, load_domain(pair.domain))
         except TmkitError as error:
             return "both refuse", f"FD: {_line(refusal)}; we: {error}"
         return "only FD refuses", _line(refusal)
-    except Disagreement as difference:
+    except DisagreementError as difference:
         return "differ", str(difference)[:600]
     except TmkitError as error:
         return "we refuse", str(error)

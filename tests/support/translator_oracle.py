@@ -1,7 +1,7 @@
 """A task as the parser of Fast Downward's translator reads it: the oracle for our reader of PDDL.
 
 Both read the same files; then the conditions and effects, which the two keep in different shapes, are judged in random
-states. :func:`compare` raises :class:`Disagreement` with the first difference.
+states. :func:`compare` raises :class:`DisagreementError` with the first difference.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MOST_FACTS = 20_000
 """Of the facts that random states are made of, at most so many of each predicate are looked at."""
 
 
-class Disagreement(Exception):
+class DisagreementError(Exception):
     """The two readers differ."""
 
 
-class OracleRefusal(Exception):
+class OracleRefusalError(Exception):
     """The translator does not read the files."""
 
 
-class TooManyBindings(Exception):
+class TooManyBindingsError(Exception):
     """A quantifier ranges over too many combinations of objects to be judged plainly."""
 
 
@@ -44,7 +44,7 @@ class Oracle:
         problem: the text of the problem.
 
     Raises:
-        OracleRefusal: the translator does not read them.
+        OracleRefusalError: the translator does not read them.
     """
 
     def __init__(self, domain: str, problem: str) -> None:
@@ -61,7 +61,7 @@ class Oracle:
                 again = [lisp_parser.parse_nested_list(text.splitlines()) for text in (domain, problem)]
                 normalize.normalize(parsing_functions.parse_task(*again))
         except (Exception, SystemExit) as error:
-            raise OracleRefusal(f"{type(error).__name__}: {str(error).strip()}") from error
+            raise OracleRefusalError(f"{type(error).__name__}: {str(error).strip()}") from error
         self._above = {kind.name: {kind.name, *kind.supertype_names} for kind in self.task.types}
         self._members: dict[str, list[str]] = {}
 
@@ -80,7 +80,7 @@ class Oracle:
         for domain in domains:
             count *= len(domain)
         if count > MOST_BINDINGS:
-            raise TooManyBindings
+            raise TooManyBindingsError
         for values in itertools.product(*domains):
             yield {**binding, **dict(zip(names, values, strict=True))}
 
@@ -127,9 +127,9 @@ def compare(domain_path: Path, problem_path: Path, *, states: int) -> Problem:
         states: in how many random states conditions and effects are judged.
 
     Raises:
-        OracleRefusal: the translator does not read the files; ours is not asked.
+        OracleRefusalError: the translator does not read the files; ours is not asked.
         TaskError: ours does not read them, but the translator does.
-        Disagreement: both read them, but differently.
+        DisagreementError: both read them, but differently.
     """
     texts = (re.sub(r"(?<=\s)(\d+)\.\d+(?=[\s)])", r"\1", path.read_text()) for path in (domain_path, problem_path))
     oracle = Oracle(*texts)
@@ -143,7 +143,7 @@ def compare(domain_path: Path, problem_path: Path, *, states: int) -> Problem:
 
 def _agree(what: str, ours: object, theirs: object) -> None:
     if ours != theirs:
-        raise Disagreement(f"{what}: ours {ours!r}, theirs {theirs!r}")
+        raise DisagreementError(f"{what}: ours {ours!r}, theirs {theirs!r}")
 
 
 def _compare_names(problem: Problem, oracle: Oracle) -> None:
@@ -191,7 +191,7 @@ def _compare_meanings(problem: Problem, oracle: Oracle, source: random.Random) -
     interpretation = Interpretation(problem, state.facts)
 
     def judge(what: str, ours: Any, theirs: Any, binding: dict[str, str]) -> None:
-        with contextlib.suppress(TooManyBindings):
+        with contextlib.suppress(TooManyBindingsError):
             expected = oracle.holds(theirs, facts, binding)
             _agree(f"{what} with {binding}", interpretation.holds(ours, binding), expected)
 
@@ -215,7 +215,7 @@ def _compare_meanings(problem: Problem, oracle: Oracle, source: random.Random) -
             bindings += [{n: source.choice(v) for n, v in zip(names, choices, strict=True)} for _ in range(3)]
         for binding in bindings:
             judge(f"precondition of {action.name}", action.precondition, other.precondition, binding)
-            with contextlib.suppress(TooManyBindings):
+            with contextlib.suppress(TooManyBindingsError):
                 added, deleted = oracle.change(other.effects, facts, binding)
                 change = interpretation.change(action.effect, binding)
                 ours = (change.added, change.deleted - change.added)
