@@ -176,3 +176,50 @@ def test_a_broken_file_leaves_no_module_behind(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="ZeroDivisionError"):
         solve(folder(tmp_path / "own", semantics="1 / 0"))
     assert not {name for name in set(sys.modules) - before if name.startswith("tmkit_semantics")}
+
+
+def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> None:
+    """A domain file of somebody else's is used as it is; the plan has its text and can be checked without it."""
+    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").replace("?x - object", "?x")
+    (tmp_path / "words.pddl").write_text(text, encoding="utf-8")
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    result = tk.plan(scene, domain=tmp_path / "words.pddl", semantics="blocks", goal="(on a b)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert (result.plan.domain, result.plan.semantics) == ("words.pddl", "blocks")
+    result.plan.save(tmp_path / "plan.json")
+    (tmp_path / "words.pddl").unlink()
+    assert tk.Plan.load(tmp_path / "plan.json").check().ok
+
+
+def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
+    """One's own semantics are named by their folder or file, and the check is told where they lie."""
+    own = folder(tmp_path / "own")
+    for semantics in (own, own / "semantics.py"):
+        plan = solve(DOMAINS / "spots" / "domain.pddl", semantics=semantics).plan
+        assert plan is not None
+        assert plan.domain == "spots"
+        with pytest.raises(MissingFileError, match=r"semantics '.*' are none of ours: say in which folder they lie"):
+            plan.check()
+        assert plan.check(semantics=semantics).ok
+
+
+@pytest.mark.parametrize(
+    ("domain", "semantics", "error", "message"),
+    [
+        ("words.pddl", None, MissingFileError, "no semantics.py beside it.*name a domain with the same words"),
+        ("words.pddl", "bloks", MissingFileError, "did you mean 'blocks'"),
+        ("words.pddl", "words.txt", FileFormatError, "a domain's folder or a Python file"),
+        ("words.txt", "blocks", FileFormatError, "a folder or a file that ends in .pddl"),
+        ("words.pddl", "empty", MissingFileError, "needs the file semantics.py"),
+    ],
+)
+def test_parts_that_are_missing_are_named(
+    tmp_path: Path, domain: str, semantics: str | None, error: type[Exception], message: str
+) -> None:
+    """A domain in two parts says which of them is wrong."""
+    (tmp_path / "words.pddl").write_text("(define (domain words))", encoding="utf-8")
+    (tmp_path / "words.txt").write_text("", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    named = semantics if semantics in (None, "blocks", "bloks") else tmp_path / str(semantics)
+    with pytest.raises(error, match=message):
+        load_planning_domain(tmp_path / domain, manipulator=GANTRY, semantics=named)

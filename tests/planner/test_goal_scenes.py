@@ -1,0 +1,154 @@
+"""Goals shown by a scene: what they state, what they leave open, and how they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.blocks import blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.errors import FileFormatError, SceneError, TaskError, TmkitError
+from tmkit.formats import load_goal_scene
+from tmkit.graph import SceneGraph
+from tmkit.planner import PlanningDomain, goal_of_scene, load_planning_domain
+
+DOMAINS = Path(__file__).parent.parent / "data" / "domains"
+CLASSES = "class moveable {}\nclass block { isa moveable; shape box; dimension [0.05, 0.05, 0.05]; }\n"
+
+
+@pytest.fixture(scope="module")
+def domain() -> PlanningDomain:
+    """The blocks domain for the gantry."""
+    return load_planning_domain("blocks", manipulator=GANTRY)
+
+
+def start() -> SceneGraph:
+    """Return c on a, and b beside."""
+    return blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
+
+
+def frame(name: str, parent: str, place: str = "[0, 0, 0.05]") -> str:
+    """Return a block in the scene language."""
+    return f"frame {name} {{ parent {parent}; translation {place}; geometry {{ isa block; }} }}\n"
+
+
+def write(path: Path, *frames: str) -> Path:
+    """Write a goal file."""
+    path.write_text(CLASSES + "".join(frames), encoding="utf-8")
+    return path
+
+
+def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) -> None:
+    """What hangs on what in the goal file is wanted; c, which it only names as a parent, may be anywhere."""
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c")))
+    assert goal.stated == ("a", "b")
+    assert goal_of_scene(goal, start(), domain=domain) == "(and (on a b) (on b c))"
+    result = tk.plan(start(), goal_scene=goal, robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert result.plan.goal == "(and (on a b) (on b c))"
+    assert [result.plan.final_scene.parent(name) for name in "ab"] == ["b", "c"]
+    assert result.plan.check().ok
+
+
+def test_the_start_is_untouched(tmp_path: Path) -> None:
+    """Reading a goal makes a new scene; the one at the start answers as before."""
+    scene = start()
+    load_goal_scene(scene, write(tmp_path / "goal.robray", frame("c", "table", "[0, 0, 0.075]")))
+    assert scene == start()
+
+
+def test_where_a_block_stands_on_another_does_not_matter(tmp_path: Path, domain: PlanningDomain) -> None:
+    """As in scenes of the original, an offset from the middle of the block below is overlooked."""
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "c", "[0, -0.25, 0.05]")))
+    assert goal_of_scene(goal, start(), domain=domain) == "(and (on b c))"
+
+
+def test_a_place_on_a_surface_is_a_location(tmp_path: Path, domain: PlanningDomain) -> None:
+    """A block on the table is wanted in the cell that holds its origin."""
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "table", "[0.21, -0.1, 0.075]")))
+    assert goal_of_scene(goal, start(), domain=domain) == "(and (ontable b table__2__-1))"
+
+
+def test_a_block_in_the_hand_is_to_be_held(tmp_path: Path, domain: PlanningDomain) -> None:
+    """A block that hangs off the hand in the goal is wanted there."""
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "hand")))
+    assert goal_of_scene(goal, start(), domain=domain) == "(and (holding b))"
+
+
+def test_a_whole_scene_is_a_goal(domain: PlanningDomain) -> None:
+    """A scene in memory states all its movable frames."""
+    wanted = blocks_scene({"c": (0, 0), "b": "c", "a": "b"})
+    assert goal_of_scene(wanted, start(), domain=domain) == "(and (ontable c table__0__0) (on b c) (on a b))"
+
+
+def test_a_goal_file_may_repeat_the_furniture(tmp_path: Path, domain: PlanningDomain) -> None:
+    """What stands where it stood is no contradiction, and is not stated."""
+    table = "frame table { translation [0, 0, -0.05]; }\n"
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", table, frame("b", "a")))
+    assert goal.stated == ("b",)
+
+
+def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() -> None:
+    """The default goal is every fact of the goal scene that speaks of a stated object."""
+    spots = load_planning_domain(DOMAINS / "spots", manipulator=GANTRY)
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    facts = spots.semantics.state(scene, spots.semantics.objects(scene))
+    goal = goal_of_scene(scene, scene, domain=spots)
+    assert goal == f"(and {' '.join(sorted(str(fact) for fact in facts if fact.arguments))})"
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "message"),
+    [
+        (
+            ["frame table { translation [0, 0, -0.04]; }\n"],
+            FileFormatError,
+            r"goal.robray:3.*moves 'table', which is of no",
+        ),
+        ([frame("a", "tabel")], FileFormatError, r"goal.robray:3.*'tabel', which neither .* did you mean 'table'"),
+        ([frame("a", "b"), frame("b", "a")], FileFormatError, r"goal.robray:4"),
+        ([], SceneError, "states no movable object of the start .movable there: a, b, c"),
+        ([frame("z", "table", "[0, 0, 0.075]")], SceneError, "states no movable object"),
+        ([frame("a", "rail")], SceneError, "'a' hangs off 'rail', which is no block"),
+        ([frame("a", "table", "[3, 0, 0.075]")], SceneError, "stands at .3.000, 0.000., beside the surface"),
+    ],
+)
+def test_goals_without_a_meaning(
+    tmp_path: Path, domain: PlanningDomain, frames: list[str], error: type[TmkitError], message: str
+) -> None:
+    """A goal that cannot be is refused, with its file and line where it has one."""
+    path = write(tmp_path / "goal.robray", *frames)
+    with pytest.raises(error, match=message):
+        goal_of_scene(load_goal_scene(start(), path), start(), domain=domain)
+
+
+def test_one_goal_at_a_time() -> None:
+    """A goal scene beside a goal is one too many."""
+    with pytest.raises(TaskError, match="give one of a goal, a problem file and a goal scene"):
+        tk.plan(start(), goal="(on a b)", goal_scene=start(), robot=GANTRY)
+
+
+def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:
+    """A block may be put down where another surface of the same height reaches under it, and be picked up again."""
+    scene = blocks_scene({"a": (0, 0)}, table=0.4)
+    scene = scene.add_frame("extension", "world", pose=tk.Pose([0.0, 0.0, -0.05]), shapes=scene.shapes("table"))
+    result = tk.plan(scene, goal="(ontable a table__1__1)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert result.statistics.skeletons == 1
+    assert result.plan.check().ok
+    again = tk.plan(result.plan.final_scene, goal="(holding a)", robot=GANTRY)
+    assert again.plan is not None, again.explanation
+
+
+def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
+    """Exactly side by side at the start is no collision; 0.015 mm into each other is one."""
+    scene = blocks_scene({"a": (0.25, 0), "b": (0.75, 0)})
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check().ok
+    into = scene.set_pose("b", tk.Pose(scene.local_pose("b").translation - np.array([1.5e-5, 0.0, 0.0])))
+    with pytest.raises(TmkitError, match=r"'a' and 'b' by 0\.0"):
+        tk.plan(into, goal="(on a b)", robot=GANTRY)
