@@ -4,8 +4,9 @@ A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_
 fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
 
 A parallel hand takes a box by two opposite faces that fit the opening, coming along any third direction, and a cylinder
-by its mantle, from an end or from the side. A suction cup takes a flat face from outside. The tool point lies at the
-object's middle where the fingers are long enough, else as deep as they reach.
+by its mantle, from an end or from the side. The tool point lies at the object's middle where the fingers are long
+enough, else as deep as they reach. A suction cup takes a flat face from outside, when its whole rim finds room on it;
+of shapes without flat faces it takes none.
 
 Invariants: the grasps of an object are finitely many, in a fixed order; each is feasible for the hand alone (whether
 the arm gets there is another question).
@@ -25,12 +26,15 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator, pair_distance
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_CLEARANCE", "Grasp", "grasps_of", "grip_faults"]
+__all__ = ["FINGER_CLEARANCE", "Grasp", "cup_rim", "grasps_of", "grip_faults"]
 
 FINGER_CLEARANCE = 0.004
 """Metres that must be free on either side between an object and the open fingers."""
 
 _CYLINDER_ANGLES = 8
+_RIM_POINTS = 8
+_RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
+_ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,16 @@ def grasps_of(scene: SceneGraph, item: str, *, manipulator: Manipulator) -> tupl
     if not shapes:
         raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
     suction = manipulator.gripper_kind == "suction"
+    rim = _rim_radius(scene, manipulator) if suction else 0.0
     if len(shapes) == 1 and shapes[0].shape.kind == "cylinder":
         radius, length = shapes[0].shape.dimensions
-        found = _suction_caps(length) if suction else _cylinder(radius, length, manipulator)
+        found = _suction_caps(radius, length, rim) if suction else _cylinder(radius, length, manipulator)
         center = shapes[0].pose
+    elif suction and len(shapes) == 1 and shapes[0].shape.kind in _ROUND_KINDS:
+        return ()
     else:
         size, center = _box_around(shapes)
-        found = _suction_faces(size) if suction else _box(size, manipulator)
+        found = _suction_faces(size, rim) if suction else _box(size, manipulator)
     return tuple(Grasp(center @ grasp.object_from_tool, grasp.width, grasp.name) for grasp in found)
 
 
@@ -152,9 +159,48 @@ def _cylinder(radius: float, length: float, manipulator: Manipulator) -> Iterato
             yield Grasp(_tool(position, -outward, turn * closing), 2.0 * radius, name)
 
 
-def _suction_faces(size: NDArray[np.float64]) -> Iterator[Grasp]:
+def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
+    """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
+
+    The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
+    """
+    radius = _rim_radius(scene, manipulator)
+    turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)
+    rim = radius * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(_RIM_POINTS)])
+    return np.concatenate([np.zeros((1, 3)), rim]) if radius > 0.0 else np.zeros((1, 3))
+
+
+def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
+    tool, radius = manipulator.tool, 0.0
+    at = scene.at(scene.zero_configuration())
+    for link in manipulator.contact_links:
+        if link not in scene or tool not in scene:
+            continue
+        for attached in scene.shapes(link):
+            points = at.pose(link, tool).apply(attached.pose.apply(_outline(attached)))
+            foot = points[np.abs(points[:, 2]) <= _RIM_DEPTH]
+            radius = max([radius, *np.linalg.norm(foot[:, :2], axis=1).tolist()])
+    return radius
+
+
+def _outline(attached: AttachedShape) -> NDArray[np.float64]:
+    """Return points (n, 3) of a shape, in its own frame, that tell how wide it is at its ends."""
+    shape = attached.shape
+    if shape.kind == "mesh":
+        return np.asarray(shape.vertices, dtype=float)
+    lower, upper = shape.bounds
+    if shape.kind in ("cylinder", "cone"):
+        return np.array([[x, y, z] for z in (lower[2], upper[2]) for x, y in ((upper[0], 0.0), (0.0, upper[1]))])
+    if shape.kind == "box":
+        return np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
+    return np.zeros((0, 3))
+
+
+def _suction_faces(size: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
     axes = np.eye(3)
     for along in (2, 0, 1):
+        if min(size[i] for i in range(3) if i != along) < 2.0 * rim:
+            continue
         for side in (1.0, -1.0):
             for across in (i for i in range(3) if i != along):
                 for turn in (1.0, -1.0):
@@ -162,7 +208,9 @@ def _suction_faces(size: NDArray[np.float64]) -> Iterator[Grasp]:
                     yield Grasp(tool, 0.0, f"on the {'+-'[side < 0]}{'xyz'[along]} face")
 
 
-def _suction_caps(length: float) -> Iterator[Grasp]:
+def _suction_caps(radius: float, length: float, rim: float) -> Iterator[Grasp]:
+    if radius < rim:
+        return
     axis = np.array([0.0, 0.0, 1.0])
     for side in (1.0, -1.0):
         for k in range(_CYLINDER_ANGLES):

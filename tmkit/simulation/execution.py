@@ -7,9 +7,10 @@ everything is left to settle, and then each object is compared with where the pl
 A finger that holds something is told to close all the way, with the robot's grip force: the plan's finger values while
 holding say where the fingers meet the object, and so would press on it with no force at all.
 
-``grasp="constraint"`` fixes the object to the hand at the end of the grasp instead. It is the rule for suction, which
-has no fingers, and an explicit choice otherwise, for hands whose fingers the scene describes too coarsely to hold
-anything.
+A suction cup holds what its rim seals on, and loses what is too much for the vacuum (:mod:`tmkit.simulation.suction`).
+
+``grasp="constraint"`` fixes the object to the hand at the end of the grasp instead: an explicit choice, for hands whose
+fingers the scene describes too coarsely to hold anything.
 
 What is watched along the way, sixty times a simulated second: how far a carried object is from where the plan has it in
 the hand, and what the arm touches besides. Both end up as remarks, so that a report says why something went wrong and
@@ -35,6 +36,7 @@ from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
 from tmkit.simulation.report import ObjectError, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.suction import SuctionCup
 from tmkit.simulation.watching import Watch
 from tmkit.simulation.world import Simulation
 
@@ -75,8 +77,8 @@ def simulate(
         record: where to write a film (``.gif``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         camera: the view of film and picture; left out, a good one is found.
-        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand. A
-            suction gripper always fixes them.
+        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
+            What ``contact`` is for fingers, the vacuum is for a suction cup.
         position_tolerance: metres within which each object has to end.
         rotation_tolerance: radians within which each object has to end.
         settings: the numbers of the physics.
@@ -99,7 +101,7 @@ def simulate(
     if picture is not None:
         check_output(picture, film=False)
     with Simulation.from_scene(plan.scene, plan.q, robot=plan.robot, gui=gui, settings=settings) as simulation:
-        by_constraint = grasp == "constraint" or plan.robot.gripper_kind == "suction"
+        by_constraint = grasp == "constraint"
         watch = Watch(simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance)
         view = camera
         if view is None and (film is not None or picture is not None):
@@ -147,6 +149,8 @@ class _Execution:
         self._q = np.array(plan.q, dtype=float)  # commanded
         self._finger_goal = {name: float(self._q[entry]) for name, entry in self._fingers.items()}
         self._holding: str | None = None
+        by_suction = self._robot.gripper_kind == "suction" and not by_constraint
+        self._cup = SuctionCup(simulation, self._robot) if by_suction else None
         self._watch = watch
         self._tracking = np.zeros(len(self._arm))
         self._ticks = 0
@@ -182,6 +186,8 @@ class _Execution:
                 self._simulation.attach(name, self._robot.tip)
 
     def _play(self, number: int, step: PlanStep) -> None:
+        if self._cup is not None:
+            self._cup.touch_softly([part.held for part in step.segments if part.held is not None])
         for segment in step.segments:
             self._watch.enter(number, step, segment)
             self._follow(segment)
@@ -226,7 +232,10 @@ class _Execution:
         if name is not None:
             if self._by_constraint:
                 self._simulation.attach(name, self._robot.tip)
-            self._watch.grasped(name, segment, by_constraint=self._by_constraint)
+            self._watch.grasped(name, segment, by_constraint=self._by_constraint or self._cup is not None)
+            fault = None if self._cup is None else self._cup.take(name)
+            if fault is not None:
+                self._watch.note(fault)
         self._stand(_PAUSE)
 
     def _release(self, segment: Segment) -> None:
@@ -234,6 +243,8 @@ class _Execution:
         name = segment.held or self._holding
         if name is not None:
             self._watch.released(name)
+            if self._cup is not None:
+                self._cup.let_go()
             self._simulation.detach(name)
         self._holding = None
         self._finger_goal.update(segment.gripper or self._robot.gripper_open)
@@ -283,6 +294,8 @@ class _Execution:
             self._move_fingers(period)
             simulation.command_fingers(self._q, force=self._finger_force())
         simulation.step()
+        if self._cup is not None and (lost := self._cup.look()) is not None:
+            self._watch.note(lost)
         self._q[self._arm] = following
         self._ticks += 1
         if self._ticks % self._watch_every == 0:

@@ -219,7 +219,7 @@ class Motors:
             self._tell(drive, q, velocity, drive.forces)
 
     def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float) -> None:
-        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard each finger presses in newtons."""
+        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard each finger presses, N."""
         for hand in self._hands:
             self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
 

@@ -198,6 +198,10 @@ class Watch:
     def _is_miss(self, error: ObjectError) -> bool:
         return not (error.position <= self._position_tolerance and error.rotation <= self._rotation_tolerance)
 
+    def note(self, text: str) -> None:
+        """Remark on something that another noticed in this step."""
+        self._say(text)
+
     def _say(self, text: str) -> None:
         self._remarks.append(Remark(self._step, text))
 

@@ -37,8 +37,8 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
+from tmkit.simulation.attachments import Attachments, link_pose
 from tmkit.simulation.bodies import (
-    BASE,
     TOUCHING,
     Body,
     build_bodies,
@@ -54,7 +54,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["Simulation"]
 
-_HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
+_PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
 
 
 class Simulation:
@@ -81,7 +81,8 @@ class Simulation:
         self._start = scene.at(q)
         self._q = q
         self._steps = 0
-        self._grasps: dict[str, int] = {}
+        self._attachments = Attachments(bullet, client, scene=scene)
+        self._probe: int | None = None
         self._bodies = self._build()
         self._place = {frame: body for body in self._bodies for frame in body.links}
         self._frames_of_links = frames_of_links(self._bodies)
@@ -262,11 +263,7 @@ class Simulation:
         return self._link_pose(body, body.links[frame]) @ body.offsets[frame]
 
     def _link_pose(self, body: Body, link: int) -> Pose:
-        if link == BASE:
-            position, quaternion = self._bullet.getBasePositionAndOrientation(body.index, physicsClientId=self.client)
-            return Pose(position, quaternion) @ body.base_from_inertial.inverse()
-        state = self._bullet.getLinkState(body.index, link, computeForwardKinematics=1, physicsClientId=self.client)
-        return Pose(state[4], state[5])
+        return link_pose(self._bullet, self.client, body=body, link=link)
 
     def speed(self, name: str) -> float:
         """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
@@ -355,41 +352,71 @@ class Simulation:
             UnknownNameError: no such object or frame.
             SimulationError: the object is attached already.
         """
-        if name in self._grasps:
-            raise SimulationError(f"object '{name}' is attached already", object=name)
-        child, parent = self._object(name), self._body(frame)
-        link_from_object = self._link_pose(parent, parent.links[frame]).inverse() @ self.pose(name)
-        at_link = self._inertial_of(parent, parent.links[frame]).inverse() @ link_from_object
-        at_object = child.base_from_inertial.inverse()
-        self._grasps[name] = self._bullet.createConstraint(
-            parent.index,
-            parent.links[frame],
-            child.index,
-            BASE,
-            self._bullet.JOINT_FIXED,
-            [0.0, 0.0, 0.0],
-            list(at_link.translation),
-            list(at_object.translation),
-            list(at_link.quat_xyzw),
-            list(at_object.quat_xyzw),
-            physicsClientId=self.client,
-        )
-        self._bullet.changeConstraint(self._grasps[name], maxForce=_HOLDING_FORCE, physicsClientId=self.client)
-
-    def _inertial_of(self, body: Body, link: int) -> Pose:
-        """Return link_from_inertial."""
-        if link == BASE:
-            return body.base_from_inertial
-        info = self._bullet.getDynamicsInfo(body.index, link, physicsClientId=self.client)
-        return Pose(info[3], info[4])
+        self._attachments.attach(self._object(name), parent=self._body(frame), frame=frame)
 
     def detach(self, name: str) -> None:
         """Let go of an object that was attached; nothing happens when it was not."""
-        constraint = self._grasps.pop(name, None)
-        if constraint is not None:
-            self._bullet.removeConstraint(constraint, physicsClientId=self.client)
+        self.client  # noqa: B018  raises when closed
+        self._attachments.detach(name)
 
     @property
     def attached(self) -> tuple[str, ...]:
         """The objects that are fixed by :meth:`attach`."""
-        return tuple(self._grasps)
+        return self._attachments.names
+
+    def load(self, name: str, *, at: str) -> NDArray[np.float64]:
+        """Return the force in newtons and moment in newton metres, (6,), of an attached object on what holds it.
+
+        Args:
+            name: the object.
+            at: the frame about whose origin the moment is taken.
+
+        Returns:
+            The load of the last step, expressed in the root.
+
+        Raises:
+            UnknownNameError: no such object or frame.
+            SimulationError: the object is not attached.
+        """
+        return self._attachments.load(self._object(name), about=self.pose(at).translation)
+
+    # --- touching -------------------------------------------------------------------------------------------------
+
+    def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
+        """Say whether a movable object and some frames collide; they do when the simulation begins.
+
+        Raises:
+            UnknownNameError: no such object or frame.
+        """
+        child = self._object(name)
+        for body, link in sorted({(self._body(frame).index, self._body(frame).links[frame]) for frame in frames}):
+            for own in sorted(set(child.links.values())):
+                self._bullet.setCollisionFilterPair(
+                    child.index, body, own, link, int(enabled), physicsClientId=self.client
+                )
+
+    def distance_to(self, name: str, point: ArrayLike, *, reach: float) -> float:
+        """Return how far a point of the root is from the surface of a movable object, metres; negative inside it.
+
+        Args:
+            name: the object.
+            point: (3,) metres.
+            reach: metres beyond which the answer is ``inf``.
+
+        Raises:
+            UnknownNameError: no such object.
+        """
+        if self._probe is None:
+            self._probe = self._bullet.createCollisionShape(
+                self._bullet.GEOM_SPHERE, radius=_PROBE_RADIUS, physicsClientId=self.client
+            )
+        found = self._bullet.getClosestPoints(
+            bodyA=-1,
+            bodyB=self._object(name).index,
+            distance=reach,
+            collisionShapeA=self._probe,
+            collisionShapePositionA=[float(value) for value in np.asarray(point, dtype=float)],
+            collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
+            physicsClientId=self.client,
+        )
+        return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)

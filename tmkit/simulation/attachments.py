@@ -1,0 +1,133 @@
+"""Objects fixed to frames, and what they pull with.
+
+pybullet ties a link and an object by a constraint. Two things have to be known of it. A constraint on a link that
+weighs next to nothing drifts away, and a cup or a hand often is such a link; so the object is tied to the heaviest of
+the links that are rigidly joined to the wanted one, which comes to the same. And what it says of its load is in two
+systems at once: the force along the axes of the root, the moment about the object's origin and along its axes.
+
+Invariants: an object is attached once at most; where it is attached it stays as it was at that moment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.graph import SceneGraph
+from tmkit.simulation.bodies import BASE, Body
+from tmkit.spatial import Pose
+
+__all__ = ["Attachments", "link_pose"]
+
+_HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
+
+
+def link_pose(bullet: Any, client: int, *, body: Body, link: int) -> Pose:
+    """Return root_from_link."""
+    if link == BASE:
+        position, quaternion = bullet.getBasePositionAndOrientation(body.index, physicsClientId=client)
+        return Pose(position, quaternion) @ body.base_from_inertial.inverse()
+    state = bullet.getLinkState(body.index, link, computeForwardKinematics=1, physicsClientId=client)
+    return Pose(state[4], state[5])
+
+
+class Attachments:
+    """The attached objects of one connection.
+
+    Args:
+        bullet: the pybullet module.
+        client: the connection.
+        scene: the scene that the bodies were made from.
+    """
+
+    def __init__(self, bullet: Any, client: int, *, scene: SceneGraph) -> None:
+        self._bullet = bullet
+        self._client = client
+        self._scene = scene
+        self._constraints: dict[str, int] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attached objects, in the order in which they were attached."""
+        return tuple(self._constraints)
+
+    def attach(self, child: Body, *, parent: Body, frame: str) -> None:
+        """Fix an object to a frame of another body as it is now.
+
+        Raises:
+            SimulationError: the object is attached already.
+        """
+        if child.base in self._constraints:
+            raise SimulationError(f"object '{child.base}' is attached already", object=child.base)
+        link = self._bearing_link(parent, frame)
+        at_link = (self._link_pose(parent, link) @ self._inertial_of(parent, link)).inverse()
+        at_link = at_link @ self._link_pose(child, BASE)
+        at_object = child.base_from_inertial.inverse()
+        constraint = self._bullet.createConstraint(
+            parent.index,
+            link,
+            child.index,
+            BASE,
+            self._bullet.JOINT_FIXED,
+            [0.0, 0.0, 0.0],
+            list(at_link.translation),
+            list(at_object.translation),
+            list(at_link.quat_xyzw),
+            list(at_object.quat_xyzw),
+            physicsClientId=self._client,
+        )
+        self._bullet.changeConstraint(constraint, maxForce=_HOLDING_FORCE, physicsClientId=self._client)
+        self._constraints[child.base] = constraint
+
+    def detach(self, name: str) -> None:
+        """Let go of an object; nothing happens when it is not attached."""
+        constraint = self._constraints.pop(name, None)
+        if constraint is not None:
+            self._bullet.removeConstraint(constraint, physicsClientId=self._client)
+
+    def load(self, child: Body, *, about: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the force in newtons and the moment in newton metres, (6,), of an object on what holds it.
+
+        Args:
+            child: the object.
+            about: (3,) point of the root about which the moment is taken.
+
+        Returns:
+            The load of the last step, expressed in the root.
+
+        Raises:
+            SimulationError: the object is not attached.
+        """
+        if child.base not in self._constraints:
+            raise SimulationError(f"object '{child.base}' is not attached", object=child.base)
+        state = self._bullet.getConstraintState(self._constraints[child.base], physicsClientId=self._client)
+        force, moment = np.array(state[:3]), np.array(state[3:])
+        root_from_object = self._link_pose(child, BASE)
+        lever = root_from_object.translation - about
+        return np.concatenate([force, root_from_object.rotate(moment) + np.cross(lever, force)])
+
+    def _link_pose(self, body: Body, link: int) -> Pose:
+        return link_pose(self._bullet, self._client, body=body, link=link)
+
+    def _inertial_of(self, body: Body, link: int) -> Pose:
+        """Return link_from_inertial."""
+        if link == BASE:
+            return body.base_from_inertial
+        info = self._bullet.getDynamicsInfo(body.index, link, physicsClientId=self._client)
+        return Pose(info[3], info[4])
+
+    def _bearing_link(self, body: Body, frame: str) -> int:
+        """Return the heaviest link on the fixed edges from a frame up to the next joint."""
+        fixed = [frame]
+        while self._scene.joint(fixed[-1]).type in ("fixed", "free"):
+            above = self._scene.parent(fixed[-1])
+            if above is None or above not in body.links:
+                break
+            fixed.append(above)
+        masses = {body.links[name]: 0.0 for name in fixed}
+        for link in masses:
+            masses[link] = float(self._bullet.getDynamicsInfo(body.index, link, physicsClientId=self._client)[0])
+        return max(masses, key=lambda link: masses[link])

@@ -1,0 +1,110 @@
+"""A suction cup under physics: it holds what its rim seals on, as long as the vacuum is strong enough.
+
+A cup is soft and a simulated one is hard, so that a tenth of a millimetre would make it press with hundreds of newtons.
+Hence the cup does not collide with the object that it handles; everything else of the hand does. When the vacuum is
+switched on, the rim is probed: the object is held only when every point of the rim is at its surface, within the
+hand's ``contact_tolerance``. Then a rigid constraint joins the two, and its load is watched at every step.
+
+What a vacuum of V newtons can bear, at a cup of radius R and friction mu: of a pull T along the axis it leaves
+``N = V - T`` to press the rim to the object (a push adds to it); the object comes off when N is gone, slides when the
+force across exceeds ``mu N``, and peels off when the bending moment exceeds ``N R``. The load is smoothed over a
+hundredth of a second, since a solver's spikes are no forces.
+
+Invariants: nothing is held that is not sealed; what is let go is not taken again before the next grasp.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tmkit.motion import Manipulator
+from tmkit.planner.grasps import cup_rim
+from tmkit.simulation.world import Simulation
+
+__all__ = ["SuctionCup"]
+
+_PROBE_RANGE = 0.02  # metres beyond which no distance is asked for
+_SMOOTHING = 0.01  # seconds
+
+
+class SuctionCup:
+    """The cup of a robot in a simulation.
+
+    Args:
+        simulation: where it works.
+        robot: its description, of the kind ``suction``.
+    """
+
+    def __init__(self, simulation: Simulation, robot: Manipulator) -> None:
+        self._simulation = simulation
+        self._robot = robot
+        self._rim = cup_rim(simulation.scene, robot)
+        self._radius = float(np.max(np.linalg.norm(self._rim[:, :2], axis=1)))
+        self._soft: list[str] = []
+        self._held: str | None = None
+        self._load = np.zeros(6)
+        self._share = min(1.0, simulation.settings.time_step / _SMOOTHING)
+
+    @property
+    def held(self) -> str | None:
+        """The object that the cup holds now."""
+        return self._held
+
+    def touch_softly(self, names: list[str]) -> None:
+        """Let the cup meet these objects, and what it holds, without pushing them; others it collides with."""
+        wanted = list(dict.fromkeys([*names, *([self._held] if self._held else [])]))
+        for name in (*self._soft, *wanted):
+            if (name in wanted) != (name in self._soft):
+                self._simulation.set_contact(name, self._robot.contact_links, enabled=name not in wanted)
+        self._soft = wanted
+
+    def gap(self, name: str) -> float:
+        """Return the metres by which the rim is off an object's surface, or in it, where it is so most."""
+        simulation, root_from_tool = self._simulation, self._simulation.pose(self._robot.tool)
+        points = [root_from_tool.apply(point) for point in self._rim]
+        return max(abs(simulation.distance_to(name, point, reach=_PROBE_RANGE)) for point in points)
+
+    def take(self, name: str) -> str | None:
+        """Switch the vacuum on: hold the object when the rim seals on it, else say why not."""
+        gap = self.gap(name)
+        if gap > self._robot.contact_tolerance:
+            off = f"{1000.0 * gap:.1f} mm" if math.isfinite(gap) else f"more than {1000.0 * _PROBE_RANGE:.0f} mm"
+            return f"the cup does not seal on '{name}': its rim is {off} off"
+        self._simulation.attach(name, self._robot.tip)
+        self._held, self._load = name, np.zeros(6)
+        return None
+
+    def let_go(self) -> None:
+        """Switch the vacuum off."""
+        if self._held is not None:
+            self._simulation.detach(self._held)
+            self._held = None
+
+    def look(self) -> str | None:
+        """Take the load of this step into account; let go and say why when it is more than the vacuum can bear."""
+        if self._held is None:
+            return None
+        self._load += self._share * (self._simulation.load(self._held, at=self._robot.tool) - self._load)
+        reason = self._overload()
+        if reason is None:
+            return None
+        lost = self._held
+        self.let_go()
+        return f"the cup lost '{lost}': {reason}, the vacuum pulls with {self._robot.grip_force:.0f} N"
+
+    def _overload(self) -> str | None:
+        axis = self._simulation.pose(self._robot.tool).rotate([0.0, 0.0, 1.0])
+        force, moment = self._load[:3], self._load[3:]
+        pull = float(force @ axis)
+        across = float(np.linalg.norm(force - pull * axis))
+        bending = float(np.linalg.norm(moment - (moment @ axis) * axis))
+        pressing = self._robot.grip_force - pull
+        if pressing <= 0.0:
+            return f"it pulls with {pull:.0f} N"
+        if across > self._simulation.settings.finger_friction * pressing:
+            return f"it shears with {across:.0f} N"
+        if self._radius > 0.0 and bending > pressing * self._radius:
+            return f"it bends the cup with {bending:.2f} N m"
+        return None
