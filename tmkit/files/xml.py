@@ -5,9 +5,9 @@ description can neither read files nor grow without bound. An :class:`XmlElement
 what it hands out is checked, and what it refuses is reported at its line.
 
 A few slips are mended, each with a remark, because the usual parsers overlook them and the meaning is plain: blanks
-before the XML declaration, an element given twice (the first counts), commas between numbers, more numbers than
-wanted (the first ones count), and ``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its value. A default
-namespace on the root, as some tools write it, is taken off.
+before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between numbers,
+more numbers than wanted (the first ones count), and ``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its
+value. A default namespace on the root, as some tools write it, is taken off.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tmkit.errors import FileFormatError, nearest_name
 from tmkit.files.places import Place
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.files.remarks import Note, unheard
 
 if TYPE_CHECKING:
@@ -210,25 +211,26 @@ class XmlElement:
         return number
 
 
-def read_xml(path: Path, *, root: str, note: Note = unheard) -> XmlElement:
+def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimits | None = None) -> XmlElement:
     """Read an XML file.
 
     Args:
         path: the file.
         root: the name that the outermost element must have.
         note: takes the remarks about the file.
+        limits: how large it may be.
 
     Raises:
-        FileFormatError: the file cannot be read, is no well-formed XML, declares a document type, or has another root.
+        FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a document type, or has another root.
     """
     from lxml import etree
 
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
+    data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes)
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
     file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
+    if data.endswith(b"\0"):
+        note(Place(str(path), len(file.lines)), "there are zero bytes at the end, which are left out")
+        data = data.rstrip(b"\0")
     if late := _LATE_DECLARATION.match(data):
         note(
             Place(str(path), late[1].count(b"\n") + 1), "there are blanks before the XML declaration, which is left out"

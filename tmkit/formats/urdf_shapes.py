@@ -167,7 +167,10 @@ def _size(element: XmlElement, name: str) -> float:
 
 def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
     """Return a mesh."""
-    path = packages.resolve_mesh(element.text("filename"), folder=element.path.parent, place=element.place)
+    name = element.text("filename")
+    path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place)
+    if "://" not in name and not (element.path.parent / name).is_file():
+        element.remark(f"'{name}' is not beside the file; {path} is taken")
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     return MeshDraft(path.resolve(), (x, y, z)) if x and y and z else None
