@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, SceneError, nearest_name
+from tmkit.files.reading import ReadingLimits
 from tmkit.files.remarks import Note, Remark, RemarkLog
 from tmkit.formats.building import build_scene
 from tmkit.formats.drafts import SceneDraft
@@ -21,26 +22,33 @@ from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.robray import read_robray
 from tmkit.formats.scene_drafts import draft_of_scene
+from tmkit.formats.srdf import with_semantics
 from tmkit.formats.urdf import read_urdf
 from tmkit.formats.urdf_collisions import with_always_colliding
 from tmkit.graph import SceneGraph
+from tmkit.srdf import RobotSemantics, read_srdf
 
 __all__ = ["SCENE_SUFFIXES", "load_scene", "read_drafts"]
 
-SCENE_SUFFIXES = (".robray", ".urdf", ".json")
+SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
 
 
 def load_scene(
     *files: str | os.PathLike[str],
     package_path: Sequence[str | os.PathLike[str]] = (),
+    allow_folders: Sequence[str | os.PathLike[str]] = (),
+    limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene.
 
     Args:
-        *files: each a bare name of a scene of ours (``"panda_table"``) or a path to a ``.robray``, ``.urdf`` or
-            ``.json`` file.
+        *files: each a bare name of a scene of ours (``"panda_table"``) or a path to a ``.robray``, ``.urdf``,
+            ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
+        allow_folders: folders that the files may name meshes and includes in, besides those around the files
+            themselves, packages, and what is installed; see :mod:`tmkit.formats.folders`.
+        limits: how large files may be, and how deep includes.
         on_remark: called with everything that a reader mended or left out instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.
 
@@ -55,37 +63,45 @@ def load_scene(
     """
     if not files:
         raise SceneError("load_scene needs at least one file")
-    packages = PackageResolver.of(package_path)
-    loader = MeshLoader(packages)
     paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
+    loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         return read_json_scene(paths[0], loader=loader)
     remarks = RemarkLog(on_remark)
-    drafts = [_read(path, loader, remarks.note) for path in paths]
-    return build_scene(drafts, loader=loader)
+    semantics: list[RobotSemantics] = []
+    drafts = [_read(path, loader, remarks.note, semantics) for path in paths]
+    return with_semantics(build_scene(drafts, loader=loader), semantics, note=remarks.note)
 
 
 def read_drafts(
     files: Sequence[str | os.PathLike[str]],
     *,
     package_path: Sequence[str | os.PathLike[str]] = (),
+    allow_folders: Sequence[str | os.PathLike[str]] = (),
+    limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
 ) -> tuple[list[SceneDraft], MeshLoader]:
     """Return what files say, each by itself, and a loader for their meshes; see :func:`load_scene`."""
     if not files:
         raise SceneError("at least one file is needed")
-    loader = MeshLoader(PackageResolver.of(package_path))
     note = RemarkLog(on_remark).note
-    return [_read(resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES), loader, note) for file in files], loader
+    paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
+    loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
+    return [_read(path, loader, note, []) for path in paths], loader
 
 
-def _read(path: Path, loader: MeshLoader, note: Note) -> SceneDraft:
-    """Read one file by its suffix."""
+def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneDraft:
+    """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
     suffix = path.suffix.lower()
     if suffix == ".robray":
-        return read_robray(path, packages=loader.packages, read_other=lambda other: _read(other, loader, note))
+        return read_robray(
+            path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
+        )
     if suffix == ".urdf":
         return with_always_colliding(read_urdf(path, packages=loader.packages, note=note), loader=loader)
+    if suffix == ".srdf":
+        semantics.append(read_srdf(path, note=note))
+        return SceneDraft()
     if suffix == ".json":
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
     near = nearest_name(path.suffix, SCENE_SUFFIXES)

@@ -16,12 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from numpy.typing import NDArray
 from tmkit.data import resolve_name
 from tmkit.errors import MissingFileError, RobotError, UnknownNameError, nearest_name
 from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.srdf import RobotSemantics
 
 __all__ = ["Manipulator", "load_manipulator"]
 
@@ -150,6 +154,63 @@ class Manipulator:
             return cls(**values)
         except RobotError as error:
             raise RobotError.at(source, error.data["reason"]) from None
+
+    @classmethod
+    def from_srdf(
+        cls,
+        srdf: str | os.PathLike[str] | RobotSemantics,
+        scene: SceneGraph,
+        *,
+        group: str | None = None,
+        end_effector: str | None = None,
+        tool: str | None = None,
+        ready: str | None = None,
+        gripper: str | None = None,
+        opened: str | None = None,
+        closed: str | None = None,
+        name: str | None = None,
+    ) -> Manipulator:
+        """Make the description of an arm that an SRDF file speaks of.
+
+        What is left out is found in the file, as far as it says it; see :mod:`tmkit.motion.srdf_arms` for how.
+
+        Args:
+            srdf: the file, or what :func:`tmkit.srdf.read_srdf` has read.
+            scene: a scene with the robot.
+            group: the group that is the arm; may be left out when only one can be.
+            end_effector: the end effector that it carries; may be left out when it carries only one.
+            tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
+                one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
+            ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
+                that fits, else the middle of the joints' limits.
+            gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
+                tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
+            opened: the state in which the hand is open; left out, the first with ``open`` in its name.
+            closed: the state in which it is closed; left out, the first with ``clos`` in its name.
+            name: of the description; left out, the robot's and the group's.
+
+        Raises:
+            RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
+                that would do.
+            UnknownNameError: no such group or end effector; the error lists those that there are.
+            FileFormatError, MissingFileError: as :func:`tmkit.srdf.read_srdf`.
+        """
+        from tmkit.motion.srdf_arms import manipulator_from_srdf
+        from tmkit.srdf import RobotSemantics, read_srdf
+
+        semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
+        return manipulator_from_srdf(
+            semantics,
+            scene,
+            group=group,
+            end_effector=end_effector,
+            tool=tool,
+            ready=ready,
+            gripper=gripper,
+            opened=opened,
+            closed=closed,
+            name=name,
+        )
 
     @property
     def digest(self) -> str:
@@ -327,16 +388,22 @@ def load_manipulator(name: str | Path) -> Manipulator:
         MissingFileError: no such description; the nearest name is given.
         RobotError: the file is not TOML, or does not describe an arm.
     """
+    if _split_srdf(name) is not None:
+        reason = "an SRDF file describes an arm only together with a scene: use Manipulator.from_srdf(file, scene)"
+        raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_bytes(path, limit=ReadingLimits().text_bytes, error=lambda reason: RobotError.at(path, reason))
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RobotError.at(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise MissingFileError(f"{path}: cannot be read: {error.strerror}", path=str(path), nearest=None) from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        raise RobotError.at(path, f"is not TOML: {error}") from None
+    except RecursionError:
+        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
+    except ValueError as error:  # a number of more digits than Python reads
         raise RobotError.at(path, f"is not TOML: {error}") from None
     gripper = document.pop("gripper", {})
     if not isinstance(gripper, Mapping):
@@ -352,13 +419,30 @@ def load_manipulator(name: str | Path) -> Manipulator:
     return Manipulator.from_dict(document, source=str(path))
 
 
+def _split_srdf(name: str | Path) -> tuple[str, str | None] | None:
+    """Return the file and the group of ``FILE.srdf`` or ``FILE.srdf:GROUP``; ``None`` for any other name."""
+    file, mark, group = str(name).rpartition(".srdf:")
+    if mark:
+        return f"{file}.srdf", group
+    return (str(name), None) if str(name).endswith(".srdf") else None
+
+
 def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
     """Return the description that ``robot`` is or names, proved to fit ``scene``.
 
+    Args:
+        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf`` or ``FILE.srdf:GROUP``, which
+            :meth:`Manipulator.from_srdf` reads.
+        scene: the scene that it is for.
+
     Raises:
-        RobotError, MissingFileError: as :func:`load_manipulator` and :meth:`Manipulator.check`.
+        RobotError, MissingFileError: as :func:`load_manipulator`, :meth:`Manipulator.from_srdf` and
+            :meth:`Manipulator.check`.
         UnknownNameError: never for a description that fits.
     """
+    srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
+    if srdf is not None:
+        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1])
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     try:
         manipulator.check(scene)

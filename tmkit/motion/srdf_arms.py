@@ -1,0 +1,429 @@
+"""Arms out of SRDF files.
+
+An SRDF was written for another planner, so it says nearly what a :class:`~tmkit.motion.Manipulator` asks for, in other
+words. This module translates:
+
+* **joints**: the joints of a group that move, from base to tip; they must lie on one path.
+* **base**: where the group's chain begins, else the frame that carries the first joint.
+* **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
+* **hand**: the joints of the end effector's group; its states whose names have ``open`` and ``close`` in them say what
+  these joints are then, and the distance of the fingers is measured between their collision shapes. Some files name the
+  arm itself as the end effector's group: then there is no hand, and the parent link is the tool.
+* **tool**: SRDF has no word for the point between the fingertips. It is given, or it is the one frame that is rigidly
+  joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its name; a suction cup may also be the tip itself.
+* **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
+  values within their limits, else the middle of the limits.
+
+What is chosen without being asked for is logged. What does not fit is refused in the line of the file that says it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import combinations
+
+import numpy as np
+
+from tmkit.errors import FileFormatError, RobotError, nearest_name
+from tmkit.graph import SceneGraph
+from tmkit.motion.collision_rules import pair_distance
+from tmkit.motion.manipulator import Manipulator
+from tmkit.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members
+from tmkit.srdf.groups import refused
+
+__all__ = ["arm_groups", "manipulator_from_srdf", "rigid_frames"]
+
+logger = logging.getLogger(__name__)
+
+READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
+TOOL_NAMES = ("tcp", "grasp", "tool")
+_LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
+_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
+
+
+@dataclass(frozen=True, slots=True)
+class _Hand:
+    """What opens and closes: joints, their values, metres between the fingers, and the fingers."""
+
+    joints: tuple[str, ...]
+    opened: dict[str, float]
+    closed: dict[str, float]
+    width_open: float
+    width_closed: float
+    fingers: tuple[str, ...]
+
+
+def manipulator_from_srdf(
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str | None = None,
+    end_effector: str | None = None,
+    tool: str | None = None,
+    ready: str | None = None,
+    gripper: str | None = None,
+    opened: str | None = None,
+    closed: str | None = None,
+    name: str | None = None,
+) -> Manipulator:
+    """Return the arm that a group of an SRDF is; see :meth:`tmkit.motion.Manipulator.from_srdf`."""
+    if gripper not in (None, "parallel", "suction"):
+        raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
+    group = group if group is not None else _only_arm(semantics, scene, end_effector)
+    members = group_members(semantics, scene, group=group)
+    joints = _path(semantics, scene, group, members)
+    effector = _effector(semantics, scene, group, joints, end_effector)
+    has_hand = effector is not None and _is_hand(semantics, scene, effector, joints)
+    tip = _tip(semantics, scene, group, joints, effector)
+    hand = None
+    if gripper != "suction":
+        if effector is None or not has_hand:
+            raise _no_hand(semantics, group, effector)
+        hand = _hand(
+            semantics, scene, effector, joints, from_limits=gripper == "parallel", opened=opened, closed=closed
+        )
+    arm = Manipulator(
+        name=name or f"{semantics.name or 'robot'}:{group}",
+        base=_base(semantics, scene, group, joints),
+        tip=tip,
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, hand),
+        joints=joints,
+        ready=_ready(semantics, scene, group, joints, ready),
+        gripper_kind="suction" if hand is None else "parallel",
+        gripper_joints=hand.joints if hand else (),
+        gripper_open=hand.opened if hand else {},
+        gripper_closed=hand.closed if hand else {},
+        width_open=hand.width_open if hand else 0.0,
+        width_closed=hand.width_closed if hand else 0.0,
+        contact_links=hand.fingers if hand else _cup(scene, tip, tool),
+    )
+    arm.check(scene, source=semantics.source)
+    return arm
+
+
+# --- the chain --------------------------------------------------------------------------------------------------------
+
+
+def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
+    """Return the groups that may be arms: at least two joints that move, all on one path. O(groups * frames)."""
+    found = []
+    for name in semantics.group_names:
+        try:
+            joints = group_members(semantics, scene, group=name).joints
+        except FileFormatError:
+            continue
+        if len(joints) >= 2 and _strays(scene, joints) is None:
+            found.append(name)
+    return tuple(found)
+
+
+def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | None) -> str:
+    """Return the group that must be meant when none is given."""
+    arms = arm_groups(semantics, scene)
+    if end_effector is not None:
+        effector = semantics.end_effector(end_effector)
+        for name in (effector.parent_group, effector.group):
+            if name in arms:
+                return name
+    if len(semantics.groups) == 1:
+        return semantics.groups[0].name
+    if len(arms) == 1:
+        return arms[0]
+    armed = {name for effector in semantics.end_effectors for name in (effector.parent_group, effector.group)} & {*arms}
+    if len(armed) == 1:
+        return armed.pop()
+    if not semantics.groups:
+        raise RobotError.at(semantics.source, "there is no group, so nothing says which joints make an arm")
+    listed = ", ".join(arms or semantics.group_names)
+    what = f"groups that may be arms: {listed}" if arms else f"none of its groups ({listed}) is an arm in this scene"
+    raise RobotError.at(semantics.source, f"say which group is the arm; {what}")
+
+
+def _depth(scene: SceneGraph, frame: str) -> int:
+    return len(scene.ancestors(frame))
+
+
+def _strays(scene: SceneGraph, joints: Sequence[str]) -> str | None:
+    """Return a joint that does not lie on one path with the others, ``None`` when all do."""
+    frames = sorted((scene.joint_frame(joint) for joint in joints), key=lambda frame: _depth(scene, frame))
+    above = {frames[-1], *scene.ancestors(frames[-1])}
+    return next((scene.joint(frame).name for frame in frames if frame not in above), None)
+
+
+def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers) -> tuple[str, ...]:
+    """Return the moving joints of a group from base to tip, none of them left out."""
+    place, source = semantics.group(group).place, semantics.source
+    if not members.joints:
+        if not members.unnamed:
+            raise refused(place, source, f"the group '{group}' has no joint that moves")
+        near = nearest_name(members.unnamed[0], scene.joint_names)
+        hint = f"; did you mean '{near}'?" if near else ""
+        reason = f"the group '{group}' has no joint that moves in this scene, which knows no '{members.unnamed[0]}'"
+        raise refused(place, source, reason + hint)
+    stray = _strays(scene, members.joints)
+    if stray is not None:
+        arms = ", ".join(arm_groups(semantics, scene)) or "none"
+        reason = f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to the tip"
+        raise refused(place, source, f"{reason}; groups that may be arms: {arms}")
+    joints = tuple(sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint))))
+    for unnamed in members.unnamed:
+        near = nearest_name(unnamed, _others_on_line(scene, joints))
+        if near is not None and SequenceMatcher(None, unnamed, near).ratio() >= _LIKENESS:
+            reason = f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
+            raise refused(place, source, f"{reason}; did you mean '{near}'?")
+        logger.warning("%s: group '%s': no joint '%s' moves; it is taken for a fixed one", source, group, unnamed)
+    return joints
+
+
+def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
+    """Return the joints of the configuration above, between and below the joints of an arm."""
+    last = scene.joint_frame(joints[-1])
+    near = {scene.joint(frame).name for frame in (*scene.ancestors(last), *scene.subtree(last))}
+    return [joint for joint in scene.joint_names if joint in near and joint not in joints]
+
+
+def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]) -> str:
+    """Return the frame that the arm stands on."""
+    first = scene.joint_frame(joints[0])
+    above = scene.ancestors(first)
+    for chain in semantics.group(group).chains:
+        if chain.base in above:
+            return chain.base
+    return above[0]
+
+
+# --- the hand ---------------------------------------------------------------------------------------------------------
+
+
+def _effector(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
+) -> EndEffector | None:
+    """Return the end effector of an arm: the one that is wanted, else the only one that it carries."""
+    if wanted is not None:
+        return semantics.end_effector(wanted)
+    carried = {scene.joint_frame(joints[-1]), *scene.subtree(scene.joint_frame(joints[-1]))}
+    found = [effector for effector in semantics.end_effectors if effector.parent_group == group]
+    found = found or [
+        effector
+        for effector in semantics.end_effectors
+        if not effector.parent_group and (effector.parent_link in carried or effector.group == group)
+    ]
+    if len(found) > 1:
+        names = ", ".join(effector.name for effector in found)
+        raise RobotError.at(semantics.source, f"the arm '{group}' carries several end effectors ({names}); say which")
+    return found[0] if found else None
+
+
+def _is_hand(semantics: RobotSemantics, scene: SceneGraph, effector: EndEffector, joints: Sequence[str]) -> bool:
+    """Whether the group of an end effector has joints that are not the arm's."""
+    if effector.group not in semantics.group_names:
+        reason = f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
+        near = nearest_name(effector.group, semantics.group_names)
+        raise refused(effector.place, semantics.source, reason + (f"; did you mean '{near}'?" if near else ""))
+    return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
+
+
+def _no_hand(semantics: RobotSemantics, group: str, effector: EndEffector | None) -> FileFormatError:
+    """Return the error that nothing says what opens and closes."""
+    if effector is None:
+        reason = f"the group '{group}' carries no end effector"
+    else:
+        reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
+    place = effector.place if effector is not None else semantics.group(group).place
+    return refused(place, semantics.source, f"{reason}; gripper='suction' makes a suction cup of its tool")
+
+
+def _hand(
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    effector: EndEffector,
+    arm: Sequence[str],
+    *,
+    from_limits: bool,
+    opened: str | None,
+    closed: str | None,
+) -> _Hand:
+    """Return the hand that the group of an end effector is."""
+    members = group_members(semantics, scene, group=effector.group)
+    joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
+    fingers = _fingers(scene, joints)
+    states = semantics.states_of(effector.group)
+    found = [_named(semantics, effector.group, opened, "open"), _named(semantics, effector.group, closed, "clos")]
+    if found[0] is not None and found[1] is not None:
+        values = [_values(semantics, scene, state, joints) for state in found if state is not None]
+    elif from_limits:
+        values = _limit_values(semantics, scene, joints)
+    else:
+        names = ", ".join(state.name for state in states) or "none"
+        reason = (
+            f"the group '{effector.group}' needs a state that opens the hand and one that closes it; it has: {names}"
+        )
+        remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        raise refused(effector.place, semantics.source, f"{reason}; {remedy}")
+    widths = [_width(scene, state, fingers) for state in values]
+    if from_limits and widths[0] < widths[1] and found[0] is None:
+        values, widths = values[::-1], widths[::-1]
+    if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
+        states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
+        reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
+        raise refused(effector.place, semantics.source, f"{reason}: this is no parallel gripper")
+    return _Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
+
+
+def _millimetres(width: float) -> str:
+    return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
+
+
+def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
+    """Return the state that is wanted, else the first whose name has a word in it."""
+    states = semantics.states_of(group)
+    if wanted is None:
+        return next((state for state in states if part in state.name.lower()), None)
+    return _state(semantics, group, wanted)
+
+
+def _state(semantics: RobotSemantics, group: str, wanted: str) -> GroupState:
+    """Return a state that a group may take on, by name."""
+    states = semantics.states_of(group)
+    for state in states:
+        if state.name == wanted:
+            return state
+    names = [state.name for state in states]
+    near = nearest_name(wanted, names)
+    hint = f"; did you mean '{near}'?" if near else ""
+    known = f" (known: {', '.join(names)})" if names else "; it has none"
+    raise RobotError.at(semantics.source, f"the group '{group}' has no state '{wanted}'{hint}{known}")
+
+
+def _values(semantics: RobotSemantics, scene: SceneGraph, state: GroupState, joints: Sequence[str]) -> dict[str, float]:
+    """Return what a state says of some joints, all of them, within their limits."""
+    reason = _misfit(scene, state, joints)
+    if reason is not None:
+        raise refused(state.place, semantics.source, reason)
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    return {joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1])) for joint in joints}
+
+
+def _misfit(scene: SceneGraph, state: GroupState, joints: Sequence[str]) -> str | None:
+    """Return why a state does not fit some joints; ``None`` when it does."""
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    for joint in joints:
+        if joint not in values:
+            near = nearest_name(joint, values)
+            hint = f"; it names '{near}'" if near else ""
+            return f"the state '{state.name}' says nothing of joint '{joint}'{hint}"
+        lower, upper = limits[joint]
+        if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
+            outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
+            return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
+    return None
+
+
+def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
+    """Return the upper and the lower ends of the joints."""
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    for joint in joints:
+        if not np.isfinite(limits[joint]).all():
+            raise RobotError.at(
+                semantics.source, f"joint '{joint}' of the hand has no limits that could open and close it"
+            )
+    return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]
+
+
+def _fingers(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
+    """Return the frames with collision shapes that joints of the hand, or joints that mimic them, move last."""
+    moved = []
+    for frame in scene.frame_names:
+        joint = scene.joint(frame)
+        leader = joint.mimic.joint if joint.mimic is not None else joint.name
+        if joint.is_actuated and leader in joints:
+            moved.append(frame)
+    last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
+    found = {below for frame in last for below in scene.subtree(frame) if any(s.collision for s in scene.shapes(below))}
+    return tuple(frame for frame in scene.frame_names if frame in found)
+
+
+def _width(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
+    """Return the metres between the fingers, to a tenth of a millimetre; ``inf`` when there are no two."""
+    q = scene.configuration(values)
+    nearest = min(
+        (pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in combinations(fingers, 2)), default=math.inf
+    )
+    return nearest if math.isinf(nearest) else max(0.0, round(nearest, 4))
+
+
+# --- tip, tool, ready -------------------------------------------------------------------------------------------------
+
+
+def _tip(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], effector: EndEffector | None
+) -> str:
+    """Return the frame of the hand."""
+    last = scene.joint_frame(joints[-1])
+    rigid = rigid_frames(scene, last)
+    if effector is not None:
+        if effector.parent_link in rigid:
+            return effector.parent_link
+        if effector.parent_link in scene:
+            reason = f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame '{last}'"
+        else:
+            near = nearest_name(effector.parent_link, scene.frame_names)
+            hint = f"; did you mean '{near}'?" if near else ""
+            reason = f"'{effector.parent_link}', which the scene does not have{hint}"
+        where = f"the end effector '{effector.name}' hangs off {reason}"
+        raise refused(effector.place, semantics.source, where)
+    ends = [chain.tip for chain in semantics.group(group).chains if chain.tip in rigid]
+    return ends[-1] if ends else last
+
+
+def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
+    """Return a frame and those below it that fixed edges join to it, parents first."""
+    found = [frame]
+    for current in found:
+        found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
+    return tuple(found)
+
+
+def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: _Hand | None) -> str:
+    """Return the grasp frame when none is given."""
+    rigid = rigid_frames(scene, tip)
+    named = [frame for frame in rigid if any(word in frame.lower() for word in TOOL_NAMES)]
+    if len(named) == 1:
+        logger.info("%s: group '%s': the tool is taken to be '%s'", semantics.source, group, named[0])
+        return named[0]
+    if hand is None:
+        return tip
+    listed = ", ".join(rigid)
+    reason = f"say which frame is the tool of the arm '{group}', the point between the fingertips"
+    raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {listed}")
+
+
+def _cup(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
+    """Return the frames that touch what a suction cup holds: those between the tip and the tool that have shapes."""
+    frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
+    below = [frame for frame in rigid_frames(scene, tip) if frame in frames]
+    return tuple(frame for frame in below if any(shape.collision for shape in scene.shapes(frame)))
+
+
+def _ready(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
+) -> dict[str, float]:
+    """Return a comfortable configuration of the arm."""
+    if wanted is not None:
+        return _values(semantics, scene, _state(semantics, group, wanted), joints)
+    states = semantics.states_of(group)
+    for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
+        reason = _misfit(scene, state, joints)
+        if reason is None:
+            logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
+            return _values(semantics, scene, state, joints)
+        logger.warning("%s: group '%s' is not made ready by it: %s", state.place or semantics.source, group, reason)
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    middle = {joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0 for joint in joints}
+    return {joint: min(max(value, float(limits[joint][0])), float(limits[joint][1])) for joint, value in middle.items()}
