@@ -1,0 +1,78 @@
+"""Reading a file that somebody else chose: only a regular file, and only so much of it.
+
+A name in a scene file may lead to a folder, a pipe that nobody writes to, a device without an end, or a file larger
+than the memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.
+:class:`ReadingLimits` holds the limits of all readers; whoever trusts a file may raise them.
+
+Invariant: no more than the limit (plus one byte) is ever read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmkit.errors import FileFormatError
+
+__all__ = ["ReadingLimits", "read_bytes"]
+
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLimits:
+    """How much a file may ask for.
+
+    Attributes:
+        text_bytes: size of a robray, URDF, SRDF, TOML or PDDL file.
+        json_bytes: size of a JSON scene or plan, which may hold meshes.
+        mesh_bytes: size of a mesh file.
+        mesh_triangles: triangles of one mesh.
+        include_depth: files that include each other in a chain.
+        nesting: frames written inside each other in a robray file.
+    """
+
+    text_bytes: int = 32 * _MEGABYTE
+    json_bytes: int = 1000 * _MEGABYTE
+    mesh_bytes: int = 500 * _MEGABYTE
+    mesh_triangles: int = 5_000_000
+    include_depth: int = 64
+    nesting: int = 200
+
+
+def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
+    """Return what a file holds.
+
+    Args:
+        path: the file.
+        limit: bytes that it may have at most.
+        error: makes the error that says a reason; without it, a :class:`FileFormatError` at the path.
+
+    Raises:
+        FileFormatError: it cannot be read, is no regular file, or is too large; or what ``error`` makes.
+    """
+    refuse = error or (lambda reason: FileFormatError.at(path, reason))
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for somebody to write to it.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise refuse(f"is {_kind(status.st_mode)}, expected a file")
+            data = file.read(limit + 1) if status.st_size <= limit else b""
+    except OSError as failure:
+        raise refuse(f"cannot be read: {failure.strerror or failure}") from failure
+    except ValueError as failure:
+        raise refuse(f"is no name of a file: {failure}") from failure
+    if status.st_size > limit or len(data) > limit:
+        size = max(status.st_size, len(data)) / _MEGABYTE
+        raise refuse(f"is too large: {size:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
+    return data
+
+
+def _kind(mode: int) -> str:
+    """Return what something that is no regular file is."""
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
