@@ -44,7 +44,8 @@ class Outcome:
 
 def run(path: Path, base: Path, configurations: int) -> Outcome:
     """Load one file and compare it."""
-    name = f"{base.name} / {path.relative_to(base).as_posix()}"
+    package = "pybullet_data" if base == pybullet_data() else "example_robot_data"
+    name = f"{package} / {path.relative_to(base).as_posix()}"
     remarks: list[Remark] = []
     began = time.perf_counter()
     try:

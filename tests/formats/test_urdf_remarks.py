@@ -90,7 +90,7 @@ def test_a_plane_is_a_box_below_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.2, -0.4, 0.7)])
 def test_a_planar_joint_is_two_slides_and_a_turn(normal: tuple[float, float, float], tmp_path: Path) -> None:
-    """Two numbers move in the plane, at right angles; the third turns about the normal; a round trip changes nothing."""
+    """Two numbers move in the plane, at right angles; the third turns about it; a round trip changes nothing."""
     axis = f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{normal[0]} {normal[1]} {normal[2]}"/>'
     scene, remarks = read(tmp_path, joint=axis, kind="planar")
     assert not remarks
