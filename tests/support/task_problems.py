@@ -36,6 +36,15 @@ from tmkit.tasks import (
 DATA = Path(__file__).parent.parent / "data" / "pddl"
 NAMES = ("places", "gripper", "rooms", "lamps", "oddities")
 
+FEATURES = {
+    "old-requirement": 3,
+    "repeated-value": 4,
+    "twice-declared": 2,
+    "twice-typed": 3,
+    "undeclared-cost": 4,
+}
+"""Tasks in the folder ``features``, each with one feature of published domains, and the cost of the best plan."""
+
 
 def load(name: str) -> Problem:
     """Return one of our own problems."""

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import scaled_examples
-from support.task_problems import DATA, blocks_world, load, samples, shortest_plan
+from support.task_problems import DATA, FEATURES, blocks_world, load, samples, shortest_plan
 
 from tmkit.errors import MissingExtraError, TaskPlannerError
 from tmkit.tasks import (
@@ -71,6 +71,16 @@ def test_own_problems_are_solved(name: str, cost: float) -> None:
     assert (result.status, validation.message) == (TaskPlanStatus.SOLVED, "")
     assert result.cost == validation.cost == cost
     assert result.statistics.expanded > 0
+
+
+@pytest.mark.parametrize(("name", "cost"), FEATURES.items())
+def test_every_feature_is_solved(name: str, cost: float) -> None:
+    """Every task with one feature of published domains is solved at its best cost, and the plan is valid."""
+    problem = load(f"features/{name}")
+    result = PLANNER.solve(problem, time_limit=30.0)
+    validation = validate_plan(problem, result.steps)
+    assert (result.status, validation.message) == (TaskPlanStatus.SOLVED, "")
+    assert result.cost == validation.cost == cost
 
 
 def test_costs_with_fractions_are_minimised() -> None:

@@ -1,0 +1,5 @@
+(define (problem two-cats)
+  (:domain old-requirement)
+  (:objects tom kitty)
+  (:init (asleep tom))
+  (:goal (and (fed tom) (fed kitty) (not (asleep tom)))))

@@ -1,0 +1,6 @@
+(define (problem tolls)
+  (:domain repeated-value)
+  (:objects home bridge - place)
+  (:init (at home) (= (total-cost) 0) (= (toll home) 1) (= (toll bridge) 4) (= (toll home) 1) (at home))
+  (:goal (at bridge))
+  (:metric minimize (total-cost)))

@@ -1,0 +1,5 @@
+(define (problem two-cups)
+  (:domain twice-declared)
+  (:objects a b - cup)
+  (:init (clean a) (clean b))
+  (:goal (and (full a) (full b))))

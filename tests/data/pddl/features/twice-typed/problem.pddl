@@ -1,0 +1,5 @@
+(define (problem two-parents)
+  (:domain twice-typed)
+  (:objects tall - crane small - hammer here there - place)
+  (:init (at tall here))
+  (:goal (and (ready tall) (ready small) (at tall there))))

@@ -1,0 +1,6 @@
+(define (problem two-gates)
+  (:domain undeclared-cost)
+  (:objects front back)
+  (:init (shut front) (shut back) (= (total-cost) 0))
+  (:goal (and (open front) (open back)))
+  (:metric minimize (total-cost)))
