@@ -24,6 +24,7 @@ except ImportError as error:
         ) from None
     raise
 
+import logging
 from typing import TYPE_CHECKING
 
 from tmkit.data import data_path
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from tmkit.motion import Manipulator, load_manipulator
     from tmkit.planner import Plan, PlanResult, PlanStatus, plan
     from tmkit.simulation import simulate
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
 
 __version__ = "0.1.0"
 

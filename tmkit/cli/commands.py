@@ -114,7 +114,7 @@ def run(*, wants_events: bool) -> int:
     """
     with Reporter(as_events=wants_events).open() as reporter:
         try:
-            code = command_line()(standalone_mode=False)
+            code = command_line()(prog_name="tmkit", standalone_mode=False)
         except (KeyboardInterrupt, SystemExit, BrokenPipeError):
             raise
         except typer.Abort:

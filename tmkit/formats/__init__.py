@@ -5,8 +5,6 @@
 :func:`write_urdf` writes a part of it as a robot description.
 """
 
-import logging
-
 from tmkit.files.remarks import Remark
 from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
 from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
@@ -28,5 +26,3 @@ __all__ = [
     "write_json_scene",
     "write_urdf",
 ]
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

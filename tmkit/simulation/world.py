@@ -24,10 +24,7 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import SceneGraph
+from tmkit.interrupts import temporary_folder
 from tmkit.motion import Manipulator
 from tmkit.simulation.attachments import Attachments, link_pose
 from tmkit.simulation.bodies import (
@@ -156,8 +154,7 @@ class Simulation:
             enableFileCaching=0,
             physicsClientId=self.client,
         )
-        folder = Path(tempfile.mkdtemp(prefix="tmkit-"))
-        try:
+        with temporary_folder("tmkit-") as folder:
             return build_bodies(
                 bullet,
                 self.client,
@@ -167,8 +164,6 @@ class Simulation:
                 settings=settings,
                 folder=folder,
             )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     # --- life -----------------------------------------------------------------------------------------------------
 

@@ -23,12 +23,12 @@ import math
 import os
 import re
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmkit.errors import MissingExtraError, TaskPlannerError
+from tmkit.interrupts import temporary_folder
 from tmkit.tasks import processes
 from tmkit.tasks.encoding import encode
 from tmkit.tasks.model import GroundAction, Problem
@@ -113,8 +113,7 @@ class FastDownward:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
         """
         encoding = encode(problem)
-        with tempfile.TemporaryDirectory(prefix="tmkit-translate-") as name:
-            folder = Path(name)
+        with temporary_folder("tmkit-translate-") as folder:
             (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
             (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
             finished = processes.run(
@@ -148,8 +147,8 @@ class FastDownward:
         if not task.complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
-        with tempfile.TemporaryDirectory(prefix="tmkit-search-") as name:
-            run = _SearchRun(task, Path(name), deadline)
+        with temporary_folder("tmkit-search-") as folder:
+            run = _SearchRun(task, folder, deadline)
             run.prepare()
             best, gave_up = run.search(self.first_search, seconds=_FIRST_SECONDS)
             if best.status is TaskPlanStatus.LIMIT:

@@ -8,6 +8,7 @@ little more than the time limit of processor time.
 
 from __future__ import annotations
 
+import logging
 import math
 import resource
 import subprocess
@@ -20,6 +21,8 @@ from tmkit.errors import TaskPlannerError
 from tmkit.interrupts import interrupts_kept
 
 __all__ = ["Finished", "run"]
+
+_logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5
 
@@ -66,6 +69,7 @@ def run(
     Raises:
         TaskPlannerError: the program could not be started.
     """
+    _logger.debug("running %s", " ".join(command))
     started = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
     with (folder / "output.log").open("wb") as log, open(standard_input or "/dev/null", "rb") as given:
@@ -83,7 +87,10 @@ def run(
                 process.kill()
                 process.wait()
     output = (folder / "output.log").read_text(encoding="utf-8", errors="replace")
-    return Finished(tuple(command), code, output, time.monotonic() - started)
+    finished = Finished(tuple(command), code, output, time.monotonic() - started)
+    ending = "was stopped" if code is None else f"ended with {code}"
+    _logger.debug("%s %s after %.2f s", Path(command[0]).name, ending, finished.seconds)
+    return finished
 
 
 def _wait(process: subprocess.Popen[bytes], time_limit: float) -> int | None:
