@@ -259,9 +259,7 @@ def _hand(
         values = _limit_values(semantics, scene, joints)
     else:
         names = ", ".join(state.name for state in states) or "none"
-        reason = (
-            f"the group '{effector.group}' needs a state that opens the hand and one that closes it; it has: {names}"
-        )
+        reason = f"the group '{effector.group}' needs states that open and close the hand; it has: {names}"
         remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
         raise refused(effector.place, semantics.source, f"{reason}; {remedy}")
     widths = [_width(scene, state, fingers) for state in values]
