@@ -221,7 +221,8 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
         limits: how large it may be.
 
     Raises:
-        FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a document type, or has another root.
+        FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a document type, or has
+            another root.
     """
     from lxml import etree
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.files.output import write_text
+from tmkit.files.reading import read_bytes
 from tmkit.formats.drafts import MeshDraft
 from tmkit.formats.json_reading import JsonNode
 from tmkit.formats.meshes import MeshLoader
@@ -139,10 +140,11 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
     Raises:
         FileFormatError: the file cannot be read, is no JSON, or is no scene.
     """
+    loader = loader if loader is not None else MeshLoader()
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
+        document = json.loads(read_bytes(path, limit=loader.packages.limits.json_bytes))
+    except FileFormatError:
+        raise
     except json.JSONDecodeError as error:
         lines = error.doc.split("\n")
         raise FileFormatError.at(
@@ -152,7 +154,9 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
             column=error.colno,
             source_line=lines[error.lineno - 1][:200],
         ) from None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise FileFormatError.at(path, "no JSON of a scene: it is nested too deeply") from None
+    except ValueError as error:  # bytes that are no text, or a number of more digits than Python reads
         raise FileFormatError.at(path, f"no JSON: {error}") from None
     return scene_from_json(document, source=str(path), loader=loader)
 

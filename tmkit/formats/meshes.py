@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from tmkit.errors import MeshError, ShapeError
 from tmkit.files.places import Place
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats.drafts import MeshDraft, Triple
 from tmkit.formats.packages import PackageResolver
 from tmkit.interrupts import interrupts_kept
@@ -99,7 +100,7 @@ class MeshLoader:
         from tmkit.graph import Mesh
 
         if path not in self._read:
-            self._read[path] = read_mesh(path)
+            self._read[path] = read_mesh(path, limits=self.packages.limits)
         arrays = scaled(self._read[path], scale)
         try:
             return Mesh(arrays.vertices, arrays.faces, source=source_of(path, scale, packages=self.packages))
@@ -107,19 +108,31 @@ class MeshLoader:
             raise MeshError.at(path, str(error)) from error
 
 
-def read_mesh(path: Path) -> MeshArrays:
+def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     """Read a mesh file as one mesh.
 
+    Args:
+        path: the file.
+        limits: how large it may be, and of how many triangles.
+
     Raises:
-        MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
+        MeshError: the file is missing, unreadable, too large, empty, or holds numbers that are not finite or corners
+            that name no vertex.
     """
+    limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
     if not path.is_file():
         raise MeshError.at(path, "there is no such file")
-    parts = _parts(path)
+    data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
+    parts = _parts(path, data)
     if not parts:
         raise MeshError.at(path, "the mesh is empty: it has no triangles")
+    triangles = sum(len(part.faces) for part in parts)
+    if triangles > limits.mesh_triangles:
+        raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+    if any(part.faces.min() < 0 or part.faces.max() >= len(part.vertices) for part in parts):
+        raise MeshError.at(path, "the mesh has a triangle whose corner names no vertex")
     vertices = np.concatenate([part.vertices for part in parts])
     starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
@@ -147,16 +160,16 @@ def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
     return f"{name}#scale={','.join(repr(factor) for factor in scale)}"
 
 
-def _parts(path: Path) -> list[MeshArrays]:
+def _parts(path: Path, data: bytes) -> list[MeshArrays]:
     """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
     with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
-        return _parts_by_trimesh(path)
+        return _parts_by_trimesh(path, data)
 
 
-def _parts_by_trimesh(path: Path) -> list[MeshArrays]:
+def _parts_by_trimesh(path: Path, data: bytes) -> list[MeshArrays]:
     import trimesh
 
-    text, unit = _plain_collada(path) if path.suffix.lower() == ".dae" else (path.read_bytes(), 1.0)
+    text, unit = _plain_collada(path, data) if path.suffix.lower() == ".dae" else (data, 1.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -197,7 +210,7 @@ def _moved(
     return MeshArrays(vertices, faces.astype(np.int32))
 
 
-def _plain_collada(path: Path) -> tuple[bytes, float]:
+def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
     """Return a COLLADA file without everything but its geometry, and the metres in one of its units.
 
     Looks are left out because a broken reference to a texture would otherwise take the geometry with it.
@@ -206,7 +219,7 @@ def _plain_collada(path: Path) -> tuple[bytes, float]:
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     try:
-        root = etree.parse(path, parser).getroot()
+        root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, OSError) as error:
         raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
     for element in list(root.iter(*(f"{{*}}{name}" for name in _LOOKS))):

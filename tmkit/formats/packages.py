@@ -10,7 +10,9 @@ lies. A :class:`PackageResolver` looks, in this order, in
 4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
    ``package://meshes/...`` for the folder beside them.
 
-The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused. The way back,
+The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
+whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.folders`): a path, or a folder found by
+looking upwards, is not trusted as the packages of 1 to 3 are. The way back,
 :meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer, so that what is saved
 carries no absolute path.
 """
@@ -30,11 +32,12 @@ from urllib.parse import unquote
 from tmkit.data import data_roots
 from tmkit.errors import FileFormatError, nearest_name
 from tmkit.files.places import Place
+from tmkit.files.reading import ReadingLimits
+from tmkit.formats.folders import SITES, below, holds_itself, is_public, project_folders, real_path
 
 __all__ = ["PackageResolver"]
 
 _SCHEME = "package://"
-_SITES = ("site-packages", "dist-packages")
 
 
 def _ros_package_path() -> tuple[Path, ...]:
@@ -49,15 +52,35 @@ class PackageResolver:
     Attributes:
         folders: the user's own folders, searched first.
         ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
+        allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
+            those around each naming file.
+        limits: how much a file may ask for.
     """
 
     folders: tuple[Path, ...] = ()
     ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
+    allowed: tuple[Path, ...] = ()
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
 
     @classmethod
-    def of(cls, package_path: Sequence[str | os.PathLike[str]]) -> PackageResolver:
-        """Return a resolver that searches these folders first."""
-        return cls(tuple(Path(folder) for folder in package_path))
+    def of(
+        cls,
+        package_path: Sequence[str | os.PathLike[str]],
+        *,
+        files: Sequence[Path] = (),
+        allow_folders: Sequence[str | os.PathLike[str]] = (),
+        limits: ReadingLimits | None = None,
+    ) -> PackageResolver:
+        """Return the resolver of a load.
+
+        Args:
+            package_path: folders to search first.
+            files: the files that the user named; what lies around them may be read.
+            allow_folders: more folders that may be read.
+            limits: how much a file may ask for.
+        """
+        allowed = (*project_folders(files), *(real_path(Path(folder)) for folder in allow_folders))
+        return cls(tuple(Path(folder) for folder in package_path), allowed=allowed, limits=limits or ReadingLimits())
 
     def resolve(self, uri: str, *, folder: Path, place: Place) -> Path:
         """Return the existing file that ``uri`` names.
@@ -68,17 +91,50 @@ class PackageResolver:
             place: where the URI is written, for messages.
 
         Raises:
-            FileFormatError: no such file; the message lists where it was looked for.
+            FileFormatError: no such file, and the message lists where it was looked for; or one outside the folders
+                that a scene may read.
         """
+        if "\0" in unquote(uri):
+            raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
         if uri.startswith(_SCHEME):
             return self._in_packages(uri, folder, place)
         scheme, colon, _ = uri.partition("://")
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
-        path = folder / (unquote(uri.removeprefix("file://")) if colon else uri)
-        if uri and path.is_file():
-            return path
-        raise place.error(f"there is no file '{uri}' (looked for {path}){_hint(path)}")
+        path = folder / (unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri)
+        if not colon and not _is_file(path):
+            path = self._upwards(uri, folder) or path
+        if not uri or not _is_file(path):
+            raise place.error(f"there is no file '{uri}' (looked for {path}){_hint(path)}")
+        if not self._may_read(path, folder):
+            raise self._outside(uri, path, folder, place)
+        return path
+
+    def _upwards(self, path: str, folder: Path) -> Path | None:
+        """Return the file of that relative path in the nearest folder above that may be read, ``None`` without one.
+
+        Some descriptions name their meshes relative to the folder of data that they are part of.
+        """
+        if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
+            return None
+        found = (above / path for above in folder.resolve().parents)
+        return next((file for file in found if _is_file(file) and self._may_read(file, folder)), None)
+
+    def _may_read(self, path: Path, folder: Path) -> bool:
+        """Whether an existing file lies where files named in ``folder`` may lie."""
+        real = real_path(path)
+        trusted = (*(real_path(root) for root in (*self.folders, *self.ros_folders)), *data_roots())
+        return any(below(real, root) is not None for root in (*self._around(folder), *trusted)) or is_public(real)
+
+    def _around(self, folder: Path) -> tuple[Path, ...]:
+        """Return the folders allowed, or those around the naming file when nobody said which."""
+        return self.allowed or project_folders([folder / "_"])
+
+    def _outside(self, uri: str, path: Path, folder: Path, place: Place) -> FileFormatError:
+        """Return the error for a file that exists where the scene must not read."""
+        shown = ", ".join(str(root) for root in self._around(folder))
+        reason = f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read ({shown})"
+        return place.error(f"{reason}; allow its folder by allow_folders, or --allow on the command line")
 
     def resolve_mesh(self, uri: str, *, folder: Path, place: Place) -> Path:
         """Return the existing mesh file that ``uri`` names; as :meth:`resolve`, but what it raises is a MeshError."""
@@ -91,13 +147,13 @@ class PackageResolver:
         """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
         real = path.resolve()
         for root in data_roots():
-            if (found := _below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
+            if (found := below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
                 return f"{_SCHEME}tmkit/{found}"
         for name, root in _installed_around(real):
-            if (found := _below(real, root)) is not None:
+            if (found := below(real, root)) is not None:
                 return f"{_SCHEME}{name}/{found}"
         for root in (*self.folders, *self.ros_folders):
-            found = _below(real, root.resolve())
+            found = below(real, root.resolve())
             if found is not None and "/" in found:
                 return f"{_SCHEME}{found}"
         return None
@@ -108,7 +164,7 @@ class PackageResolver:
         if not name or not rest or _climbs(rest):
             return None
         candidates = (root / rest for root in self._roots(name))
-        return next((candidate for candidate in candidates if candidate.is_file()), None)
+        return next((candidate for candidate in candidates if _is_file(candidate)), None)
 
     def _in_packages(self, uri: str, folder: Path, place: Place) -> Path:
         """Return the file that a ``package://`` URI names."""
@@ -118,12 +174,25 @@ class PackageResolver:
         if name == ".." or _climbs(rest):
             raise place.error(f"'{uri}' climbs out of its package")
         looked: list[Path] = []
-        upwards = (above / name for above in (folder.resolve(), *folder.resolve().parents))
-        for root in (*self._roots(name), *upwards):
-            if (root / rest).is_file():
+        for root in self._roots(name):
+            if _is_file(root / rest):
                 return root / rest
             looked.append(root)
+        outside: Path | None = None
+        for above in (folder.resolve(), *folder.resolve().parents):
+            root = above / name
+            if _is_file(root / rest):
+                if self._may_read(root / rest, folder) or self._is_own(root, rest, folder):
+                    return root / rest
+                outside = outside or root / rest
+            looked.append(root)
+        if outside is not None:
+            raise self._outside(uri, outside, folder, place)
         raise place.error(f"there is no file '{uri}'; {_searched(name, rest, looked)}")
+
+    def _is_own(self, root: Path, rest: str, folder: Path) -> bool:
+        """Whether ``root`` is the package that the naming file is part of, and really holds the file ``rest``."""
+        return holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
 
     def _roots(self, name: str) -> Iterator[Path]:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
@@ -134,6 +203,14 @@ class PackageResolver:
         if name == "tmkit":
             yield from data_roots()
         yield from _installed(name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a regular file can be found there; a name that is too long or has a NUL is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _split(uri: str) -> tuple[str, str]:
@@ -172,21 +249,13 @@ def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield name and folder of the installed packages that this file may belong to."""
     for entry in sys.path:
         site = Path(entry).resolve()
-        if site.name not in _SITES or (found := _below(path, site)) is None:
+        if site.name not in SITES or (found := below(path, site)) is None:
             continue
         parts = found.split("/")
         if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
             parts = parts[2:]
         for root in _installed(parts[0]):
             yield parts[0], root.resolve()
-
-
-def _below(path: Path, folder: Path) -> str | None:
-    """Return the path relative to the folder with forward slashes, ``None`` when it is not below it."""
-    try:
-        return path.relative_to(folder).as_posix()
-    except ValueError:
-        return None
 
 
 def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
@@ -208,7 +277,7 @@ def _hint(path: Path) -> str:
     parent = path.parent
     try:
         names = sorted(entry.name for entry in parent.iterdir())
-    except OSError:
+    except (OSError, ValueError):
         return f"; there is no folder {parent}"
     near = nearest_name(path.name, names)
     return f"; did you mean '{near}'?" if near is not None else ""

@@ -134,7 +134,9 @@ class _Reader:
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
-        source, text = SourceText.read(path, folders=tuple(earlier.parent for earlier in reversed(including)))
+        source, text = SourceText.read(
+            path, folders=tuple(earlier.parent for earlier in reversed(including)), limits=self.packages.limits
+        )
         is_new = path.resolve() not in self.seen
         self.seen.add(path.resolve())
         self.files += 1

@@ -22,6 +22,7 @@ import lark
 
 from tmkit.errors import FileFormatError
 from tmkit.files.places import Place
+from tmkit.files.reading import ReadingLimits, read_bytes
 
 __all__ = [
     "AllowCollision",
@@ -225,18 +226,18 @@ class SourceText:
     folders: tuple[Path, ...] = ()
 
     @classmethod
-    def read(cls, path: Path, *, folders: tuple[Path, ...] = ()) -> tuple[SourceText, str]:
+    def read(
+        cls, path: Path, *, folders: tuple[Path, ...] = (), limits: ReadingLimits | None = None
+    ) -> tuple[SourceText, str]:
         """Return the file as a source of places and as one text.
 
         Raises:
-            FileFormatError: it cannot be read, or is not UTF-8.
+            FileFormatError: it cannot be read, is too large, or is not UTF-8.
         """
         try:
-            text = path.read_bytes().decode("utf-8-sig")
+            text = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise FileFormatError.at(path, f"not UTF-8 text: byte {error.start} is not valid") from error
-        except OSError as error:
-            raise FileFormatError.at(path, f"cannot be read: {error.strerror}") from error
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(path, tuple(text.split("\n")), folders), text
 

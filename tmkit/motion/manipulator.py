@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.data import resolve_name
-from tmkit.errors import MissingFileError, RobotError, UnknownNameError, nearest_name
+from tmkit.errors import RobotError, UnknownNameError, nearest_name
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, TmkitError
 from tmkit.files.output import write_text
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats import scene_from_json, scene_to_json
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -94,11 +95,13 @@ def load_plan(path: str | Path) -> Plan:
     """Read a plan from a file; see :meth:`Plan.load`."""
     source = Path(path)
     try:
-        document = json.loads(source.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None) from None
-    except OSError as error:
-        raise PlanFileError.at(source, f"cannot be read: {error.strerror}") from None
+        if not source.exists():
+            raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
+        limit = ReadingLimits().json_bytes
+        data = read_bytes(source, limit=limit, error=lambda reason: PlanFileError.at(source, reason))
+        document = json.loads(data.decode("utf-8"))
+    except TmkitError:
+        raise
     except UnicodeDecodeError as error:
         raise PlanFileError.at(source, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
     except json.JSONDecodeError as error:
