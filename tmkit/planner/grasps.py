@@ -75,7 +75,7 @@ def grasps_of(scene: SceneGraph, item: str, *, manipulator: Manipulator) -> tupl
         radius, length = shapes[0].shape.dimensions
         found = _suction_caps(radius, length, rim) if suction else _cylinder(radius, length, manipulator)
         center = shapes[0].pose
-    elif suction and len(shapes) == 1 and shapes[0].shape.kind in _ROUND_KINDS:
+    elif rim > 0.0 and len(shapes) == 1 and shapes[0].shape.kind in _ROUND_KINDS:
         return ()
     else:
         size, center = _box_around(shapes)
