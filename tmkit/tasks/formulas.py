@@ -104,7 +104,7 @@ class Number:
     value: float
 
     def __str__(self) -> str:
-        return str(int(self.value)) if self.value == int(self.value) else repr(self.value)
+        return str(int(self.value)) if float(self.value).is_integer() else repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)
