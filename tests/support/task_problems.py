@@ -37,6 +37,7 @@ DATA = Path(__file__).parent.parent / "data" / "pddl"
 NAMES = ("places", "gripper", "rooms", "lamps", "oddities")
 
 FEATURES = {
+    "numbers-as-names": 9,
     "old-requirement": 3,
     "repeated-value": 4,
     "twice-declared": 2,

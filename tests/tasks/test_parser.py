@@ -155,6 +155,33 @@ def test_unusual_but_legal_text_is_read() -> None:
     assert problem.objects_of("aircraft") == ("all", "jet", "minimize")
 
 
+def test_numbers_may_be_names() -> None:
+    """A number is a name, except where numbers are compared, calculated or assigned."""
+    problem = load("features/numbers-as-names")
+    assert (problem.name, problem.domain.name) == ("4", "2048")
+    assert tuple(problem.all_objects) == ("0", "2", "1", "3")
+    effect = problem.domain.action("4x").effect
+    assert When(Equals("0", "?n"), Delete(Atom("7", ("0",)))) in effect.parts
+    assert IncreaseCost(Number(3)) in effect.parts
+    assert problem.values[Fact.of("price", "3")] == 3.0
+    goal = parse_goal("(and (< 1 (price 1)) (= 2 (price 2)) (= 2 2))", problem.domain, objects=problem.objects)
+    assert goal == And(
+        (
+            Comparison("<", Number(1), FunctionTerm("price", ("1",))),
+            Comparison("=", Number(2), FunctionTerm("price", ("2",))),
+            Equals("2", "2"),
+        )
+    )
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "9" * 400])
+def test_numbers_without_bound_are_refused(number: str) -> None:
+    """A number that is too large for the computer is refused where it stands."""
+    text = f"(define (problem p) (:domain rooms)\n(:init (= (total-cost) {number})) (:goal ()))"
+    with pytest.raises(TaskError, match=r"^problem:2:24: this number is too large"):
+        parse_problem(text, load("rooms").domain)
+
+
 @pytest.mark.parametrize("goal", ["(on a b) (on b c)", "(and (on a b) (on b c))", "  ( ON a B ) ; x\n(on b c)"])
 def test_goals_from_the_command_line(goal: str) -> None:
     """Several formulas in a row are all meant, in any case and spacing."""

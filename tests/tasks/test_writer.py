@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from support.effort import scaled_examples
-from support.task_problems import NAMES, formulas, load, samples
+from support.task_problems import FEATURES, NAMES, formulas, load, samples
 
 from tmkit.errors import TaskError
 from tmkit.tasks import (
@@ -32,7 +32,7 @@ def check_round_trip(problem: Problem) -> None:
     assert parse_problem(problem_to_pddl(problem), domain) == problem
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])
 def test_own_files_survive_the_round_trip(name: str) -> None:
     """Reading what was written of our own problems gives equal problems."""
     check_round_trip(load(name))
@@ -61,7 +61,7 @@ def test_random_formulas_survive_the_round_trip(name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", ["two words", "a(b)", "", ":x", "?x", "5", "a;b", "-"])
+@pytest.mark.parametrize("name", ["two words", "a(b)", "", ":x", "?x", "-5", "a;b", "-"])
 def test_names_that_pddl_cannot_say_are_refused(name: str) -> None:
     """A name that would be read as something else is not written."""
     domain = load("places").domain

@@ -15,6 +15,7 @@ never has to look ahead over a whole file.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
@@ -43,6 +44,8 @@ LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) |
 
 EFFECTS = LOGIC | {"when", "assign", "increase", "decrease", "scale-up", "scale-down"}
 """The words that are keywords at the head of a list in actions."""
+
+_NUMERIC = (_SIGNS - {"(", ")", "="}) | {"assign", "increase", "decrease", "scale-up", "scale-down"}
 
 
 class Origins:
@@ -74,11 +77,18 @@ class Respelling:
     Args:
         source: the text that the tokens come from.
         keywords: words that keep their meaning at the head of a list; all other reserved words become names.
+        functions: names of functions that may be written without parentheses.
+
+    What looks like a number may be a name, such as the object ``1``. It is a number only directly in a list that
+    compares, calculates or assigns; ``(= a 1)`` does so if an argument is a list or a function.
     """
 
-    def __init__(self, source: Source, *, keywords: frozenset[str]) -> None:
+    def __init__(
+        self, source: Source, *, keywords: frozenset[str], functions: frozenset[str] = frozenset({"total-cost"})
+    ) -> None:
         self._source = source
         self._keywords = keywords
+        self._functions = functions
         self._pieces: list[str] = []
         self._length = 0
         self._origins: list[tuple[int, text.Token]] = []
@@ -89,15 +99,27 @@ class Respelling:
         self._pieces.append(spelling)
         self._length += len(spelling) + 1
 
-    def word(self, token: text.Token, *, head: bool = False) -> None:
-        """Append a word, in a spelling that the lexer takes for what it is: a number, a variable, a keyword, a name."""
-        self.verbatim(self._spell(token.text, head), token)
+    def word(self, token: text.Token, *, head: bool = False, numeric: bool = False) -> None:
+        """Append a word, in a spelling that the lexer takes for what it is: a variable, a keyword, a name.
+
+        Args:
+            token: the word.
+            head: it is the first of its list.
+            numeric: what looks like a number is one.
+
+        Raises:
+            TaskError: a number that is too large.
+        """
+        if numeric and _NUMBER.match(token.text):
+            if not math.isfinite(float(token.text)):
+                raise self._source.error(token, "this number is too large")
+            self.verbatim("0", token)
+        else:
+            self.verbatim(self._spell(token.text, head), token)
 
     def _spell(self, word: str, head: bool) -> str:
         if word in _SIGNS or (head and word in self._keywords):
             return word
-        if _NUMBER.match(word):
-            return "0"
         if word.startswith("?"):
             plain = _PLAIN_VARIABLE.match(word) and word not in _RESERVED
             return word if plain or word == "?" else "?v"
@@ -113,11 +135,18 @@ class Respelling:
 
     def parts(self, group: Group, *, start: int = 0) -> None:
         """Append the parts of a list from the one numbered ``start`` on, without the parentheses."""
+        numeric = self._calculates(group)
         for position, part in enumerate(group.parts[start:], start=start):
             if isinstance(part, Group):
                 self.group(part)
             else:
-                self.word(part, head=position == 0)
+                self.word(part, head=position == 0, numeric=numeric)
+
+    def _calculates(self, group: Group) -> bool:
+        """Tell whether numbers directly in the list are meant as such."""
+        if group.head != "=":
+            return group.head in _NUMERIC and (group.head in _SIGNS or group.head in self._keywords)
+        return any(isinstance(part, Group) or part.text in self._functions for part in group.parts[1:])
 
     def finish(self) -> tuple[str, Origins]:
         """Return the respelled text and the way back."""

@@ -66,7 +66,8 @@ class SectionReader:
         return Vocabulary(declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects)
 
     def _parse(self, group: Group, rule: Any, keywords: frozenset[str]) -> tuple[Any, Origins]:
-        respelling = Respelling(self.source, keywords=keywords)
+        functions = frozenset(self._vocabulary().functions) | {TOTAL_COST}
+        respelling = Respelling(self.source, keywords=keywords, functions=functions)
         respelling.group(group)
         return grammar.parse(respelling, rule)
 
@@ -366,7 +367,7 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
         if ctx.fHead() is not None:
             term = self._builder.function_term(ctx.fHead(), {})
             key = Fact(term.name, term.terms)
-            value = float(self._builder.name(ctx.NUMBER()))
+            value = self._builder.number(ctx.NUMBER())
             if self.values.setdefault(key, value) != value:
                 raise self._builder.error(ctx.fHead(), f"{key} is given a second value")
 

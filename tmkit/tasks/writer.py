@@ -18,7 +18,7 @@ from tmkit.tasks.vocabulary import Type
 
 __all__ = ["domain_to_pddl", "is_writable", "problem_to_pddl"]
 
-_WRITABLE = re.compile(r"[^\s();?:\-=<>+*/\d][^\s();?]*\Z")
+_WRITABLE = re.compile(r"[^\s();?:\-=<>+*/][^\s();?]*\Z")
 
 
 def is_writable(name: str) -> bool:

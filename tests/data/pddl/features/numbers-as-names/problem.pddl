@@ -1,0 +1,7 @@
+(define (problem 4)
+  (:domain 2048)
+  (:objects 1 3 - 8)
+  (:init (at 0) (next 0 1) (next 1 2) (next 2 3) (= (price 1) 1) (= (price 2) 2) (= (price 3) 3) (= (price 0) 0)
+         (= (total-cost) 0))
+  (:goal (and (at 3) (7 2)))
+  (:metric minimize (total-cost)))
