@@ -10,9 +10,9 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import FileFormatError, SceneError, TaskError, TmkitError
+from tmkit.errors import CollisionError, FileFormatError, SceneError, TaskError, TmkitError
 from tmkit.formats import load_goal_scene
-from tmkit.graph import SceneGraph
+from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.planner import PlanningDomain, goal_of_scene, load_planning_domain
 
 DOMAINS = Path(__file__).parent.parent / "data" / "domains"
@@ -152,3 +152,34 @@ def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
     into = scene.set_pose("b", tk.Pose(scene.local_pose("b").translation - np.array([1.5e-5, 0.0, 0.0])))
     with pytest.raises(TmkitError, match=r"'a' and 'b' by 0\.0"):
         tk.plan(into, goal="(on a b)", robot=GANTRY)
+
+
+def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFixture) -> None:
+    """What no plan moves may overlap at the start and stand beyond its limits; it is said, and listed in the plan."""
+    shape = AttachedShape(Box([0.1, 0.1, 0.1]))
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
+    scene = scene.add_frame("post", "world", pose=tk.Pose([2.0, 0.0, 0.5]), shapes=[shape])
+    other = tk.Revolute([0, 0, 1], lower=-1.0, upper=1.0, name="second")
+    scene = scene.add_frame("other_arm", "world", pose=tk.Pose([2.02, 0.0, 0.5]), joint=other, shapes=[shape])
+    q = scene.configuration({"second": 1.5}, base=GANTRY.ready_configuration(scene))
+    result = tk.plan(scene, q, goal="(on a b)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert "joint 'second' starts at 1.5, outside its limits" in caplog.text
+    assert "the start is in collision: other_arm and post: not checked" in caplog.text
+    assert all(
+        ("other_arm", "post") in {(e.frame_a, e.frame_b) for e in segment.exemptions}
+        for step in result.plan.steps
+        for segment in step.segments
+    )
+    assert result.plan.check().ok
+    report = tk.simulate(result.plan)
+    assert report.ok, report.remarks
+
+
+def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
+    """The hand in a post is a collision, though the post stands still."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
+    hand = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    scene = scene.add_frame("post", "world", pose=tk.Pose(hand), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
+    with pytest.raises(CollisionError, match="'hand' and 'post'"):
+        tk.plan(scene, goal="(on a b)", robot=GANTRY)

@@ -8,7 +8,9 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
   own tolerance (2 mm, unless its description says otherwise);
 * the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
-* an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm.
+* an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm;
+* what overlaps at the start and is moved by nothing in the plan may go on to do so: a second arm parked in a curtain.
+  It is said in a warning.
 
 Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
 finished plan does without, at finer steps. So what the planner accepts has room to spare. Two things that stand exactly
@@ -133,9 +135,26 @@ class CollisionRules:
 
     Attributes:
         manipulator: the arm.
+        parked: what overlaps at the start and is moved by nothing; see :meth:`from_start`.
     """
 
     manipulator: Manipulator
+    parked: tuple[Exemption, ...] = ()
+
+    @classmethod
+    def from_start(cls, manipulator: Manipulator, scene: SceneGraph, *, q: ArrayLike) -> CollisionRules:
+        """Return the rules for plans that start in a scene at ``q`` (n_joints,)."""
+        rules = cls(manipulator)
+        kept = {*moved_frames(scene, manipulator), *movable_frames(scene)}
+        world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+        overlaps = [(c.frame_a, c.frame_b) for c in world.contacts(q)]
+        reason = "they overlap at the start, and nothing moves them"
+        parked = {
+            Exemption.of(a, b, penetration=math.inf, reason=reason)
+            for a, b in overlaps
+            if not any(frame in kept or kept & {*scene.ancestors(frame)} for frame in (a, b))
+        }
+        return cls(manipulator, tuple(sorted(parked)))
 
     def held(self, scene: SceneGraph) -> str | None:
         """Return the object that hangs off the hand, or None."""
@@ -154,7 +173,7 @@ class CollisionRules:
         Returns:
             The exemptions, sorted. O(objects + contact links squared).
         """
-        found: set[Exemption] = set()
+        found: set[Exemption] = set(self.parked)
         arm = self.manipulator
         contact_links, depth = set(arm.contact_links), arm.contact_tolerance
         for a, b in combinations(arm.contact_links, 2):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator
+from tmkit.motion import CollisionRules, Manipulator
 from tmkit.planner.grasps import Grasp, grip_faults
 from tmkit.planner.motion_pieces import (
     MotionBudget,
@@ -58,11 +58,12 @@ class ArmMotion:
     Args:
         manipulator: the arm.
         budget: how hard to try.
+        rules: what may touch; when left out, those that hold wherever a plan starts.
     """
 
-    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget) -> None:
+    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None) -> None:
         self.manipulator = manipulator
-        self.pieces = MotionPieces(manipulator, budget=budget)
+        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules)
 
     def pick(
         self, scene: SceneGraph, q: Configuration, *, item: str, grasp: Grasp, seed: int

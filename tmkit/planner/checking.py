@@ -138,7 +138,7 @@ class _Check:
     configurations: int = 0
 
     def __post_init__(self) -> None:
-        self.rules = CollisionRules(self.plan.robot)
+        self.rules = CollisionRules.from_start(self.plan.robot, self.plan.scene, q=self.plan.q)
         self.began = time.monotonic()
 
     def run(self) -> None:

@@ -127,12 +127,13 @@ class MotionPieces:
     Args:
         manipulator: the arm.
         budget: how hard to try.
+        rules: what may touch; when left out, those that hold wherever a plan starts.
     """
 
-    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget) -> None:
+    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None) -> None:
         self.manipulator = manipulator
         self.budget = budget
-        self.rules = CollisionRules(manipulator)
+        self.rules = rules if rules is not None else CollisionRules(manipulator)
 
     def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from tmkit.errors import ConfigurationError, TaskError, UnknownNameError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, find_manipulator
+from tmkit.motion import CollisionRules, Manipulator, find_manipulator
 from tmkit.planner.arm_motion import ArmMotion
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.explanation import explain
@@ -167,6 +167,7 @@ class _Run:
         on_progress: Callable[[PlanningProgress], None] | None,
     ) -> None:
         self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
+        self.rules = CollisionRules.from_start(manipulator, scene, q=q)
         self.seed, self.time_limit, self.on_progress = seed, time_limit, on_progress
         self.began = time.monotonic()
         self.log = FailureLog()
@@ -253,7 +254,7 @@ class _Run:
             q=self.q,
             problem=problem,
             domain=self.domain,
-            arm=ArmMotion(self.manipulator, budget=MotionBudget(path_iterations=2000 * growth)),
+            arm=ArmMotion(self.manipulator, budget=MotionBudget(path_iterations=2000 * growth), rules=self.rules),
             budget=RefinementBudget(attempts_per_visit=16 * growth, attempts=200 * growth),
             seed=(self.seed, round_number, number),
             log=self.log,

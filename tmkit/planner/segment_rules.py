@@ -17,7 +17,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator
 from tmkit.planner.values import Configuration, Segment, SegmentKind
 
-__all__ = ["LOADED", "segment_faults"]
+__all__ = ["LOADED", "is_straight", "segment_faults"]
 
 LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
 """Kinds during which the object hangs off the hand."""
@@ -62,7 +62,7 @@ def segment_faults(
         if wanted and (neighbour is None or neighbour.kind is not wanted or neighbour.held != segment.held):
             yield f"it is not {side} by the {wanted.value} of '{segment.held}'"
     if kind in _NEXT or kind in _PREVIOUS:
-        yield from _line_faults(segment, scene, q, manipulator)
+        yield from _line_faults(segment.path, scene, q, manipulator)
 
 
 def _change_faults(segment: Segment, manipulator: Manipulator) -> Iterator[str]:
@@ -80,16 +80,28 @@ def _change_faults(segment: Segment, manipulator: Manipulator) -> Iterator[str]:
             yield f"it gives '{change.frame}' to '{change.parent}'"
 
 
-def _line_faults(segment: Segment, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Iterator[str]:
+def is_straight(path: Configuration, scene: SceneGraph, q: Configuration, *, manipulator: Manipulator) -> bool:
+    """Whether the tool moves along a straight line and does not turn.
+
+    Args:
+        path: (k, n_arm) configurations of the arm.
+        scene: the version in which it moves.
+        q: (n_joints,) configuration before it.
+        manipulator: the arm.
+    """
+    return next(_line_faults(path, scene, q, manipulator), None) is None
+
+
+def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Iterator[str]:
     """The tool moves along a straight line and does not turn."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
-    between = (segment.path[:-1] + segment.path[1:]) / 2
+    between = (path[:-1] + path[1:]) / 2
     poses = []
-    for row in (*segment.path, *between):
+    for row in (*path, *between):
         at = np.array(q)
         at[arm] = row
         poses.append(scene.pose(manipulator.tool, root, q=at))
-    first, last = poses[0], poses[len(segment.path) - 1]
+    first, last = poses[0], poses[len(path) - 1]
     along = last.translation - first.translation
     length = float(np.linalg.norm(along))
     direction = along / length if length > 0.0 else along

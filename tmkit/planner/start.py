@@ -41,8 +41,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator
             are not at the object held.
         CollisionError: something collides; the message names the pairs.
     """
-    rules = CollisionRules(manipulator)
-    held = rules.held(scene)
+    held = CollisionRules(manipulator).held(scene)
     if q is None:
         start = np.array(manipulator.ready_configuration(scene))
         if held is not None:
@@ -51,6 +50,9 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator
         start = np.array(q, dtype=float)
     scene.at(start)  # refuses a wrong length or numbers that are not finite
     _refuse_beyond_limits(scene, start, manipulator)
+    rules = CollisionRules.from_start(manipulator, scene, q=start)
+    for exemption in rules.parked:
+        _log.warning("the start is in collision: %s", exemption)
     _refuse_collisions(scene, start, rules, held)
     faults = grip_faults(scene, start, manipulator, item=held) if held is not None else ()
     if faults:

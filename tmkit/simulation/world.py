@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.interrupts import temporary_folder
-from tmkit.motion import Manipulator
+from tmkit.motion import CollisionRules, Manipulator
 from tmkit.simulation.attachments import Attachments, link_pose
 from tmkit.simulation.bodies import (
     TOUCHING,
@@ -93,7 +93,9 @@ class Simulation:
         self._motors.tell_fingers(q, still, force=20.0 if robot is None else robot.grip_force)
         fingers = () if robot is None else robot.contact_links
         set_friction(bullet, client, scene=scene, bodies=self._bodies, fingers=fingers, settings=settings)
-        ignore_meant_overlaps(bullet, client, bodies=self._bodies, allowed=scene.allowed_pairs)
+        parked = () if robot is None else CollisionRules.from_start(robot, scene, q=q).parked
+        overlaps = [*scene.allowed_pairs, *((e.frame_a, e.frame_b, e.reason) for e in parked)]
+        ignore_meant_overlaps(bullet, client, bodies=self._bodies, allowed=overlaps)
 
     @classmethod
     def from_scene(
