@@ -367,7 +367,7 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
         if ctx.fHead() is not None:
             term = self._builder.function_term(ctx.fHead(), {})
             key = Fact(term.name, term.terms)
-            value = self._builder.number(ctx.NUMBER())
+            value = float(self._builder.name(ctx.NUMBER()))
             if self.values.setdefault(key, value) != value:
                 raise self._builder.error(ctx.fHead(), f"{key} is given a second value")
 

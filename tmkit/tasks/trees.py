@@ -7,7 +7,6 @@ name is checked at the moment it is read, because only then is it known where in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from tmkit.errors import TaskError
@@ -152,7 +151,7 @@ class TreeBuilder:
     def expression(self, context: Any, scope: Scope) -> Expression:
         """Return the numeric expression of an fExp context."""
         if context.NUMBER() is not None:
-            return Number(self.number(context.NUMBER()))
+            return Number(float(self.name(context.NUMBER())))
         if context.fHead() is not None:
             return self.function_term(context.fHead(), scope)
         inner = context.fExp()
@@ -160,13 +159,6 @@ class TreeBuilder:
         if context.binaryOp() is None:
             return Arithmetic("-", (first,))
         return Arithmetic(context.binaryOp().getText(), (first, self.expression(context.fExp2().fExp(), scope)))
-
-    def number(self, context: Any) -> float:
-        """Return the number that stands at ``context``, which must be one that a float can hold."""
-        value = float(self.name(context))
-        if not isfinite(value):
-            raise self.error(context, f"the number {self.name(context)[:40]} is too large")
-        return value
 
     def function_term(self, context: Any, scope: Scope) -> FunctionTerm:
         """Return the function term of an fHead context."""
