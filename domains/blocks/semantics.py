@@ -139,7 +139,7 @@ class Semantics:
         if action.name in ("pick-up", "unstack"):
             grasps = self._grasps(context, item)
             if not grasps:
-                yield Impossible(f"no two opposite sides of '{item}' fit the hand '{self.manipulator.tip}'")
+                yield Impossible(self._why_no_grasp(item))
             for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "stack":
@@ -181,6 +181,11 @@ class Semantics:
                 f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame
             )
         return _location(parent, cell)
+
+    def _why_no_grasp(self, item: str) -> str:
+        if self.manipulator.gripper_kind == "suction":
+            return f"no face of '{item}' is large enough for the cup '{self.manipulator.tip}'"
+        return f"no two opposite sides of '{item}' fit the hand '{self.manipulator.tip}'"
 
     def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
         """Return the grasps of a block: from above first, then those that turn the hand least."""

@@ -82,6 +82,7 @@ def test_a_suction_plan_passes() -> None:
     """A cup that holds by one face passes too."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     scene = scene.add_frame("cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [np.pi, 0.0, 0.0]))
+    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])  # narrower than a block
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})

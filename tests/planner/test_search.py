@@ -245,6 +245,7 @@ def test_a_suction_cup_may_hold_at_the_start() -> None:
     scene = two().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.055]))
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})
     scene = scene.add_frame("cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [math.pi, 0.0, 0.0]))
+    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])  # narrower than a block
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     assert len(solved(scene, "(on a b)", robot=robot).steps) == 1
