@@ -26,6 +26,7 @@ from tmkit._core import (
 )
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
+from tmkit.motion.robot_check import JointChain, Reach, RobotReport, check_robot
 from tmkit.motion.timing import TimedPath, time_path
 
 __all__ = [
@@ -37,14 +38,18 @@ __all__ = [
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
+    "JointChain",
     "Manipulator",
     "PathResult",
     "PathStatus",
+    "Reach",
     "RecheckResult",
     "RecheckStatus",
+    "RobotReport",
     "StraightLineResult",
     "StraightLineStatus",
     "TimedPath",
+    "check_robot",
     "find_manipulator",
     "inverse_kinematics",
     "inverse_kinematics_solutions",
