@@ -2,27 +2,51 @@
 
 :func:`load_scene` reads robray, URDF and JSON files and merges them into one scene. :func:`scene_to_json` and
 :func:`write_json_scene` write a scene without loss; :func:`scene_dump` lists its frames for other programs;
-:func:`write_urdf` writes a part of it as a robot description.
+:func:`write_urdf` writes a part of it as a robot description. :func:`read_tmp` and :func:`write_tmp` know the lines of
+the original's plan files.
 """
 
-from tmkit.files.remarks import Remark
+from tmkit.files.remarks import Remark as Remark  # documented in tmkit.files, where it lives
 from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
 from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
 from tmkit.formats.scene_dump import scene_dump
+from tmkit.formats.tmp_file import (
+    TmpAction,
+    TmpComment,
+    TmpEntry,
+    TmpFile,
+    TmpMotion,
+    TmpReparent,
+    Waypoint,
+    first_configuration,
+    read_tmp,
+    tmp_text,
+    write_tmp,
+)
 from tmkit.formats.urdf_writer import UrdfText, urdf_from_scene, write_urdf
 
 __all__ = [
     "SCENE_SUFFIXES",
     "GoalScene",
-    "Remark",
+    "TmpAction",
+    "TmpComment",
+    "TmpEntry",
+    "TmpFile",
+    "TmpMotion",
+    "TmpReparent",
     "UrdfText",
+    "Waypoint",
+    "first_configuration",
     "load_goal_scene",
     "load_scene",
+    "read_tmp",
     "scene_dump",
     "scene_from_json",
     "scene_to_json",
+    "tmp_text",
     "urdf_from_scene",
     "write_json_scene",
+    "write_tmp",
     "write_urdf",
 ]
