@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,7 +101,10 @@ class MeshLoader:
         from tmkit.graph import Mesh
 
         if path not in self._read:
-            self._read[path] = read_mesh(path, limits=self.packages.limits)
+            began = time.monotonic()
+            self._read[path] = mesh = read_mesh(path, limits=self.packages.limits)
+            size, seconds = (len(mesh.vertices), len(mesh.faces)), time.monotonic() - began
+            logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
         arrays = scaled(self._read[path], scale)
         try:
             return Mesh(arrays.vertices, arrays.faces, source=source_of(path, scale, packages=self.packages))

@@ -14,6 +14,7 @@ from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError`
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ from tmkit.planner.values import Configuration, PlanStep
 from tmkit.tasks import GroundAction, Problem, State
 
 __all__ = ["FailureLog", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
+
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -179,10 +183,12 @@ class _Search:
             for attempt in candidate.refine(self.arm, context, seed=seed):
                 self._count()
                 if isinstance(attempt, MotionFailure):
+                    _logger.debug("%s fails: %s", action, attempt)
                     self.log.add(action, attempt)
                     is_final = is_final and attempt.is_final
                 else:
                     is_final = False
+                    _logger.debug("%s refined: %s", action, attempt.choice)
                     yield attempt
                 left -= 1
                 if left <= 0:

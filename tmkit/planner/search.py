@@ -14,6 +14,7 @@ scene.
 
 from __future__ import annotations
 
+import logging
 import operator
 import time
 from collections.abc import Callable, Mapping
@@ -49,6 +50,8 @@ from tmkit.tasks import (
 )
 
 __all__ = ["plan"]
+
+_logger = logging.getLogger(__name__)
 
 _ROUNDS = 4
 _SKELETONS_PER_ROUND = 24
@@ -214,6 +217,7 @@ class _Run:
         for round_number in range(_ROUNDS):
             if self.is_over():
                 break
+            _logger.debug("round %d", round_number + 1)
             task, learned = translated, 0
             for number in range(_SKELETONS_PER_ROUND):
                 found = self._search(task)
@@ -224,11 +228,16 @@ class _Run:
                 if found.status is not TaskPlanStatus.SOLVED:
                     break
                 self.skeletons += 1
+                _logger.info("task plan %d: %s", self.skeletons, " ".join(map(str, found.steps)))
                 outcome = self._refine(found.steps, problem, round_number, number)
                 if outcome.steps is not None:
+                    _logger.info("task plan %d has motions", self.skeletons)
                     return PlanStatus.SOLVED, outcome.steps
                 if self.is_over():
                     break
+                failed = outcome.impossible or found.steps[outcome.failed_index]
+                where = "in this state" if outcome.impossible is None else "in every state"
+                _logger.info("task plan %d has no motion for %s; forbidden %s", self.skeletons, failed, where)
                 if outcome.impossible is not None:
                     translated, task = (t.forbid(outcome.impossible, ()) for t in (translated, task))
                 else:

@@ -19,6 +19,7 @@ not only that it did. Everything depends on simulated time alone, never on a clo
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from tmkit.planner import Plan, PlanStep, Segment
 
 __all__ = ["simulate"]
+
+_logger = logging.getLogger(__name__)
 
 _GRASPS = ("contact", "constraint")
 _FILM_SIZE = (480, 360)
@@ -172,6 +175,7 @@ class _Execution:
         self._stand(_PAUSE)
         self._watch.note_start()
         for number, step in enumerate(self._plan.steps, start=1):
+            _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
             tell(number - 1, str(step.action))
             self._play(number, step)
         tell(len(self._plan.steps), "")
