@@ -135,7 +135,7 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("x.sdf", r"unknown scene format '.sdf'; did you mean '.urdf'\? \(accepted: .robray, .urdf, .json\)"),
+        ("x.sdf", r"unknown scene format '.sdf'; did you mean '.srdf'\? \(accepted: .robray, .urdf, .json, .srdf\)"),
         ("x.xacro", r"unknown scene format '.xacro' \(accepted"),
     ],
 )

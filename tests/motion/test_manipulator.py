@@ -175,7 +175,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not there is named, with the nearest that is."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(MissingFileError, match=message):
+    with pytest.raises((MissingFileError, RobotError), match=message):
         load_manipulator(Path(name) if name == "." else name)
 
 

@@ -56,23 +56,24 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
     """
     refuse = error or (lambda reason: FileFormatError.at(path, reason))
     try:
-        # Without O_NONBLOCK, opening a pipe waits for somebody to write to it.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise refuse(f"is {_kind(status.st_mode)}, expected a file")
-            data = file.read(limit + 1) if status.st_size <= limit else b""
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(_kind(mode))
+        # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for somebody to write to it.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(limit + 1) if size <= limit else b""
     except OSError as failure:
         raise refuse(f"cannot be read: {failure.strerror or failure}") from failure
     except ValueError as failure:
         raise refuse(f"is no name of a file: {failure}") from failure
-    if status.st_size > limit or len(data) > limit:
-        size = max(status.st_size, len(data)) / _MEGABYTE
-        raise refuse(f"is too large: {size:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
+    if max(size, len(data)) > limit:
+        received = max(size, len(data)) / _MEGABYTE
+        raise refuse(f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
     return data
 
 
 def _kind(mode: int) -> str:
-    """Return what something that is no regular file is."""
-    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    return kinds.get(stat.S_IFMT(mode), "a device")
+    """Return what something that is no regular file is, a folder in the words of the system."""
+    kinds = {stat.S_IFDIR: "Is a directory", stat.S_IFIFO: "it is a pipe", stat.S_IFSOCK: "it is a socket"}
+    return kinds.get(stat.S_IFMT(mode), "it is a device")
