@@ -1,0 +1,151 @@
+"""Plan, check and play the demo goal with every robot of ours, and write the table and the picture into the docs.
+
+Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/robots_results.md] [--picture docs/images/robots.jpg]
+[--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a tower; besides, towers and rows of one to four blocks are
+planned and checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import tmkit as tk
+
+GOAL = "(and (on a b) (on b c))"
+SOURCES = {
+    "panda": ("Franka Emika Panda", "pybullet_data"),
+    "iiwa": ("KUKA LBR iiwa", "pybullet_data"),
+    "ur5": ("Universal Robots UR5", "example-robot-data"),
+    "xarm": ("UFACTORY xArm 6", "pybullet_data"),
+    "baxter": ("Rethink Baxter, right arm", "example-robot-data"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one robot made of the demo and of the other problems."""
+
+    robot: str
+    hand: str
+    joints: int
+    seconds: list[float]
+    planned: int
+    checked: int
+    played: int
+    runs: int
+    millimetres: float
+    degrees: float
+    others: int
+    others_of: int
+
+
+def goals(blocks: int) -> list[str]:
+    """Return the goals of a tower and of a row."""
+    names = "abcd"[:blocks]
+    tower = [f"(on {a} {b})" for a, b in itertools.pairwise(names)] + [f"(ontable {names[-1]} table__0__0)"]
+    row = [f"(ontable {name} table__0__{i - blocks // 2})" for i, name in enumerate(names)]
+    return [f"(and {' '.join(facts)})" for facts in (tower, row)]
+
+
+def run(robot: str, seeds: list[int], picture: Path) -> Row:
+    """Try one robot."""
+    scene = tk.load_scene(f"{robot}_table", "blocks3")
+    arm = tk.load_manipulator(robot)
+    seconds, counts, worst = [], [0, 0, 0], [0.0, 0.0]
+    for seed in seeds:
+        began = time.perf_counter()
+        result = tk.plan(scene, domain="blocks", goal=GOAL, robot=arm, seed=seed)
+        seconds.append(time.perf_counter() - began)
+        if result.plan is None:
+            print(robot, seed, result.explanation, file=sys.stderr)
+            continue
+        check = result.plan.check()
+        report = tk.simulate(result.plan, picture=picture if seed == seeds[0] else None)
+        counts = [counts[0] + 1, counts[1] + check.ok, counts[2] + report.ok]
+        worst = [max(worst[0], report.worst_position), max(worst[1], report.worst_rotation)]
+        for problem in (*check.problems, *report.remarks):
+            print(robot, seed, problem, file=sys.stderr)
+    good = tried = 0
+    for blocks, seed in itertools.product((1, 2, 3, 4), seeds):
+        for goal in goals(blocks):
+            tried += 1
+            laid = tk.load_scene(f"{robot}_table", f"blocks{blocks}")
+            found = tk.plan(laid, domain="blocks", goal=goal, robot=arm, seed=seed).plan
+            good += found is not None and found.check().ok
+    hand = "suction cup" if arm.gripper_kind == "suction" else "two fingers"
+    return Row(
+        robot, hand, len(arm.joints), seconds, *counts, len(seeds), 1000 * worst[0], math.degrees(worst[1]), good, tried
+    )
+
+
+def table_of(rows: list[Row]) -> str:
+    """Return the results as a Markdown page."""
+    lines = [
+        "# Robots: the same goal on each",
+        "",
+        "Three blocks go to a tower, `(and (on a b) (on b c))`, from the same places on the table; only the scene and",
+        "`--robot` differ. Planning time is the median on two shared cores; errors are the worst of all blocks and",
+        "seeds in pybullet. *Towers and rows* says how many of the towers and rows of one to four blocks were planned",
+        "and passed the check. Made by `python tests/benchmarks/robots_table.py`.",
+        "",
+        "| `--robot` | robot | described in | hand | joints | planning | planned | checked | played | worst error "
+        "| towers and rows |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        name, source = SOURCES[row.robot]
+        counts = " | ".join(f"{number} of {row.runs}" for number in (row.planned, row.checked, row.played))
+        lines.append(
+            f"| `{row.robot}` | {name} | {source} | {row.hand} | {row.joints} | {statistics.median(row.seconds):.2f} s "
+            f"| {counts} | {row.millimetres:.1f} mm, {row.degrees:.1f}° | {row.others} of {row.others_of} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def grid_of(pictures: list[Path], out: Path) -> None:
+    """Write the pictures side by side as one JPEG."""
+    from PIL import Image
+
+    width, height, columns = 480, 360, 3
+    grid = Image.new("RGB", (width * columns, height * math.ceil(len(pictures) / columns)), "white")
+    for number, path in enumerate(pictures):
+        with Image.open(path) as picture:
+            small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+        grid.paste(small, (width * (number % columns), height * (number // columns)))
+    grid.save(out, quality=85)
+
+
+def main() -> int:
+    """Run the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser.add_argument("--picture", type=Path, default=None, help="JPEG to write")
+    parser.add_argument("--robots", nargs="+", default=list(SOURCES), choices=list(SOURCES))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        pictures = [Path(folder, f"{robot}.png") for robot in arguments.robots]
+        rows = []
+        for robot, picture in zip(arguments.robots, pictures, strict=True):
+            rows.append(run(robot, arguments.seeds, picture))
+            print(rows[-1], file=sys.stderr, flush=True)
+        if arguments.picture is not None:
+            grid_of([picture for picture in pictures if picture.exists()], arguments.picture)
+    text = table_of(rows)
+    if arguments.out is None:
+        print(text)
+    else:
+        arguments.out.write_text(text, encoding="utf-8")
+    return 0 if all(row.checked == row.runs and row.others == row.others_of for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
