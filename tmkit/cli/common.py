@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
 __all__ = [
+    "AllowFolders",
     "AsJson",
     "DomainOption",
     "PlanFile",
@@ -41,6 +42,10 @@ __all__ = [
 _logger = logging.getLogger(__name__)
 
 Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files, or names of ours; merged in order.")]
+AllowFolders = Annotated[
+    list[Path] | None,
+    typer.Option("--allow", metavar="DIR", help="A folder that the scene may read meshes and includes in; repeatable."),
+]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json", help="A plan written by 'tmkit plan'.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
 Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
@@ -70,12 +75,12 @@ def note(message: str) -> None:
     _logger.warning("%s", message)
 
 
-def load(scenes: list[str]) -> SceneGraph:
-    """Load scene files, merged in order."""
+def load(scenes: list[str], *, allow: Sequence[Path] | None = None) -> SceneGraph:
+    """Load scene files, merged in order, which may also read the folders ``allow``."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(*scenes)
+        return load_scene(*scenes, allow_folders=allow or ())
 
 
 def load_goal(scene: SceneGraph, files: list[str]) -> GoalScene:

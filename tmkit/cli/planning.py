@@ -10,6 +10,7 @@ import typer
 
 from tmkit.cli import ExitCode
 from tmkit.cli.common import (
+    AllowFolders,
     AsJson,
     DomainOption,
     PlanFile,
@@ -106,13 +107,14 @@ def plan(
         Path | None, typer.Option("-o", "--output", metavar="PLAN.json", help="Where to write it.")
     ] = None,
     as_json: AsJson = False,
+    allow: AllowFolders = None,
 ) -> None:
     """Find actions and motions that bring about a goal."""
     if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
         raise typer.BadParameter("give one of the three", param_hint="--goal / --problem / --goal-scene")
     if output is not None:
         require_writable(output)
-    scene = load(scenes)
+    scene = load(scenes, allow=allow)
     q = start_configuration(scene, robot, start)
     wanted = load_goal(scene, goal_scene) if goal_scene else None
     result = _plan(

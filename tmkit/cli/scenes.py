@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tmkit.cli.common import AsJson, Scenes, load
+from tmkit.cli.common import AllowFolders, AsJson, Scenes, load
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -19,11 +19,11 @@ app = typer.Typer(help="Look at scene files.", no_args_is_help=True)
 
 
 @app.command()
-def dump(scenes: Scenes, as_json: AsJson = False) -> None:
+def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) -> None:
     """Print the frames of a scene, merged from all files."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes)
+    scene = load(scenes, allow=allow)
     if as_json:
         typer.echo(json.dumps(scene_dump(scene), indent=1))
         return

@@ -31,16 +31,12 @@ class ReadingLimits:
         json_bytes: size of a JSON scene or plan, which may hold meshes.
         mesh_bytes: size of a mesh file.
         mesh_triangles: triangles of one mesh.
-        include_depth: files that include each other in a chain.
-        nesting: frames written inside each other in a robray file.
     """
 
     text_bytes: int = 32 * _MEGABYTE
     json_bytes: int = 1000 * _MEGABYTE
     mesh_bytes: int = 500 * _MEGABYTE
     mesh_triangles: int = 5_000_000
-    include_depth: int = 64
-    nesting: int = 200
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
