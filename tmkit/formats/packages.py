@@ -37,6 +37,7 @@ from tmkit.formats.folders import SITES, below, holds_itself, is_public, project
 
 __all__ = ["PackageResolver"]
 
+_INSTALLED_BY = {"example-robot-data": "pip install example-robot-data", "pybullet_data": "pip install pybullet"}
 _SCHEME = "package://"
 
 
@@ -263,6 +264,8 @@ def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     existing = [root for root in looked if root.is_dir()]
     if existing:
         return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
+    if name in _INSTALLED_BY:
+        return f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder by package_path)"
     shown = [str(root.parent) for root in looked]
     shown = list(dict.fromkeys(shown))
     more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
