@@ -34,6 +34,7 @@ LONGEST_WORD = 1000
 MOST_WORDS = 3_000_000
 """How many words and parentheses a text may have."""
 
+_KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _LONGEST_LINE = 160  # of a line shown in a message; a longer one is cut to what stands around the caret
 _LEXEME = re.compile(
     r"(?P<comment>;[^\n\r]*)|(?P<space>[ \t\n\r\f\v]+)|(?P<paren>[()])|(?P<word>\??[^ \t\n\r\f\v();?]+|\?)"
@@ -170,7 +171,7 @@ class Source:
 
         A keyword such as ``:effect`` stands directly in a section, and a section directly in the definition. One that
         stands deeper shows that the list around it was not closed; one that stands outside shows that the section
-        before it was closed too early.
+        before it was closed too early; a section's keyword directly in the definition lacks a parenthesis before it.
         """
         opened: list[Token] = []
         closing: Token | None = None
@@ -189,6 +190,8 @@ class Source:
                 if depth > 2 or (depth == 2 and is_head):
                     around = opened[-1 - is_head]
                     return self.error(around, f"this parenthesis is not closed before '{token.text}' in line {line}")
+                if depth <= 1 and not is_head and token.text not in _KEYS_IN_SECTIONS:
+                    return None if depth < 1 else self.error(token, f"expected '(' before '{token.text}'")
                 if closing is not None and (depth < 1 or (depth == 1 and not is_head)):
                     reason = f"this parenthesis closes too much: '{token.text}' in line {line} is outside of its list"
                     return self.error(closing, reason)
