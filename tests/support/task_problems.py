@@ -37,6 +37,8 @@ DATA = Path(__file__).parent.parent / "data" / "pddl"
 NAMES = ("places", "gripper", "rooms", "lamps", "oddities")
 
 FEATURES = {
+    "deep-effects": 5,
+    "nested-effects": 3,
     "numbers-as-names": 9,
     "old-requirement": 3,
     "repeated-value": 4,
@@ -45,6 +47,9 @@ FEATURES = {
     "undeclared-cost": 4,
 }
 """Tasks in the folder ``features``, each with one feature of published domains, and the cost of the best plan."""
+
+BEYOND_THE_TRANSLATOR = frozenset({"deep-effects"})
+"""Those of the features that the translator does not read as they are written."""
 
 
 def load(name: str) -> Problem:

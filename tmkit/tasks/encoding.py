@@ -7,7 +7,8 @@ most places, only whole numbers as costs, only lower-case ASCII names, and no nu
 * names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
 * where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by
   them;
-* costs are multiplied by the smallest power of ten that makes them whole.
+* costs are multiplied by the smallest power of ten that makes them whole;
+* effects with a universal effect inside another effect are taken apart into single ones.
 
 A problem that needs none of this is passed on unchanged.
 """
@@ -20,10 +21,12 @@ from fractions import Fraction
 
 from tmkit.errors import TaskPlannerError
 from tmkit.tasks.formulas import (
+    Add,
     And,
     Arithmetic,
     Atom,
     Comparison,
+    Delete,
     Effect,
     EffectAnd,
     Exists,
@@ -41,7 +44,7 @@ from tmkit.tasks.formulas import (
     When,
     substitute,
 )
-from tmkit.tasks.model import Domain, Metric, Problem
+from tmkit.tasks.model import Action, Domain, Metric, Problem
 from tmkit.tasks.state import State
 from tmkit.tasks.vocabulary import Predicate, Types
 from tmkit.tasks.writer import domain_to_pddl, is_writable, problem_to_pddl
@@ -73,7 +76,8 @@ def encode(problem: Problem) -> Encoding:
     names = {old: f"o--{count}" for count, old in enumerate(problem.objects, start=1) if not _is_plain(old)}
     renamed = _with_whole_costs(_renamed(problem, names))
     plain = _without_types(renamed) if _uses_either(renamed) else renamed
-    domain = replace(plain.domain, name="domain", requirements=())
+    actions = tuple(replace(action, effect=_levelled(action)) for action in plain.domain.actions)
+    domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
     goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
     written = _copy(plain, name="problem", domain=domain, goal=goal)
     _refuse_comparisons(written)
@@ -293,6 +297,63 @@ def _unguarded_effect(effect: Effect) -> Effect:
             return ForEach(_bare(parameters), When(And(_guards(parameters)), _unguarded_effect(inner)))
         case _:
             return effect
+
+
+# ------------------------------------------------------------------------------------------------------------ effects
+
+
+def _levelled(action: Action) -> Effect:
+    """Return the effect of an action; if it is nested, as single effects that happen for some and on a condition."""
+    if not _is_nested(action.effect):
+        return action.effect
+    taken = {parameter.name: parameter.name for parameter in action.parameters}
+    return EffectAnd(tuple(_single_effects(action.effect, taken)))
+
+
+def _is_nested(effect: Effect, *, inside: bool = False) -> bool:
+    """Tell whether there is a universal effect inside a conditional or universal one."""
+    match effect:
+        case EffectAnd(parts):
+            return any(_is_nested(part, inside=inside) for part in parts)
+        case When(_, inner):
+            return _is_nested(inner, inside=True)
+        case ForEach(_, inner):
+            return inside or _is_nested(inner, inside=True)
+        case _:
+            return False
+
+
+def _single_effects(
+    effect: Effect,
+    names: Mapping[str, str],
+    parameters: tuple[Parameter, ...] = (),
+    conditions: tuple[Formula, ...] = (),
+) -> Iterator[Effect]:
+    """Yield each atom that is added or deleted, with all ``parameters`` and ``conditions`` around it.
+
+    Variables get new names where they would hide others of the same name; ``names`` tells the new from the old.
+    """
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from _single_effects(part, names, parameters, conditions)
+        case When(condition, inner):
+            yield from _single_effects(inner, names, parameters, (*conditions, substitute(condition, names)))
+        case ForEach(more, inner):
+            new = {item.name: _unused(item.name, names) for item in more}
+            fresh = tuple(Parameter(new[item.name], item.types) for item in more)
+            yield from _single_effects(inner, {**names, **new}, parameters + fresh, conditions)
+        case Add(atom) | Delete(atom):
+            single: Effect = type(effect)(Atom(atom.predicate, tuple(names.get(term, term) for term in atom.terms)))
+            single = When(And(conditions), single) if conditions else single
+            yield ForEach(parameters, single) if parameters else single
+        case IncreaseCost():
+            yield effect
+
+
+def _unused(name: str, names: Mapping[str, str]) -> str:
+    used = {*names, *names.values()}
+    return next(new for new in (name, *(f"{name}--{count}" for count in range(1, len(used) + 2))) if new not in used)
 
 
 # ---------------------------------------------------------------------------------------------------------- refusals

@@ -15,7 +15,8 @@ from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.tasks import grammar
-from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter, substitute
+from tmkit.tasks.actions import ActionReader
+from tmkit.tasks.formulas import ALWAYS, Fact, Formula, Parameter, substitute
 from tmkit.tasks.grammar import Origins, Respelling
 from tmkit.tasks.model import Action, Axiom, Domain, Metric, negative_cycle
 from tmkit.tasks.source import Group, Source, Token
@@ -27,7 +28,6 @@ __all__ = ["Declared", "SectionReader", "renamed"]
 
 _LISTS = frozenset({"either"})
 _INIT = frozenset({"not", "="})
-_ACTION_KEYS = (":parameters", ":precondition", ":effect")
 
 
 @dataclass(frozen=True)
@@ -226,67 +226,7 @@ class SectionReader:
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""
-        found: dict[str, Action] = {}
-        for group in groups:
-            token, action = self._action(group)
-            if action.name in found:
-                raise self.source.error(token, f"action '{action.name}' is declared twice")
-            found[action.name] = action
-        return tuple(found.values())
-
-    def _action(self, group: Group) -> tuple[Token, Action]:
-        name = group.parts[1] if len(group.parts) > 1 else group.closing
-        if not isinstance(name, Token) or name.text[0] in ":?()":
-            raise self.source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
-        tree, origins = grammar.parse(self._respelled_action(group, name), pddlParser.actionDef)
-        builder = TreeBuilder(self._vocabulary(), origins, derived=self._derived)
-        parameters = builder.parameters(tree.typedVariableList())
-        scope = {parameter.name: parameter.types for parameter in parameters}
-        body = tree.actionDefBody()
-        precondition: Formula = ALWAYS
-        if body.precondition() is not None:
-            precondition = builder.formula(body.precondition().goalDesc(), scope)
-        effect: Effect = NO_EFFECT
-        if body.effect() is not None:
-            effect = builder.effect(body.effect(), scope)
-        return name, Action(name.text, parameters, precondition, effect)
-
-    def _respelled_action(self, group: Group, name: Token) -> Respelling:
-        """Put the parts of an action into the order that the grammar wants, with ``:parameters ()`` where left out."""
-        given = self._action_parts(group)
-        respelling = Respelling(self.source, keywords=grammar.EFFECTS)
-        respelling.verbatim("(", group.opening)
-        respelling.verbatim(":action", group.first)
-        respelling.word(name)
-        for key in _ACTION_KEYS:
-            if key in given:
-                token, value = given[key]
-                respelling.verbatim(key, token)
-                if key == ":effect":
-                    _respell_effect(respelling, value)
-                else:
-                    respelling.group(value)
-            elif key == ":parameters":
-                for spelling in (":parameters", "(", ")"):
-                    respelling.verbatim(spelling, name)
-        respelling.verbatim(")", group.closing)
-        return respelling
-
-    def _action_parts(self, group: Group) -> dict[str, tuple[Token, Group]]:
-        given: dict[str, tuple[Token, Group]] = {}
-        rest = list(group.parts[2:])
-        while rest:
-            key = rest.pop(0)
-            if not isinstance(key, Token) or key.text not in _ACTION_KEYS:
-                token = key.first if isinstance(key, Group) else key
-                raise self.source.error(token, f"unexpected '{token.text}'; expected {', '.join(_ACTION_KEYS)} or ')'")
-            if key.text in given:
-                raise self.source.error(key, f"'{key.text}' is given twice")
-            value = rest.pop(0) if rest else group.closing
-            if not isinstance(value, Group):
-                raise self.source.error(value, f"expected '(' after '{key.text}'")
-            given[key.text] = (key, value)
-        return given
+        return ActionReader(self.source, self._vocabulary(), derived=self._derived).actions(groups)
 
     # ------------------------------------------------------------------------------------------------------ problems
 
@@ -382,34 +322,6 @@ class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type i
 def _is_timed(group: Group) -> bool:
     """Tell ``(at 5 (p))`` from ``(at a b)``."""
     return isinstance(group.parts[2], Group)
-
-
-def _respell_effect(respelling: Respelling, effect: Group) -> None:
-    """Append an effect, with each ``and`` directly inside another one dissolved, which the grammar does not know."""
-    if effect.head not in ("and", "forall", "when"):
-        respelling.group(effect)
-        return
-    respelling.verbatim("(", effect.opening)
-    respelling.verbatim(effect.head, effect.first)
-    for part in effect.parts[1:-1] if effect.head != "and" else ():
-        if isinstance(part, Group):
-            respelling.group(part)
-        else:
-            respelling.word(part)
-    for part in _dissolved(effect) if effect.head == "and" else effect.parts[1:][-1:]:
-        if isinstance(part, Group):
-            _respell_effect(respelling, part)
-        else:
-            respelling.word(part)
-    respelling.verbatim(")", effect.closing)
-
-
-def _dissolved(conjunction: Group) -> Iterable[Token | Group]:
-    for part in conjunction.parts[1:]:
-        if isinstance(part, Group) and part.head == "and":
-            yield from _dissolved(part)
-        else:
-            yield part
 
 
 def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:

@@ -18,13 +18,11 @@ from tmkit.tasks.formulas import (
     Comparison,
     Delete,
     Effect,
-    EffectAnd,
     Equals,
     Exists,
     Expression,
     Fact,
     Forall,
-    ForEach,
     Formula,
     FunctionTerm,
     Imply,
@@ -33,12 +31,11 @@ from tmkit.tasks.formulas import (
     Number,
     Or,
     Parameter,
-    When,
 )
 from tmkit.tasks.grammar import Origins
 from tmkit.tasks.vocabulary import TOTAL_COST, Fault, Types, Vocabulary, derived_fault
 
-__all__ = ["TreeBuilder", "typed_items"]
+__all__ = ["Scope", "TreeBuilder", "extended", "typed_items"]
 
 Scope = Mapping[str, Types]
 
@@ -123,7 +120,7 @@ class TreeBuilder:
                 return Equals(*(self._term(term, scope) for term in context.term()))
             case quantifier:
                 parameters = self.parameters(context.typedVariableList())
-                body = self.formula(parts[0], _extended(scope, parameters))
+                body = self.formula(parts[0], extended(scope, parameters))
                 return Exists(parameters, body) if quantifier == "exists" else Forall(parameters, body)
 
     def atom(self, context: Any, scope: Scope) -> Atom:
@@ -169,22 +166,8 @@ class TreeBuilder:
 
     # ----------------------------------------------------------------------------------------------------- effects
 
-    def effect(self, context: Any, scope: Scope) -> Effect:
-        """Return the effect of an effect context."""
-        parts = tuple(self._single_effect(part, scope) for part in context.cEffect())
-        return EffectAnd(parts) if _head(context) == "and" else parts[0]
-
-    def _single_effect(self, context: Any, scope: Scope) -> Effect:
-        if context.pEffect() is not None:
-            return self._primitive_effect(context.pEffect(), scope)
-        if _head(context) == "forall":
-            parameters = self.parameters(context.typedVariableList())
-            return ForEach(parameters, self.effect(context.effect(), _extended(scope, parameters)))
-        condition, body = self.formula(context.goalDesc(), scope), context.condEffect()
-        parts = tuple(self._primitive_effect(part, scope) for part in body.pEffect())
-        return When(condition, EffectAnd(parts) if _head(body) == "and" else parts[0])
-
-    def _primitive_effect(self, context: Any, scope: Scope) -> Effect:
+    def primitive_effect(self, context: Any, scope: Scope) -> Effect:
+        """Return the effect of a pEffect context: an atom that is added or deleted, or a cost."""
         if context.assignOp() is not None:
             return self._cost_effect(context, scope)
         atom = self.atom(context.atomicTermFormula(), scope)
@@ -205,5 +188,6 @@ def _head(context: Any) -> str:
     return str(context.getChild(1).getText()) if context.getChildCount() > 1 else ""
 
 
-def _extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
+def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
+    """Return ``scope`` with the parameters, which hide variables of the same name."""
     return {**scope, **{parameter.name: parameter.types for parameter in parameters}}

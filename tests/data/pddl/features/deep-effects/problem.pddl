@@ -1,0 +1,5 @@
+(define (problem three-birds)
+  (:domain deep-effects)
+  (:objects jay owl tit - bird left right - cage)
+  (:init (in jay left) (in owl right) (in tit right) (tame owl) (tame tit))
+  (:goal (and (free jay) (free owl) (free tit) (not (loud)) (counted))))
