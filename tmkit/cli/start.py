@@ -1,4 +1,4 @@
-"""The configuration that ``--start`` gives: joint values in a JSON file or on the command line."""
+"""The configuration that ``--start`` gives: joint values in a JSON or .tmp file, or on the command line."""
 
 from __future__ import annotations
 
@@ -24,11 +24,23 @@ def start_configuration(scene: SceneGraph, robot: str, start: str | None) -> NDA
         return None
     from tmkit.motion import find_manipulator
 
-    values = _start_values(start)
+    values = _tmp_values(start, scene) if "=" not in start and start.endswith(".tmp") else _start_values(start)
     for joint in values:
         if joint not in scene.joint_names:
             raise UnknownNameError.of("joint", joint, scene.joint_names, where="--start")
     return scene.configuration(values, base=find_manipulator(robot, scene).ready_configuration(scene))
+
+
+def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
+    """Return where the first motion of a plan file of the original begins."""
+    from tmkit.files.places import did_you_mean
+    from tmkit.formats import first_configuration, read_tmp
+
+    motion, values = first_configuration(read_tmp(start))
+    for joint, place in zip(motion.joints, motion.joint_places, strict=True):
+        if joint not in scene.joint_names:
+            raise place.error(f"the scene has no joint '{joint}'{did_you_mean(joint, scene.joint_names)}")
+    return values
 
 
 def _start_values(start: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator
@@ -191,11 +191,18 @@ class Plan:
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: all of it, or nothing.
 
-        The same plan has the same bytes: no times, no absolute paths.
+        The same plan has the same bytes: no times, no absolute paths. A file whose name ends in ``.tmp`` is written in
+        the format of the original TMKit, which holds actions, motions and changes of parent only; see :meth:`load_tmp`.
 
         Raises:
             OutputError: the file cannot be written.
+            FileFormatError: a name that a ``.tmp`` file cannot hold.
         """
+        if Path(path).suffix == ".tmp":
+            from tmkit.planner.tmp_plan import save_tmp_plan
+
+            save_tmp_plan(self, path)
+            return
         from tmkit.planner.plan_file import save_plan
 
         save_plan(self, path)
@@ -211,6 +218,44 @@ class Plan:
         from tmkit.planner.plan_file import load_plan
 
         return load_plan(path)
+
+    @classmethod
+    def load_tmp(
+        cls,
+        path: str | Path,
+        scene: SceneGraph,
+        *,
+        q: ArrayLike | None = None,
+        domain: str | Path = "blocks",
+        semantics: str | Path | None = None,
+        robot: str | Path | Manipulator = "panda",
+        goal: str = "(and)",
+    ) -> Plan:
+        """Read a plan in the format of the original TMKit, which says nothing of scene, arm and domain.
+
+        Args:
+            path: the file.
+            scene: the scene at the start.
+            q: (n_joints,) where the joints are at the start that the file does not name; the arm's ready configuration
+                when left out.
+            domain: as for :func:`tmkit.plan`.
+            semantics: as for :func:`tmkit.plan`.
+            robot: as for :func:`tmkit.plan`.
+            goal: the goal in PDDL, for the checker; when left out, the plan claims none.
+
+        Returns:
+            The plan. Whether its motions hold, :meth:`check` says.
+
+        Raises:
+            MissingFileError: no such file, domain or robot.
+            PlanFileError: the file is broken, or speaks of joints, frames, actions or objects that are not there; the
+                message says where, and what is nearest.
+            TaskError: the goal is none in the words of the domain.
+            RobotError: the arm does not fit the scene.
+        """
+        from tmkit.planner.tmp_plan import load_tmp_plan
+
+        return load_tmp_plan(path, scene, q=q, domain=domain, semantics=semantics, robot=robot, goal=goal)
 
     def check(
         self,

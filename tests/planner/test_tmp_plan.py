@@ -1,0 +1,66 @@
+"""Plans in the original's plan files: written, and read back for a scene."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.blocks import SUSSMAN, blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.errors import PlanFileError
+from tmkit.planner import Plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """A plan of six actions of the gantry."""
+    result = tk.plan(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY)
+    assert result.plan is not None
+    return result.plan
+
+
+def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> None:
+    """Actions, waypoints, kinds, contacts and changes of parent come back; it holds; written again it is equal."""
+    path = tmp_path / "plan.tmp"
+    plan.save(path)
+    read = Plan.load_tmp(path, plan.scene, robot=GANTRY, goal=plan.goal)
+    assert read.actions == plan.actions
+    np.testing.assert_array_equal(read.q, plan.q)
+    for step, wanted in zip(read.steps, plan.steps, strict=True):
+        for segment, other in zip(step.segments, wanted.segments, strict=True):
+            np.testing.assert_array_equal(segment.path, other.path)
+            assert (segment.kind, segment.held, segment.exemptions) == (other.kind, other.held, other.exemptions)
+            assert dict(segment.gripper) == dict(other.gripper)
+            if other.reparenting is not None:
+                assert segment.reparenting is not None
+                assert segment.reparenting.parent == other.reparenting.parent
+                assert max(segment.reparenting.pose.distance(other.reparenting.pose)) < 1e-4
+    assert read.check().problems == ()
+    read.save(tmp_path / "again.tmp")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in (tmp_path / "again.tmp").read_text().splitlines() if not line.startswith("#")] == lines
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("a unstack", "a unstuck", "unknown action 'unstuck'; did you mean 'unstack'"),
+        ("a unstack c a", "a unstack c", "the action 'unstack' takes 2 objects, received 1"),
+        ("a unstack c a", "a unstack c q", "the scene has no object 'q'"),
+        ("r c hand", "r c hant", "'hant' is no frame of the scene; did you mean 'hand'"),
+        ("r c hand", "r table hand", "'table' is no movable frame of the scene"),
+        ("m x y z turn finger\n", "m x y z trun finger\n", "the scene has no joint 'trun'; did you mean 'turn'"),
+    ],
+)
+def test_names_that_are_not_there_are_refused(plan: Plan, tmp_path: Path, old: str, new: str, reason: str) -> None:
+    """Joints, frames, actions and objects are looked up, and the nearest is named with file and line."""
+    path = tmp_path / "plan.tmp"
+    plan.save(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(PlanFileError, match=rf"plan.tmp:\d+:\d+: {reason}"):
+        Plan.load_tmp(path, plan.scene, robot=GANTRY)
