@@ -206,7 +206,7 @@ def missing_parenthesis(uses: Uses, random: Random) -> Seeded:
     if section is uses.sections[-1]:
         return Seeded(text, 0, len(text), "never closed|is not closed before|expected")
     later = [other.begin for other in uses.sections if other.begin > section.begin]
-    return Seeded(text, begin, later[0], "this parenthesis is not closed before ':[a-z]+' in line")
+    return Seeded(text, begin, later[0], "this parenthesis is not closed before .* in line")
 
 
 def missing_opening(uses: Uses, random: Random) -> Seeded:

@@ -14,6 +14,7 @@ apart needs O(length) time and memory.
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -35,6 +36,9 @@ MOST_WORDS = 3_000_000
 """How many words and parentheses a text may have."""
 
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
+_HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define", "at"})
+_HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
+_HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
 _LONGEST_LINE = 160  # of a line shown in a message; a longer one is cut to what stands around the caret
 _LEXEME = re.compile(
     r"(?P<comment>;[^\n\r]*)|(?P<space>[ \t\n\r\f\v]+)|(?P<paren>[()])|(?P<word>\??[^ \t\n\r\f\v();?]+|\?)"
@@ -94,6 +98,10 @@ class Source:
     def line_of(self, token: Token) -> int:
         """Return the line, from 1, on which a token stands."""
         return bisect_right(self._line_starts, token.offset)
+
+    def column_of(self, token: Token) -> int:
+        """Return the column, from 1, in which a token stands."""
+        return token.offset - self._line_starts[self.line_of(token) - 1] + 1
 
     def error(self, token: Token, reason: str) -> TaskError:
         """Return the error that ``token`` is wrong for that reason, with its line, column and a caret."""
@@ -164,7 +172,29 @@ class Source:
 
     def _never_closed(self, opened: list[Token]) -> TaskError:
         """Return the error for a text that ends before its lists do."""
-        return self.error(opened[-1], "this parenthesis is never closed")
+        reason = "this parenthesis is never closed"
+        if len(opened) < 3:  # or else it is plain where the text breaks off
+            lacking = "a ')' is" if len(opened) == 1 else f"{len(opened)} ')' are"
+            reason += f": {lacking} missing up to the end in line {self.line_of(self.end)}"
+            return self._atom_not_closed(opened[0], self.end) or self.error(opened[-1], reason)
+        return self.error(opened[-1], reason)
+
+    def _atom_not_closed(self, first: Token, last: Token) -> TaskError | None:
+        """Return the error that an atom holds a list, as ``(on a b (clear c)``, if one between two tokens does."""
+        opened: list[list[Token]] = []  # each list as its parenthesis and, when it was read, its first word
+        for token, following in itertools.pairwise(self.tokens()):
+            if not first.offset <= token.offset < last.offset:
+                continue
+            if token.text == "(":
+                if opened and opened[-1][1:] and following.text != "either" and _is_plain(opened[-1][1].text):
+                    reason = f"this parenthesis is not closed before the one in line {self.line_of(token)}"
+                    return self.error(opened[-1][0], f"{reason}, column {self.column_of(token)}")
+                opened.append([token])
+                if following.text not in "()":
+                    opened[-1].append(following)
+            elif token.text == ")" and opened:
+                opened.pop()
+        return None
 
     def _unbalanced(self) -> TaskError | None:
         """Return the error where parentheses first go wrong, as far as the keywords tell; ``None`` when they do not.
@@ -189,7 +219,8 @@ class Source:
                 line = self.line_of(token)
                 if depth > 2 or (depth == 2 and is_head):
                     around = opened[-1 - is_head]
-                    return self.error(around, f"this parenthesis is not closed before '{token.text}' in line {line}")
+                    reason = f"this parenthesis is not closed before '{token.text}' in line {line}"
+                    return self._atom_not_closed(around, token) or self.error(around, reason)
                 if depth <= 1 and not is_head and token.text not in _KEYS_IN_SECTIONS:
                     return None if depth < 1 else self.error(token, f"expected '(' before '{token.text}'")
                 if closing is not None and (depth < 1 or (depth == 1 and not is_head)):
@@ -197,6 +228,11 @@ class Source:
                     return self.error(closing, reason)
             before = token
         return None
+
+
+def _is_plain(head: str) -> bool:
+    """Tell whether a list that begins with a word is an atom or the like, which holds no lists."""
+    return head not in _HOLDERS and head[0] not in ":?"
 
 
 def _split_dash(token: Token) -> Iterator[Token]:
