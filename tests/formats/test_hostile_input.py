@@ -169,6 +169,7 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
         ("m.stl", b"\0" * 80 + b"\xff\xff\xff\xff" + b"\0" * 50),
         ("m.obj", b"v 0 0 0\nf 1 2 3\n"),
         ("m.obj", b"v nan 0 0\nv 1 inf 0\nv 0 0 1\nf 1 2 3\n"),
+        ("m.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 3 2\n"),
         ("m.obj", b""),
         ("m.stl", b"solid\nendsolid\n"),
         ("m.dae", b"<!DOCTYPE a [<!ENTITY c SYSTEM 'file:///etc/passwd'>]><a>&c;</a>"),

@@ -27,13 +27,15 @@ class ReadingLimits:
     """How much a file may ask for.
 
     Attributes:
-        text_bytes: size of a robray, URDF, SRDF, TOML or PDDL file.
+        text_bytes: size of a robray, URDF or SRDF file.
+        toml_bytes: size of a robot description, whose reader takes time that grows with the square of a key's length.
         json_bytes: size of a JSON scene or plan, which may hold meshes.
         mesh_bytes: size of a mesh file.
         mesh_triangles: triangles of one mesh.
     """
 
     text_bytes: int = 32 * _MEGABYTE
+    toml_bytes: int = 50_000
     json_bytes: int = 1000 * _MEGABYTE
     mesh_bytes: int = 500 * _MEGABYTE
     mesh_triangles: int = 5_000_000

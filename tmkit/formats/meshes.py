@@ -135,6 +135,8 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     triangles = sum(len(part.faces) for part in parts)
     if triangles > limits.mesh_triangles:
         raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+    if any(part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,) for part in parts):
+        raise MeshError.at(path, "the mesh has vertices or triangles that do not have three numbers each")
     if any(part.faces.min() < 0 or part.faces.max() >= len(part.vertices) for part in parts):
         raise MeshError.at(path, "the mesh has a triangle whose corner names no vertex")
     vertices = np.concatenate([part.vertices for part in parts])

@@ -394,7 +394,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     try:
-        data = read_bytes(path, limit=ReadingLimits().text_bytes, error=lambda reason: RobotError.at(path, reason))
+        data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: RobotError.at(path, reason))
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RobotError.at(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
@@ -417,7 +417,10 @@ def load_manipulator(name: str | Path) -> Manipulator:
         if _GRIPPER_KEYS[key] in document:
             raise RobotError.at(path, f"'{key}' is given in table 'gripper' and outside it as '{_GRIPPER_KEYS[key]}'")
         document[_GRIPPER_KEYS[key]] = value
-    return Manipulator.from_dict(document, source=str(path))
+    try:
+        return Manipulator.from_dict(document, source=str(path))
+    except RecursionError:  # when a message would show a value
+        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
 
 
 def _split_srdf(name: str | Path) -> tuple[str, str | None] | None:
