@@ -45,6 +45,7 @@ FEATURES = {
     "twice-declared": 2,
     "twice-typed": 3,
     "undeclared-cost": 4,
+    "undeclared-parent": 4,
 }
 """Tasks in the folder ``features``, each with one feature of published domains, and the cost of the best plan."""
 

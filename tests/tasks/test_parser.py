@@ -31,6 +31,7 @@ from tmkit.tasks import (
     Parameter,
     Type,
     When,
+    domain_to_pddl,
     load_domain,
     load_problem,
     parse_domain,
@@ -239,6 +240,13 @@ def test_empty_sections_and_conditions_are_read() -> None:
     problem = parse_problem("(define (problem p) (:domain d) (:init) (:goal ()))", domain)
     assert problem.goal == And()
     assert problem.init.holds(problem.goal, problem)
+
+
+def test_parents_that_are_not_declared_are_types() -> None:
+    """A parent type that is named but not declared is a type like the others."""
+    domain = load("features/undeclared-parent").domain
+    assert domain.types[-1] == Type("vessel", ("object",))
+    assert parse_domain(domain_to_pddl(domain)) == domain
 
 
 def test_samples_are_read() -> None:

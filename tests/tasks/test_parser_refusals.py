@@ -12,6 +12,7 @@ from support.task_problems import DATA, NAMES, load
 
 from tmkit.errors import TaskError
 from tmkit.tasks import parse_domain, parse_goal, parse_problem
+from tmkit.tasks.vocabulary import DEEPEST_TYPES
 
 DOMAIN = (DATA / "places" / "domain.pddl").read_text()
 PROBLEM = (DATA / "places" / "problem.pddl").read_text()
@@ -139,6 +140,26 @@ def test_a_wrong_problem_is_refused_where_it_is_wrong(old: str, new: str, reason
     assert re.search(reason, str(error)), str(error)
     assert error.data["line"] == line, str(error)
     assert caret_word(error) == word, str(error)
+
+
+def chain_of_types(count: int) -> str:
+    """Return a domain of types that stand above each other."""
+    types = " ".join(f"t{i} - t{i + 1}" for i in range(count))
+    return f"(define (domain d) (:types {types}) (:predicates (p ?x - t{count - 1})) (:action a :parameters (?x - t0)))"
+
+
+def test_types_that_stand_too_deep_are_refused() -> None:
+    """A chain of some hundred types is read, one of thousands is refused with the limit, and at once."""
+    assert len(parse_domain(chain_of_types(DEEPEST_TYPES - 1)).types) == DEEPEST_TYPES
+    error = refusal(chain_of_types(5000))
+    assert f"more than {DEEPEST_TYPES} types above each other" in str(error)
+
+
+def test_a_long_circle_of_types_is_refused_at_its_first_type() -> None:
+    """A circle is found however long it is; types below it are not blamed."""
+    types = " ".join(f"t{i} - t{(i + 1) % 5000}" for i in range(5000))
+    error = refusal(f"(define (domain d) (:types below - t7 {types}))")
+    assert "type 't0' is above itself" in str(error)
 
 
 AXIOM_ERRORS = [

@@ -257,7 +257,7 @@ def _without_types(problem: Problem) -> Problem:
         Fact(f"type--{kind}", (name,))
         for name, types in problem.all_objects.items()
         for direct in types
-        for kind in words.ancestors[direct] - {"object"}
+        for kind in words.above(direct) - {"object"}
     }
     return _copy(
         problem,

@@ -20,12 +20,13 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter, atoms_of
+from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter
 from tmkit.tasks.source import task_error
 from tmkit.tasks.state import State
+from tmkit.tasks.strata import axiom_levels, negative_cycle
 from tmkit.tasks.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault
 
-__all__ = ["Action", "Axiom", "Domain", "FrozenMapping", "GroundAction", "Metric", "Problem", "negative_cycle"]
+__all__ = ["Action", "Axiom", "Domain", "FrozenMapping", "GroundAction", "Metric", "Problem"]
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -72,27 +73,6 @@ class Axiom:
     predicate: str
     parameters: tuple[Parameter, ...]
     condition: Formula
-
-
-def negative_cycle(axioms: Iterable[Axiom]) -> str | None:
-    """Return a derived predicate that depends on its own negation, ``None`` when there is none."""
-    levels = _axiom_levels(tuple(axioms))
-    return next((name for name, level in levels.items() if level >= len(levels)), None)
-
-
-def _axiom_levels(axioms: tuple[Axiom, ...]) -> dict[str, int]:
-    """Return for each derived predicate the number of negations below it; as many as predicates tell of a cycle."""
-    levels = dict.fromkeys(sorted(axiom.predicate for axiom in axioms), 0)
-    changed = True
-    while changed and max(levels.values(), default=0) < max(1, len(levels)):
-        changed = False
-        for axiom in axioms:
-            for atom, positive in atoms_of(axiom.condition):
-                needed = levels.get(atom.predicate, -1) + (not positive)
-                if atom.predicate in levels and levels[axiom.predicate] < needed:
-                    levels[axiom.predicate] = needed
-                    changed = True
-    return levels
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -159,7 +139,14 @@ class Domain:
 
     def axioms_for(self, predicate: str) -> tuple[Axiom, ...]:
         """Return the axioms whose head is ``predicate``."""
-        return tuple(axiom for axiom in self.axioms if axiom.predicate == predicate)
+        return self._axioms_by_head.get(predicate, ())
+
+    @cached_property
+    def _axioms_by_head(self) -> dict[str, tuple[Axiom, ...]]:
+        found: dict[str, list[Axiom]] = {}
+        for axiom in self.axioms:
+            found.setdefault(axiom.predicate, []).append(axiom)
+        return {predicate: tuple(axioms) for predicate, axioms in found.items()}
 
     def vocabulary_with(self, objects: Mapping[str, Types]) -> Vocabulary:
         """Return what may be said in this domain when there are ``objects`` besides the constants."""
@@ -179,7 +166,7 @@ class Domain:
     @cached_property
     def axiom_strata(self) -> tuple[tuple[str, ...], ...]:
         """The derived predicates in groups such that a group depends negatively only on earlier ones."""
-        levels = _axiom_levels(self.axioms)
+        levels = axiom_levels(self.axioms)
         return tuple(
             tuple(sorted(name for name, level in levels.items() if level == wanted))
             for wanted in sorted(set(levels.values()))
@@ -215,7 +202,7 @@ class Domain:
         for axiom in self.axioms:
             yield from _reasons("axiom for", [(axiom.predicate, self.axiom_fault(axiom))])
         if cyclic := negative_cycle(self.axioms):
-            yield f"derived predicate '{cyclic}' depends on its own negation"
+            yield f"derived predicate '{cyclic.predicate}' depends on its own negation"
 
     def action_fault(self, action: Action) -> Fault | None:
         """Return what is wrong with an action schema in this domain."""

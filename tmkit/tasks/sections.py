@@ -18,9 +18,10 @@ from tmkit.tasks import grammar
 from tmkit.tasks.actions import ActionReader
 from tmkit.tasks.formulas import ALWAYS, Fact, Formula, Parameter, substitute
 from tmkit.tasks.grammar import Origins, Respelling
-from tmkit.tasks.model import Action, Axiom, Domain, Metric, negative_cycle
+from tmkit.tasks.model import Action, Axiom, Domain, Metric
 from tmkit.tasks.source import Group, Source, Token
 from tmkit.tasks.state import State
+from tmkit.tasks.strata import negative_cycle
 from tmkit.tasks.trees import TreeBuilder, typed_items
 from tmkit.tasks.vocabulary import TOTAL_COST, Function, Predicate, Type, Vocabulary
 
@@ -101,28 +102,24 @@ class SectionReader:
     # ------------------------------------------------------------------------------------------------- declarations
 
     def types(self, group: Group) -> tuple[Type, ...]:
-        """Return the types of ``(:types ...)``."""
+        """Return the types of ``(:types ...)``, and after them the parents that are named but not declared."""
         tree, origins = self._parse(group, pddlParser.typesDef, _LISTS)
         listener = _Collector(origins)
         grammar.walk(listener, tree)
-        tokens = {item: origins.token(item) for item, _ in listener.items}
-        above: dict[
-            str, dict[str, None]
-        ] = {}  # a type given twice, as some published domains do, is below both parents
+        above: dict[str, dict[str, None]] = {}  # a type given twice, as in some published domains, is below both
         for item, parents in listener.items:
-            above.setdefault(tokens[item].text, {}).update(dict.fromkeys(map(origins.name, parents)))
+            above.setdefault(origins.name(item), {}).update(dict.fromkeys(map(origins.name, parents)))
+        for name in [parent for parents in above.values() for parent in parents]:
+            above.setdefault(name, {})
         types = tuple(
             Type(name, tuple(parent for parent in parents if parent != "object") or ("object",))
             for name, parents in above.items()
             if name != "object"
         )
         words = Vocabulary(types, predicates=(), functions=(), objects={})
-        for _, parents in listener.items:
-            for parent in parents:
-                if fault := words.type_fault(origins.name(parent)):
-                    raise self.source.error(origins.token(parent), fault.reason)
         if wrong := words.hierarchy_fault():
-            raise self.source.error(next(t for t in tokens.values() if t.text == wrong[0]), wrong[1].reason)
+            tokens = (origins.token(item) for item, _ in listener.items)
+            raise self.source.error(next(token for token in tokens if token.text == wrong[0]), wrong[1].reason)
         return types
 
     def objects(self, group: Group) -> tuple[Parameter, ...]:
@@ -216,13 +213,12 @@ class SectionReader:
         return Axiom(name.text, parameters, condition)
 
     def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
-        """Take note of the derived predicates; the first axiom that closes a negative cycle is refused."""
+        """Take note of the derived predicates; the first axiom that is part of a negative cycle is refused."""
         self._derived = frozenset(axiom.predicate for axiom in axioms)
-        for count, group in enumerate(groups, start=1):
-            if cyclic := negative_cycle(axioms[:count]):
-                head = group.parts[1]
-                where = head.first if isinstance(head, Group) else group.first
-                raise self.source.error(where, f"derived predicate '{cyclic}' depends on its own negation")
+        if cyclic := negative_cycle(axioms):
+            head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
+            where = head.first if isinstance(head, Group) else head
+            raise self.source.error(where, f"derived predicate '{cyclic.predicate}' depends on its own negation")
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""

@@ -10,9 +10,8 @@ type is asked for when *every* type it may have is that type or below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from tmkit.errors import UnknownNameError
@@ -42,10 +41,13 @@ from tmkit.tasks.formulas import (
     is_variable,
 )
 
-__all__ = ["TOTAL_COST", "Fault", "Function", "Predicate", "Signature", "Type", "Types", "Vocabulary"]
+__all__ = ["DEEPEST_TYPES", "TOTAL_COST", "Fault", "Function", "Predicate", "Signature", "Type", "Types", "Vocabulary"]
 
 TOTAL_COST = "total-cost"
 """The function that the effect ``increase`` counts in."""
+
+DEEPEST_TYPES = 500
+"""How many types may stand above each other; published domains stay below 10."""
 
 Types = tuple[str, ...]
 """The types of which a thing may have any; nearly always one."""
@@ -121,24 +123,23 @@ class Vocabulary:
         self.predicates = {predicate.name: predicate for predicate in predicates}
         self.functions = {function.name: function for function in functions}
         self.objects = objects
+        self._above: dict[str, frozenset[str]] = {}
 
-    @cached_property
-    def ancestors(self) -> Mapping[str, frozenset[str]]:
-        """Every type with itself and all types above it."""
-        return {name: frozenset(self._above(name)) | {"object"} for name in self.parents}
-
-    def _above(self, name: str) -> Iterator[str]:
-        pending, seen = [name], set()
-        while pending:
-            current = pending.pop()
-            if current not in seen:
-                seen.add(current)
-                yield current
-                pending.extend(self.parents.get(current, ()))
+    def above(self, name: str) -> frozenset[str]:
+        """Return a type with all types above it."""
+        if name not in self._above:
+            pending, seen = [name], {"object"}
+            while pending:
+                current = pending.pop()
+                if current not in seen:
+                    seen.add(current)
+                    pending.extend(self.parents.get(current, ()))
+            self._above[name] = frozenset(seen)
+        return self._above[name]
 
     def fits(self, given: Types, wanted: Types) -> bool:
         """Tell whether a thing of the types ``given`` may stand where one of the types ``wanted`` is asked for."""
-        return "object" in wanted or all(not self.ancestors[kind].isdisjoint(wanted) for kind in given)
+        return "object" in wanted or all(not self.above(kind).isdisjoint(wanted) for kind in given)
 
     def objects_of(self, types: Types) -> tuple[str, ...]:
         """Return the objects that belong to any of ``types``, in the order of their declaration."""
@@ -147,7 +148,7 @@ class Vocabulary:
         return tuple(
             name
             for name, kinds in self.objects.items()
-            if any(not self.ancestors[kind].isdisjoint(types) for kind in kinds)
+            if any(not self.above(kind).isdisjoint(types) for kind in kinds)
         )
 
     # ------------------------------------------------------------------------------------------- single sentences
@@ -157,14 +158,39 @@ class Vocabulary:
         return None if name in self.parents else Fault(_unknown("type", name, self.parents))
 
     def hierarchy_fault(self) -> tuple[str, Fault] | None:
-        """Return a type that is above itself or has an unknown parent, and what is wrong with it."""
+        """Return a type and what is wrong with it: it is above itself, has an unknown parent, or stands too deep."""
+        for name, parents in self.parents.items():
+            if fault := _first(map(self.type_fault, parents)):
+                return name, fault
+        waiting = {name: len(parents) for name, parents in self.parents.items()}
+        children: dict[str, list[str]] = {name: [] for name in self.parents}
         for name, parents in self.parents.items():
             for parent in parents:
-                if fault := self.type_fault(parent):
-                    return name, fault
-                if name in self._above(parent):
-                    return name, Fault(f"type '{name}' is above itself in the hierarchy")
-        return None
+                children[parent].append(name)
+        level = [name for name, count in waiting.items() if not count]
+        for _ in range(DEEPEST_TYPES + 1):
+            below: list[str] = []
+            for child in (child for name in level for child in children[name]):
+                waiting[child] -= 1
+                if not waiting[child]:
+                    below.append(child)
+            level = below
+        if level:
+            return level[0], Fault(f"type '{level[0]}' has more than {DEEPEST_TYPES} types above each other")
+        return self._circle({name for name, count in waiting.items() if count})
+
+    def _circle(self, rest: set[str]) -> tuple[str, Fault] | None:
+        """Return the first type of a circle among the types of which each has a parent in ``rest``."""
+        path: dict[str, None] = {}
+        name = next((name for name in self.parents if name in rest), None)
+        while name is not None and name not in path:
+            path[name] = None
+            name = next(parent for parent in self.parents[name] if parent in rest)
+        if name is None:
+            return None
+        circle = set(list(path)[list(path).index(name) :])
+        first = next(name for name in self.parents if name in circle)
+        return first, Fault(f"type '{first}' is above itself in the hierarchy")
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
         """Return what is wrong with the atom ``(name *terms)`` where ``variables`` are in scope."""

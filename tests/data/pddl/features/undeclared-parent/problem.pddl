@@ -1,0 +1,5 @@
+(define (problem harbour)
+  (:domain undeclared-parent)
+  (:objects ark - boat log - raft nut - tiny)
+  (:init)
+  (:goal (and (sealed nut) (afloat log))))
