@@ -15,14 +15,16 @@ precondition, and lifted out again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.tasks.formulas import And, Formula
 from tmkit.tasks.model import Domain, Metric, Problem
-from tmkit.tasks.source import Group, Source, Token
+from tmkit.tasks.source import Group, Source, Token, task_error
 from tmkit.tasks.vocabulary import Types
 
 if TYPE_CHECKING:
@@ -154,17 +156,19 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
 
 
 def _read(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         folder = Path(path).parent
         near = nearest_name(Path(path).name, (entry.name for entry in folder.iterdir())) if folder.is_dir() else None
         hint = f"; did you mean '{folder / near}'?" if near else ""
-        raise MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near) from None
+        raise MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
+    limit = ReadingLimits().text_bytes
+    data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TaskError.at(path, f"the file is not UTF-8 text: {error}") from None
-    except OSError as error:
-        raise TaskError.at(path, f"the file cannot be read: {error.strerror}") from None
+        text = data[: error.start].decode("utf-8")
+        source = Source(str(path), f"{text}\ufffd")
+        raise source.error(Token("", len(text)), f"the file is not UTF-8 text: {error.reason}") from None
 
 
 class _Frame:

@@ -36,7 +36,7 @@ MOST_WORDS = 3_000_000
 """How many words and parentheses a text may have."""
 
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
-_HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define", "at"})
+_HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
 _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
 _HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
 _LONGEST_LINE = 160  # of a line shown in a message; a longer one is cut to what stands around the caret

@@ -1,0 +1,5 @@
+(define (problem two)
+  (:domain parcels)
+  (:objects a b - parcel t - truck home - place)
+  (:init (at depot a) (at b home) (parked t depot))
+  (:goal (and (loaded a) (at b home))))

@@ -1,0 +1,10 @@
+(define (domain parcels)
+  (:requirements :typing)
+  (:types place parcel truck - object)
+  (:constants depot - place)
+  (:predicates (at ?x - parcel ?p - place) (loaded ?x - parcel) (parked ?t - truck ?p - place))
+  (:functions (total-cost) - number (distance ?p ?q - place) - number)
+  (:action load
+    :parameters (?x - parcel ?t - truck ?p - place)
+    :precondition (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (not (loaded ?x)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+    :effect (and (loaded ?x) (not (at ?x ?p)))))

@@ -1,0 +1,2 @@
+; a domain
+; was meant to stand here

@@ -1,0 +1,5 @@
+(define (domain parcels)
+  (:domain parcels)
+  (:objects a b - parcel t - truck home - place)
+  (:init (at a depot) (at b home) (parked t depot))
+  (:goal (and (loaded a) (at b home))))

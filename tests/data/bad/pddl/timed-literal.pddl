@@ -1,0 +1,5 @@
+(define (problem two)
+  (:domain parcels)
+  (:objects a b - parcel t - truck home - place)
+  (:init (at a depot) (at 5 (loaded a)) (at b home) (parked t depot))
+  (:goal (and (loaded a) (at b home))))
