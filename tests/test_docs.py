@@ -92,9 +92,9 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
 
 
 def test_the_reference_has_every_room() -> None:
-    """Each package of tmkit with public names is in the reference."""
+    """Each package of tmkit with public names is in the reference; the command has pages of its own."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    rooms = {path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors", "data"}
+    rooms = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors", "data"}) - {"cli"}
     assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
 
 

@@ -131,13 +131,13 @@ def test_grasp_by_constraint() -> None:
 
 
 def test_suction_needs_no_fingers() -> None:
-    """A suction cup lifts from above, by the constraint that is its rule."""
+    """A hand without fingers lifts from above, where the grasp is by constraint."""
     scene = two_blocks()
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     writer = PlanWriter(scene, robot=SUCKER)
     writer.move("red", [-0.1, 0.15, HALF + BLOCK], parent="green")
-    report = simulate(writer.plan())
+    report = simulate(writer.plan(), grasp="constraint")
     assert report.ok
     assert report.worst_position < 0.003
 

@@ -75,9 +75,9 @@ def load_planning_domain(
     else:
         pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
     semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
+    parsed = load_domain(pddl_path) if pddl is None else parse_domain(pddl, source=str(domain))
     source = semantics_path.read_bytes()
     made = _make_semantics(semantics_path, source, manipulator)
-    parsed = load_domain(pddl_path) if pddl is None else parse_domain(pddl, source=str(domain))
     text = pddl_path.read_text(encoding="utf-8") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
