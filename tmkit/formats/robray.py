@@ -1,7 +1,7 @@
 """Scene files in the robray language of the original TMKit.
 
 A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
-whole, with its quirks and our extensions, is described in the manual under "Scene files"; this module decides
+whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
 what the statements mean, :mod:`~tmkit.formats.robray_syntax` what may stand where,
 :mod:`~tmkit.formats.robray_values` what each attribute accepts, :mod:`~tmkit.formats.robray_geometry` what a shape is.
 
