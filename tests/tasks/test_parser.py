@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -223,10 +224,42 @@ def test_missing_file_names_the_nearest() -> None:
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are refused, not guessed."""
+    """Bytes that are not UTF-8 are refused, not guessed, at their line and column."""
     path = tmp_path / "domain.pddl"
-    path.write_bytes(b"(define \xff\xfe")
-    with pytest.raises(TaskError, match=r"domain\.pddl: the file is not UTF-8"):
+    path.write_bytes("; ä\n(define ö".encode() + b"\xff\xfe")
+    with pytest.raises(
+        TaskError, match=r"domain\.pddl:2:10: the file is not UTF-8 text: byte 15 is not valid\n.*\n {13}\^"
+    ):
+        load_domain(path)
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    """A byte order mark before the text is left out, and does not move what is told of columns."""
+    path = tmp_path / "domain.pddl"
+    path.write_text("(define (domain d))", encoding="utf-8-sig")
+    assert load_domain(path).name == "d"
+    path.write_text("(define (domaim d))", encoding="utf-8-sig")
+    with pytest.raises(TaskError, match=r"domain\.pddl:1:10: "):
+        load_domain(path)
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+    """Folders, pipes, devices, endless names and names with a zero character are refused without waiting."""
+    pipe = tmp_path / "pipe.pddl"
+    os.mkfifo(pipe)
+    for path in (tmp_path, pipe, Path("/dev/zero"), tmp_path / ("long" * 100)):
+        with pytest.raises(TaskError, match="cannot be read"):
+            load_domain(path)
+    with pytest.raises(TaskError, match="is no name of a file"):
+        load_domain("zero\0.pddl")
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    """A file above the limit is refused with its size and the limit."""
+    path = tmp_path / "large.pddl"
+    with path.open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(TaskError, match=r"large\.pddl: the file is too large: 1000 MB, expected at most 32 MB"):
         load_domain(path)
 
 

@@ -15,7 +15,8 @@ precondition, and lifted out again.
 
 from __future__ import annotations
 
-import os
+import codecs
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,19 +157,30 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
 
 
 def _read(path: str | Path) -> str:
-    if not os.path.lexists(path):
-        folder = Path(path).parent
-        near = nearest_name(Path(path).name, (entry.name for entry in folder.iterdir())) if folder.is_dir() else None
-        hint = f"; did you mean '{folder / near}'?" if near else ""
-        raise MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
+    """Return the text of a file that may be anything; a byte order mark is left out."""
     limit = ReadingLimits().text_bytes
-    data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
     try:
-        return data.decode("utf-8-sig")
+        data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
+    except TaskError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise _missing(Path(path)) from None
+        raise
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = data[: error.start].decode("utf-8")
-        source = Source(str(path), f"{text}\ufffd")
-        raise source.error(Token("", len(text)), f"the file is not UTF-8 text: {error.reason}") from None
+        origin = Source(str(path), data.decode("utf-8", errors="replace"))
+        place = Token("", len(data[: error.start].decode("utf-8")))
+        raise origin.error(place, f"the file is not UTF-8 text: byte {error.start} is not valid") from None
+
+
+def _missing(path: Path) -> MissingFileError:
+    """Return the error that a file is not there, with the nearest name in its folder."""
+    near = None
+    with contextlib.suppress(OSError):
+        near = nearest_name(path.name, (entry.name for entry in path.parent.iterdir()))
+    hint = f"; did you mean '{path.parent / near}'?" if near else ""
+    return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
 
 
 class _Frame:
