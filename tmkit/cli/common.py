@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -17,6 +17,7 @@ from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import OutputError
 
 if TYPE_CHECKING:
+    from tmkit.files.remarks import Remark
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
@@ -75,12 +76,14 @@ def note(message: str) -> None:
     _logger.warning("%s", message)
 
 
-def load(scenes: list[str], *, allow: Sequence[Path] | None = None) -> SceneGraph:
-    """Load scene files, merged in order, which may also read the folders ``allow``."""
+def load(
+    scenes: list[str], *, allow: Sequence[Path] | None = None, on_remark: Callable[[Remark], None] | None = None
+) -> SceneGraph:
+    """Load scene files, merged in order, which may also read the folders ``allow``; hand on what they say is odd."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(*scenes, allow_folders=allow or ())
+        return load_scene(*scenes, allow_folders=allow or (), on_remark=on_remark)
 
 
 def load_goal(scene: SceneGraph, files: list[str]) -> GoalScene:

@@ -9,11 +9,16 @@ from pathlib import Path
 
 from tmkit.errors import OutputError
 
-__all__ = ["write_text"]
+__all__ = ["write_bytes", "write_text"]
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as UTF-8, through a temporary file in the same folder, so that no reader sees half of it.
+    """Write a text file as UTF-8; see :func:`write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file through a temporary file in the same folder, so that no reader sees half of it.
 
     Raises:
         OutputError: the file cannot be written; whatever was there before is still there.
@@ -21,8 +26,8 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("xb") as file:
+                file.write(data)
             os.replace(temporary, path)
         except BaseException:  # an interruption, too, must leave nothing behind
             with contextlib.suppress(OSError):

@@ -25,8 +25,12 @@ from tmkit._core import (
     straight_line,
 )
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
+from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
 from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
-from tmkit.motion.robot_check import JointChain, Reach, RobotReport, check_robot
+from tmkit.motion.reachable_region import ReachableRegion, reachable_region
+from tmkit.motion.robot_chains import JointChain
+from tmkit.motion.robot_check import Reach, RobotReport, check_robot
+from tmkit.motion.robot_remarks import JointRow
 from tmkit.motion.timing import TimedPath, time_path
 
 __all__ = [
@@ -39,10 +43,12 @@ __all__ = [
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
     "JointChain",
+    "JointRow",
     "Manipulator",
     "PathResult",
     "PathStatus",
     "Reach",
+    "ReachableRegion",
     "RecheckResult",
     "RecheckStatus",
     "RobotReport",
@@ -51,13 +57,16 @@ __all__ = [
     "TimedPath",
     "check_robot",
     "find_manipulator",
+    "guess_manipulator",
     "inverse_kinematics",
     "inverse_kinematics_solutions",
     "load_manipulator",
     "movable_frames",
     "pair_distance",
+    "reachable_region",
     "recheck_path",
     "search_path",
     "straight_line",
     "time_path",
+    "write_manipulator",
 ]

@@ -10,9 +10,10 @@ Everything but the time of inverse kinematics is a function of scene, arm and se
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,25 +24,15 @@ from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinemat
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
+from tmkit.motion.robot_chains import JointChain, joint_chains, random_configurations
+from tmkit.motion.robot_remarks import JointRow, flat_meshes, joint_rows, mesh_remarks, without_flat_meshes
 
-__all__ = ["JointChain", "Reach", "RobotReport", "check_robot"]
+__all__ = ["Reach", "RobotReport", "check_robot"]
 
 POSES = 200
 """Poses that inverse kinematics is asked for, at most."""
 
-FAR = 5.0
-"""Metres from its frame or in size from which on a mesh is taken to be in another unit."""
-
 Pair = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class JointChain:
-    """Joints that may be an arm: from the frame that carries the first to the frame that the last one moves."""
-
-    base: str
-    tip: str
-    joints: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +59,7 @@ class RobotReport:
     Attributes:
         problems: what keeps it from planning.
         remarks: what is odd.
+        joints: the joints of a configuration, in its order.
         samples: random configurations looked at.
         colliding: how many of them were in collision.
         always: pairs of frames that collided in all of them, or that loading has allowed for this reason.
@@ -78,6 +70,7 @@ class RobotReport:
 
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
+    joints: tuple[JointRow, ...]
     samples: int
     colliding: int
     always: tuple[Pair, ...]
@@ -96,12 +89,20 @@ class RobotReport:
         return f"RobotReport({verdict}, {self.colliding} of {self.samples} configurations collide{reached})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return {"ok": self.ok, **asdict(self)}
+        """Return the report as plain values; a limit that is not there is ``None``."""
+        values = asdict(self)
+        for row in values["joints"]:
+            row.update({key: row[key] if math.isfinite(row[key]) else None for key in ("lower", "upper", "velocity")})
+        return {"ok": self.ok, **values}
 
 
 def check_robot(
-    scene: SceneGraph, manipulator: Manipulator | None = None, *, samples: int = 2000, seed: int = 0
+    scene: SceneGraph,
+    manipulator: Manipulator | None = None,
+    *,
+    samples: int = 2000,
+    seed: int = 0,
+    remarks: Iterable[object] = (),
 ) -> RobotReport:
     """Look at a robot before planning with it.
 
@@ -110,20 +111,23 @@ def check_robot(
         manipulator: its arm; left out, the longest chain of moving joints is taken, without collisions of a hand.
         samples: random configurations, uniform within the limits.
         seed: makes the answer repeatable.
+        remarks: what loading has said already, to stand before the report's own.
 
     Raises:
         RobotError: the arm does not fit the scene.
         ConfigurationError: fewer than one sample.
-        ShapeError: a collision mesh is flat, so that it has no hull.
     """
     if samples < 1:
         raise ConfigurationError(f"expected at least one sample, received {samples}", received=samples)
     if manipulator is not None:
         manipulator.check(scene)
-    chains = _chains(scene)
+    chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]
+    flat = flat_meshes(scene)
+    problems += [f"the mesh {called} is flat, so that it has no hull; give it a thickness" for *_, called in flat]
+    scene, rows = without_flat_meshes(scene), joint_rows(scene)
     world = CollisionWorld(scene)
-    configurations = _configurations(scene, samples, seed)
+    configurations = random_configurations(scene, samples, seed=seed)
     counts: Counter[Pair] = Counter()
     free = []
     for q in configurations:
@@ -146,7 +150,8 @@ def check_robot(
         problems.append(f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches")
     return RobotReport(
         tuple(problems),
-        (*_joint_remarks(scene), *_mesh_remarks(scene)),
+        (*map(str, remarks), *(text for row in rows for text in row.remarks), *mesh_remarks(scene)),
+        rows,
         samples,
         samples - len(free),
         (*allowed, *stuck),
@@ -154,27 +159,6 @@ def check_robot(
         chains,
         reach,
     )
-
-
-def _configurations(scene: SceneGraph, samples: int, seed: int) -> NDArray[np.float64]:
-    """Return random configurations (samples, n_joints) within the limits; unlimited joints within +-pi."""
-    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
-    upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
-    return np.random.default_rng(seed).uniform(lower, upper, (samples, len(limits)))
-
-
-def _chains(scene: SceneGraph) -> tuple[JointChain, ...]:
-    """Return the chains of moving joints that no longer one contains, the longest first."""
-    names = set(scene.joint_names)
-    moved = {joint: scene.joint_frame(joint) for joint in scene.joint_names}
-    inner = {above for frame in moved.values() for above in scene.ancestors(frame)}
-    found = []
-    for last in moved.values():
-        if last not in inner:
-            path = [frame for frame in (*reversed(scene.ancestors(last)), last) if scene.joint(frame).name in names]
-            found.append(JointChain(str(scene.parent(path[0])), last, tuple(scene.joint(frame).name for frame in path)))
-    return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
 
 
 def _reach(
@@ -200,36 +184,3 @@ def _reach(
         spent += time.perf_counter() - begun
         solved += found.status == InverseKinematicsStatus.SOLVED
     return Reach(tip, len(free), solved, spent / len(free))
-
-
-def _joint_remarks(scene: SceneGraph) -> Iterator[str]:
-    """Yield what is odd about joints."""
-    rows = zip(scene.joint_names, scene.joint_limits, scene.velocity_limits, strict=True)
-    for name, (lower, upper), speed in rows:
-        joint = scene.joint(scene.joint_frame(name))
-        if joint.type != "continuous" and not (np.isfinite(lower) and np.isfinite(upper)):
-            yield f"the {joint.type} joint '{name}' has no limits"
-        elif lower == upper:
-            yield f"the {joint.type} joint '{name}' cannot move: both its limits are {lower:g}"
-        if joint.type == "revolute" and upper - lower > 6 * np.pi and np.isfinite(upper - lower):
-            yield f"the revolute joint '{name}' turns more than three times: are its limits in degrees?"
-        if not np.isfinite(speed) or speed <= 0.0:
-            yield f"the {joint.type} joint '{name}' has no speed limit; 1 is taken"
-
-
-def _mesh_remarks(scene: SceneGraph) -> Iterator[str]:
-    """Yield what is odd about shapes that collide."""
-    solid = False
-    for frame in scene.frame_names:
-        for part in scene.shapes(frame):
-            solid = solid or part.collision
-            if not part.collision or part.shape.kind != "mesh":
-                continue
-            lower, upper = (np.asarray(corner) for corner in part.shape.bounds)
-            what = f"the mesh {part.shape.source or 'without a file'} of '{frame}'"
-            if np.max(upper - lower) > FAR:
-                yield f"{what} is {np.max(upper - lower):.3g} m long: is it in another unit?"
-            elif np.max(np.abs([lower, upper])) > FAR:
-                yield f"{what} is {np.max(np.abs([lower, upper])):.3g} m away from its frame"
-    if not solid:
-        yield "no link has a collision shape, so nothing is checked"

@@ -32,10 +32,11 @@ from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.graph import SceneGraph
 from tmkit.motion.collision_rules import pair_distance
 from tmkit.motion.manipulator import Manipulator
+from tmkit.motion.robot_chains import rigid_frames
 from tmkit.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members
 from tmkit.srdf.groups import refused
 
-__all__ = ["arm_groups", "manipulator_from_srdf", "rigid_frames"]
+__all__ = ["arm_groups", "finger_distance", "finger_frames", "manipulator_from_srdf"]
 
 logger = logging.getLogger(__name__)
 
@@ -250,7 +251,7 @@ def _hand(
     """Return the hand that the group of an end effector is."""
     members = group_members(semantics, scene, group=effector.group)
     joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
-    fingers = _fingers(scene, joints)
+    fingers = finger_frames(scene, joints)
     states = semantics.states_of(effector.group)
     found = [_named(semantics, effector.group, opened, "open"), _named(semantics, effector.group, closed, "clos")]
     if found[0] is not None and found[1] is not None:
@@ -262,7 +263,7 @@ def _hand(
         reason = f"the group '{effector.group}' needs states that open and close the hand; it has: {names}"
         remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
         raise refused(effector.place, semantics.source, f"{reason}; {remedy}")
-    widths = [_width(scene, state, fingers) for state in values]
+    widths = [finger_distance(scene, state, fingers) for state in values]
     if from_limits and widths[0] < widths[1] and found[0] is None:
         values, widths = values[::-1], widths[::-1]
     if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
@@ -334,7 +335,7 @@ def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence
     return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]
 
 
-def _fingers(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
+def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the frames with collision shapes that joints of the hand, or joints that mimic them, move last."""
     moved = []
     for frame in scene.frame_names:
@@ -347,7 +348,7 @@ def _fingers(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     return tuple(frame for frame in scene.frame_names if frame in found)
 
 
-def _width(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
+def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
     """Return the metres between the fingers, to a tenth of a millimetre; ``inf`` when there are no two."""
     q = scene.configuration(values)
     nearest = min(
@@ -378,14 +379,6 @@ def _tip(
         raise refused(effector.place, semantics.source, where)
     ends = [chain.tip for chain in semantics.group(group).chains if chain.tip in rigid]
     return ends[-1] if ends else last
-
-
-def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
-    """Return a frame and those below it that fixed edges join to it, parents first."""
-    found = [frame]
-    for current in found:
-        found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
-    return tuple(found)
 
 
 def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: _Hand | None) -> str:

@@ -1,0 +1,112 @@
+"""The chains of joints in a scene that may be arms, and random configurations of joints.
+
+What is written about a robot often ends at its joints: nothing says which of them make the arm, and which the hand. A
+chain is a path from the root along which joints move; the longest is a good guess. Walking it from the base, the first
+link from which several joints branch off carries a hand, once there are joints enough for an arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import RobotError, UnknownNameError
+from tmkit.graph import SceneGraph
+
+__all__ = ["JointChain", "arm_chain", "chain_between", "joint_chains", "random_configurations", "rigid_frames"]
+
+ARM_JOINTS = 3
+"""Joints that an arm has at least: what branches earlier is a body with several arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointChain:
+    """Joints that may be an arm: from the frame that carries the first to the frame that the last one moves."""
+
+    base: str
+    tip: str
+    joints: tuple[str, ...]
+
+
+def joint_chains(scene: SceneGraph) -> tuple[JointChain, ...]:
+    """Return the chains of moving joints that no longer one contains, the longest first."""
+    moved = {joint: scene.joint_frame(joint) for joint in scene.joint_names}
+    inner = {above for frame in moved.values() for above in scene.ancestors(frame)}
+    found = []
+    for last in moved.values():
+        if last not in inner:
+            path = _moving(scene, (*reversed(scene.ancestors(last)), last))
+            found.append(_chain(scene, path, last))
+    return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
+
+
+def arm_chain(scene: SceneGraph) -> JointChain | None:
+    """Return the longest chain without the fingers at its end, ``None`` when no joint moves."""
+    chains = joint_chains(scene)
+    if not chains:
+        return None
+    path = [scene.joint_frame(joint) for joint in chains[0].joints]
+    for count in range(ARM_JOINTS, len(path)):
+        carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
+        if sum(scene.joint(child).is_actuated for child in carried) > 1:
+            return _chain(scene, path[:count], path[count - 1])
+    return chains[0]
+
+
+def chain_between(scene: SceneGraph, base: str | None = None, tip: str | None = None) -> JointChain:
+    """Return the joints that move between two frames.
+
+    Args:
+        scene: the robot.
+        base: the frame that the arm stands on; left out, the one that carries the first joint.
+        tip: the frame of its hand; left out, the end of the longest chain below ``base``.
+
+    Raises:
+        UnknownNameError: no such frame.
+        RobotError: ``tip`` is not below ``base``, or no joint moves between them.
+    """
+    for frame in (base, tip):
+        if frame is not None and frame not in scene:
+            raise UnknownNameError.of("frame", frame, scene.frame_names)
+    if tip is None:
+        chain = arm_chain(scene)
+        below = [scene.joint_frame(one.joints[-1]) for one in ((chain,) if chain else ()) + joint_chains(scene)]
+        tip = next((frame for frame in below if base in (None, *scene.ancestors(frame))), None)
+        if tip is None:
+            raise RobotError.at("robot", "no joint moves" + (f" below '{base}'" if base is not None else ""))
+    above = (*reversed(scene.ancestors(tip)), tip)
+    if base is not None and base not in above:
+        raise RobotError.at("robot", f"the tip '{tip}' is not below the base '{base}'")
+    path = _moving(scene, above[above.index(base) + 1 :] if base is not None else above)
+    if not path:
+        raise RobotError.at("robot", f"no joint moves between '{base if base is not None else above[0]}' and '{tip}'")
+    chain = _chain(scene, path, tip)
+    return chain if base is None else JointChain(base, tip, chain.joints)
+
+
+def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
+    """Return a frame and those below it that fixed edges join to it, parents first."""
+    found = [frame]
+    for current in found:
+        found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
+    return tuple(found)
+
+
+def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> NDArray[np.float64]:
+    """Return random configurations (samples, n_joints) within the limits; unlimited joints within +-pi."""
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
+    upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
+    return np.random.default_rng(seed).uniform(lower, upper, (samples, len(limits)))
+
+
+def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
+    names = set(scene.joint_names)
+    return [frame for frame in frames if scene.joint(frame).name in names and scene.joint(frame).is_actuated]
+
+
+def _chain(scene: SceneGraph, path: Sequence[str], tip: str) -> JointChain:
+    return JointChain(str(scene.parent(path[0])), tip, tuple(scene.joint(frame).name for frame in path))
