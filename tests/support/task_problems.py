@@ -37,15 +37,28 @@ DATA = Path(__file__).parent.parent / "data" / "pddl"
 NAMES = ("places", "gripper", "rooms", "lamps", "oddities")
 
 FEATURES = {
+    "costs-and-conditions": 18,
     "deep-effects": 5,
+    "domain-constants": 3,
+    "either-types": 2,
+    "empty-conditions": 5,
+    "equality": 2,
+    "implications": 3,
+    "mixed-case": 2,
+    "negative-conditions": 6,
     "nested-effects": 3,
     "numbers-as-names": 9,
     "old-requirement": 3,
+    "quantified-goal": 4,
+    "recursive-axioms": 2,
     "repeated-value": 4,
+    "shadowed-variables": 3,
     "twice-declared": 2,
     "twice-typed": 3,
+    "types-as-predicates": 2,
     "undeclared-cost": 4,
     "undeclared-parent": 4,
+    "untyped-objects": 3,
 }
 """Tasks in the folder ``features``, each with one feature of published domains, and the cost of the best plan."""
 

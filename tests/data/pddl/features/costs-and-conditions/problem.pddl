@@ -1,0 +1,6 @@
+(define (problem ship)
+  (:domain costs-and-conditions)
+  (:objects c1 c2 - crate)
+  (:init (at-quay c1) (at-quay c2) (storm) (= (total-cost) 0) (= (weight c1) 5) (= (weight c2) 3) (= (fee) 6))
+  (:goal (and (aboard c1) (aboard c2) (forall (?c - crate) (not (wet ?c)))))
+  (:metric minimize (total-cost)))

@@ -1,0 +1,5 @@
+(define (problem washing-up)
+  (:domain domain-constants)
+  (:objects plate - dish table - place)
+  (:init (at plate table))
+  (:goal (and (clean plate) (at plate shelf))))

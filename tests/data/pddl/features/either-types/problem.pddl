@@ -1,0 +1,5 @@
+(define (problem crater)
+  (:domain either-types)
+  (:objects spot - rover eagle - lander camp - base)
+  (:init (parked spot camp) (parked eagle camp))
+  (:goal (and (charged spot) (fuelled eagle))))

@@ -1,0 +1,5 @@
+(define (problem all-four)
+  (:domain empty-conditions)
+  (:objects a)
+  (:init)
+  (:goal (and (first) (second) (third) (fourth a))))

@@ -1,0 +1,5 @@
+(define (problem three-cards)
+  (:domain equality)
+  (:objects ace king)
+  (:init (in-hand ace) (in-hand king) (in-hand joker))
+  (:goal (forall (?c) (and (laid ?c) (not (in-hand ?c))))))

@@ -1,0 +1,5 @@
+(define (problem town)
+  (:domain implications)
+  (:objects park museum)
+  (:init (raining) (indoor museum))
+  (:goal (and (visited park) (visited museum) (imply (visited museum) (dry park)) (raining))))

@@ -1,0 +1,5 @@
+(Define (Problem UPPER)
+  (:Domain MIXED-case)
+  (:OBJECTS Brass - KEY Front BACK - door)
+  (:INIT (FITS brass FRONT) (fits BRASS back))
+  (:Goal (And (open front) (OPEN Back))))

@@ -1,0 +1,5 @@
+(define (problem fence)
+  (:domain negative-conditions)
+  (:objects plank post)
+  (:init (wet post))
+  (:goal (and (painted plank) (painted post) (not (wet plank)))))

@@ -1,0 +1,7 @@
+(define (problem dinner)
+  (:domain quantified-goal)
+  (:objects ann bob - guest c1 c2 c3 - chair)
+  (:init)
+  (:goal (and (forall (?g - guest) (exists (?c - chair) (sits ?g ?c)))
+              (exists (?c - chair) (not (taken ?c)))
+              (not (exists (?g - guest) (forall (?c - chair) (sits ?g ?c)))))))

@@ -1,0 +1,5 @@
+(define (problem circuit)
+  (:domain recursive-axioms)
+  (:objects plug n1 n2 n3 lamp - node)
+  (:init (live plug) (wire plug n1) (wire n2 n1) (wire n3 lamp))
+  (:goal (lit)))

@@ -1,0 +1,5 @@
+(define (problem bells)
+  (:domain shadowed-variables)
+  (:objects big small - bell north south - tower)
+  (:init (hangs big north) (hangs small south) (quiet north))
+  (:goal (and (heard big) (heard small) (forall (?b - bell) (not (rung ?b))) (quiet north))))

@@ -1,0 +1,5 @@
+(define (problem voyage)
+  (:domain types-as-predicates)
+  (:objects titan - ship oslo riga - port)
+  (:init (at titan oslo) (port titan riga))
+  (:goal (at titan riga)))

@@ -1,0 +1,5 @@
+(define (problem bench)
+  (:domain untyped-objects)
+  (:objects knife - tool rag bucket)
+  (:init (near rag) (near knife))
+  (:goal (and (held rag) (sharp knife))))
