@@ -77,13 +77,17 @@ def note(message: str) -> None:
 
 
 def load(
-    scenes: list[str], *, allow: Sequence[Path] | None = None, on_remark: Callable[[Remark], None] | None = None
+    scenes: list[str],
+    *,
+    allow: Sequence[Path] | None = None,
+    on_remark: Callable[[Remark], None] | None = None,
+    complete: bool = True,
 ) -> SceneGraph:
-    """Load scene files, merged in order, which may also read the folders ``allow``; hand on what they say is odd."""
+    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`, of which ``allow`` is a short name."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(*scenes, allow_folders=allow or (), on_remark=on_remark)
+        return load_scene(*scenes, allow_folders=allow or (), on_remark=on_remark, complete=complete)
 
 
 def load_goal(scene: SceneGraph, files: list[str]) -> GoalScene:

@@ -20,10 +20,10 @@ app = typer.Typer(help="Look at scene files.", no_args_is_help=True)
 
 @app.command()
 def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) -> None:
-    """Print the frames of a scene, merged from all files."""
+    """Print the frames of a scene, merged from all files; parents that none declares are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes, allow=allow)
+    scene = load(scenes, allow=allow, complete=False)
     if as_json:
         typer.echo(json.dumps(scene_dump(scene), indent=1))
         return

@@ -58,7 +58,7 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["WORLD", "add_drafted_frame", "build_scene", "frames_by_name", "pose_of", "zero_pose_of"]
+__all__ = ["WORLD", "add_drafted_frame", "build_scene", "frames_by_name", "pose_of", "whole_name", "zero_pose_of"]
 
 WORLD = "world"
 
@@ -243,7 +243,8 @@ def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> N
     """Let two frames touch; the first reason given counts."""
     names = []
     for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
-        meant = next((found for found in (name, aliases.get(name, name), _whole(name)) if found in edit.scene), None)
+        tries = (name, aliases.get(name, name), whole_name(name))
+        meant = next((found for found in tries if found in edit.scene), None)
         if meant is None:
             hint = did_you_mean(name, edit.scene.frame_names)
             raise place.error(f"allow_collision names the unknown frame '{name}'{hint}")
@@ -256,7 +257,7 @@ def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> N
             edit.allow_collision(first, second, reason=pair.reason)
 
 
-def _whole(name: str) -> str:
+def whole_name(name: str) -> str:
     """Return the link of which this is a part in the original's names, else the name."""
     return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
 

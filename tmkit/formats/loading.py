@@ -20,6 +20,7 @@ from tmkit.formats.drafts import SceneDraft
 from tmkit.formats.json_scene import read_json_scene
 from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.packages import PackageResolver
+from tmkit.formats.parts import with_missing_parents
 from tmkit.formats.robray import read_robray
 from tmkit.formats.scene_drafts import draft_of_scene
 from tmkit.formats.srdf import with_semantics
@@ -39,6 +40,7 @@ def load_scene(
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
+    complete: bool = True,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene.
 
@@ -51,6 +53,8 @@ def load_scene(
         limits: how large files may be, and how deep includes.
         on_remark: called with everything that a reader mended or left out instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.
+        complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
+            root, with a remark: for looking at a file by itself.
 
     Returns:
         The scene, with the root ``world``.
@@ -70,6 +74,8 @@ def load_scene(
     remarks = RemarkLog(on_remark)
     semantics: list[RobotSemantics] = []
     drafts = [_read(path, loader, remarks.note, semantics) for path in paths]
+    if not complete:
+        drafts = with_missing_parents(drafts, note=remarks.note)
     return with_semantics(build_scene(drafts, loader=loader), semantics, note=remarks.note)
 
 
