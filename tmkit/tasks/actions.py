@@ -20,6 +20,7 @@ from tmkit.tasks.model import Action
 from tmkit.tasks.source import Group, Source, Token
 from tmkit.tasks.trees import Scope, TreeBuilder, extended
 from tmkit.tasks.vocabulary import TOTAL_COST, Vocabulary
+from tmkit.tasks.writer import is_writable
 
 __all__ = ["ActionReader"]
 
@@ -53,7 +54,7 @@ class ActionReader:
 
     def _action(self, group: Group) -> tuple[Token, Action]:
         name = group.parts[1] if len(group.parts) > 1 else group.closing
-        if not isinstance(name, Token) or name.text[0] in ":?()":
+        if not isinstance(name, Token) or not is_writable(name.text):
             raise self._source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
         given = self._parts(group)
         parameters: tuple[Parameter, ...] = ()

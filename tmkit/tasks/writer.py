@@ -18,7 +18,7 @@ from tmkit.tasks.vocabulary import Type
 
 __all__ = ["domain_to_pddl", "is_writable", "problem_to_pddl"]
 
-_WRITABLE = re.compile(r"(?!(?:[=*/+]|[<>]=?)\Z)[^\s();?:\-][^\s();?]*\Z")  # any word but signs, ?variable, :keyword, -
+_WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")  # no sign, ?x, :key, -type
 
 
 def is_writable(name: str) -> bool:
