@@ -93,8 +93,16 @@ def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
         The inertia in the axes of the frame.
 
     Raises:
-        ShapeError: a mesh that encloses no volume.
+        ShapeError: a mesh that encloses no volume, or sizes and masses beyond what numbers hold.
     """
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return _united(parts)
+    except (FloatingPointError, OverflowError):
+        raise ShapeError("sizes and masses are so large that the inertia cannot be worked out") from None
+
+
+def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
     total = sum(mass for _, _, mass in parts)
     centers, matrices = [], []
     for shape, pose, mass in parts:

@@ -65,6 +65,8 @@ class JsonNode:
         """Return the value as a text."""
         if not isinstance(self.value, str):
             raise self.error(f"expected a text, received {_kind(self.value)}")
+        if any("\ud800" <= letter <= "\udfff" for letter in self.value):
+            raise self.error(f"{self.value!r} has half a character (a surrogate), which is no text")
         return self.value
 
     def name(self) -> str:
