@@ -275,6 +275,34 @@ def test_empty_sections_and_conditions_are_read() -> None:
     assert problem.init.holds(problem.goal, problem)
 
 
+def test_ten_thousand_facts_and_values_are_read_as_a_few() -> None:
+    """Plain facts and values, of which there may be many, are read like those among others that need the grammar."""
+    domain = parse_domain(
+        "(define (domain d) (:types t) (:predicates (near ?a ?b - t)) (:functions (way ?a ?b - t) (total-cost))"
+        " (:action a))"
+    )
+    names = [f"n{i}" for i in range(100)]
+    pairs = [(a, b) for a in names for b in names]
+    facts = " ".join(f"(near {a} {b})" for a, b in pairs if a != b)
+    values = " ".join(f"(= (way {a} {b}) {i})" for i, (a, b) in enumerate(pairs))
+    start = f"(define (problem p) (:domain d) (:objects {' '.join(names)} - t)\n(:init"
+    text = f"{start} {facts}\n{values}\n(not (near n1 n1))"
+    problem = parse_problem(f"{text} (= total-cost 0)) (:goal ()))", domain)
+    assert problem.init.facts == {Fact.of("near", a, b) for a, b in pairs if a != b}
+    assert [problem.values[Fact.of("way", a, b)] for a, b in pairs] == list(range(10_000))
+    assert problem.values[Fact.of("total-cost")] == 0.0
+    for wrong, reason in (
+        ("(near n1 n100)", "unknown object 'n100'"),
+        ("(not (near n1 n2))", r"\(near n1 n2\) is both stated and denied"),
+        ("(= (way n1 n2) 7)", r"\(way n1 n2\) is given a second value"),
+        ("(= (way n1 n2) x)", "unexpected 'x'"),
+        ("(= (way n1) 1)", "takes 2 arguments, but 1 was given"),
+        ("(near n1 ?x)", "unexpected"),
+    ):
+        with pytest.raises(TaskError, match=f"^problem:3:.*{reason}"):
+            parse_problem(f"{start} (near n1 n2) (= (way n1 n2) 1)\n{wrong}) (:goal ()))", domain)
+
+
 def test_parents_that_are_not_declared_are_types() -> None:
     """A parent type that is named but not declared is a type like the others."""
     domain = load("features/undeclared-parent").domain

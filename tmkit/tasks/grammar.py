@@ -31,7 +31,7 @@ from tmkit.errors import TaskError
 from tmkit.tasks import source as text
 from tmkit.tasks.source import Group, Source
 
-__all__ = ["Origins", "Respelling", "parse", "walk"]
+__all__ = ["Origins", "Respelling", "is_name", "is_number", "parse", "walk"]
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _PLAIN_VARIABLE = re.compile(r"\?[a-z][a-z0-9_-]*\Z")
@@ -46,6 +46,16 @@ EFFECTS = LOGIC | {"when", "assign", "increase", "decrease", "scale-up", "scale-
 """The words that are keywords at the head of a list in actions."""
 
 _NUMERIC = (_SIGNS - {"(", ")", "="}) | {"assign", "increase", "decrease", "scale-up", "scale-down"}
+
+
+def is_name(word: str) -> bool:
+    """Tell whether a word that is not at the head of a list is a name; what looks like a number is one, too."""
+    return word[0] not in "?:" and word not in _SIGNS
+
+
+def is_number(word: str) -> bool:
+    """Tell whether a word is a number where one may stand."""
+    return _NUMBER.match(word) is not None
 
 
 class Origins:

@@ -18,6 +18,7 @@ from tmkit.tasks import grammar
 from tmkit.tasks.actions import ActionReader
 from tmkit.tasks.formulas import ALWAYS, Fact, Formula, Parameter, substitute
 from tmkit.tasks.grammar import Origins, Respelling
+from tmkit.tasks.initial import InitListener, PlainInit
 from tmkit.tasks.model import Action, Axiom, Domain, Metric
 from tmkit.tasks.source import Group, Source, Token
 from tmkit.tasks.state import State
@@ -231,10 +232,12 @@ class SectionReader:
         for part in group.parts[1:]:
             if isinstance(part, Group) and part.head == "at" and len(part.parts) == 3 and _is_timed(part):
                 raise self.source.error(part.first, "timed initial literals are not supported")
-        tree, origins = self._parse(group, pddlParser.init, _INIT)
-        listener = _InitListener(TreeBuilder(words, origins, derived=self._derived))
+        plain = PlainInit(self.source, words, derived=self._derived)
+        rest = tuple(part for part in group.parts if not (isinstance(part, Group) and plain.take(part)))
+        tree, origins = self._parse(Group(group.opening, rest, group.closing), pddlParser.init, _INIT)
+        listener = InitListener(TreeBuilder(words, origins, derived=self._derived), plain)
         grammar.walk(listener, tree)
-        return State(listener.facts), listener.values
+        return State(plain.facts), plain.values
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
         """Return a formula; an empty list always holds."""
@@ -288,31 +291,6 @@ class _Collector(pddlListener):  # type: ignore[misc]  # pddlpy has no type info
         if self._builder is not None:
             parameters = self._builder.parameters(context.typedVariableList(), distinct=False)
             self.signatures.append((self._origins.token(name), parameters))
-
-
-class _InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type information
-    """Collects the facts and values of an ``:init`` section; ``(not FACT)`` only says that the fact is not there."""
-
-    def __init__(self, builder: TreeBuilder) -> None:
-        self._builder = builder
-        self._denied: set[Fact] = set()
-        self.facts: set[Fact] = set()
-        self.values: dict[Fact, float] = {}
-
-    def enterInitEl(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
-        if ctx.fHead() is not None:
-            term = self._builder.function_term(ctx.fHead(), {})
-            key = Fact(term.name, term.terms)
-            value = float(self._builder.name(ctx.NUMBER()))
-            if self.values.setdefault(key, value) != value:
-                raise self._builder.error(ctx.fHead(), f"{key} is given a second value")
-
-    def enterNameLiteral(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
-        positive = ctx.getChildCount() == 1
-        fact = self._builder.fact(ctx.atomicNameFormula())
-        (self.facts if positive else self._denied).add(fact)
-        if fact in self.facts and fact in self._denied:
-            raise self._builder.error(ctx.atomicNameFormula(), f"{fact} is both stated and denied")
 
 
 def _is_timed(group: Group) -> bool:
