@@ -42,6 +42,10 @@ __all__ = [
     "nearest_name",
 ]
 
+_LONGEST_NAME = 200  # characters that are compared
+_LONGEST_REASON = 600  # characters of a reason that are shown; a file may hold a name of a megabyte
+_SHOWN_COLUMNS = 120  # of a line of a file
+
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``name``, or ``None`` when none is near.
@@ -51,9 +55,12 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
         candidates: the names that would have been accepted.
 
     Returns:
-        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored.
+        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored. Names of more
+        than 200 characters are near to none, as comparing takes time that grows with the square of the length.
     """
-    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    if len(name) > _LONGEST_NAME:
+        return None
+    by_lower = {candidate.lower(): candidate for candidate in candidates if len(candidate) <= _LONGEST_NAME}
     found = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
     return by_lower[found[0]] if found else None
 
@@ -162,7 +169,12 @@ class FileFormatError(TmkitError, ValueError):
         source_line: str | None = None,
         **data: Any,
     ) -> FileFormatError:
-        """Build the error ``path:line:column: reason``, with the line and a caret under the column when given."""
+        """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
+
+        Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that
+        cannot be printed are shown as the replacement character.
+        """
+        reason = _cut(reason, _LONGEST_REASON)
         place = str(path)
         if line is not None:
             place += f":{line}"
@@ -170,11 +182,31 @@ class FileFormatError(TmkitError, ValueError):
                 place += f":{column}"
         message = f"{place}: {reason}"
         if source_line is not None:
-            message += f"\n    {source_line}"
+            shown, before = _cropped(source_line, column)
+            message += f"\n    {shown}"
             if column is not None:
-                indent = "".join("\t" if c == "\t" else " " for c in source_line[: column - 1])
+                indent = "".join("\t" if c == "\t" else " " for c in shown[:before]).ljust(before)
                 message += f"\n    {indent}^"
         return cls(message, path=str(path), line=line, column=column, reason=reason, **data)
+
+
+def _cut(text: str, length: int) -> str:
+    """Return a text without its middle when it is longer than ``length``."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length * 2 // 3]} ... {text[-length // 3 :]}"
+
+
+def _cropped(line: str, column: int | None) -> tuple[str, int]:
+    """Return what is shown of a line, and how many characters of that stand before the column."""
+    line = "".join(letter if letter.isprintable() or letter == "\t" else "\ufffd" for letter in line)
+    before = column - 1 if column is not None else 0
+    if len(line) <= _SHOWN_COLUMNS:
+        return line, min(before, len(line))
+    begin = max(0, min(before - _SHOWN_COLUMNS // 2, len(line) - _SHOWN_COLUMNS))
+    end = begin + _SHOWN_COLUMNS
+    head, tail = "..." if begin else "", "..." if end < len(line) else ""
+    return f"{head}{line[begin:end]}{tail}", len(head) + min(before - begin, _SHOWN_COLUMNS)
 
 
 class MeshError(FileFormatError):

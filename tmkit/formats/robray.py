@@ -77,6 +77,8 @@ KNOWN_CLASSES = ("surface", "movable")
 # The original writes these two with a dash in some places and an underscore in others.
 SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
 
+OTHER_FORMATS = (".urdf", ".json", ".srdf")  # that may be included
+
 # Includes within includes, and files read for one scene: far above what anybody writes by hand.
 DEEPEST_INCLUDE = 64
 MOST_FILES = 1000
@@ -174,6 +176,9 @@ class _Reader:
         if path.resolve() in self.seen:
             return
         self.seen.add(path.resolve())
+        if path.suffix.lower() not in OTHER_FORMATS:
+            accepted = ", ".join((".robray", *OTHER_FORMATS))
+            raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
         other = self.read_other(path)
         self.frames.extend(other.frames)
         self.allowed.extend(other.allowed)

@@ -12,6 +12,7 @@ written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4
 
 from __future__ import annotations
 
+import codecs
 import functools
 import re
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import Any, cast
 import lark
 
 from tmkit.errors import FileFormatError
-from tmkit.files.places import Place
+from tmkit.files.places import Place, did_you_mean
 from tmkit.files.reading import ReadingLimits, read_bytes
 
 __all__ = [
@@ -108,6 +109,7 @@ TERMINAL_NAMES = {
     "TIMES": "an operator",
     "$END": "the end of the file",
 }
+KEYWORDS = {"ALLOW": "allow_collision", "CLASS": "class", "DEF": "def", "FRAME": "frame", "INCLUDE": "include"}
 
 Position = tuple[int, int]
 
@@ -235,9 +237,13 @@ class SourceText:
             FileFormatError: it cannot be read, is too large, or is not UTF-8.
         """
         try:
-            text = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes).decode("utf-8-sig")
+            data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes).removeprefix(codecs.BOM_UTF8)
+            text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise FileFormatError.at(path, f"not UTF-8 text: byte {error.start} is not valid") from error
+            before = data[: error.start].decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            reason = f"not UTF-8 text: the byte 0x{data[error.start]:02x} is not valid here"
+            raise FileFormatError.at(path, reason, line=line, column=column) from error
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(path, tuple(text.split("\n")), folders), text
 
@@ -331,7 +337,8 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
         place = source.place((error.line, error.column))
         if text.startswith('"', error.pos_in_stream or 0):
             raise place.error("this quoted text is not closed on its line") from None
-        raise place.error(f"unexpected character '{error.char}'") from None
+        shown = error.char if error.char.isprintable() else f"U+{ord(error.char):04X}"
+        raise place.error(f"unexpected character '{shown}'") from None
     except lark.exceptions.UnexpectedToken as error:
         raise _unexpected(source, text, error) from None
 
@@ -354,7 +361,10 @@ def _unexpected(source: SourceText, text: str, error: lark.exceptions.Unexpected
         line = stripped.count("\n") + 1
         column = len(stripped) - (stripped.rfind("\n") + 1) + 1
         return source.place((line, column)).error(f"the file ends too early: {wanted}")
-    reason = f"unexpected '{token}', {wanted}"
+    near = (
+        did_you_mean(token, [word for name, word in KEYWORDS.items() if name in accepted]) if token.type == "ID" else ""
+    )
+    reason = f"unexpected '{token}', {wanted}{near}"
     block = re.search(r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0])
     if token == "{" and block is not None:
         return source.place((line, column)).error(f"a {block[1] or 'geometry'} cannot stand here")
