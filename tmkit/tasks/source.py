@@ -39,7 +39,6 @@ _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
 _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
 _HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
-_LONGEST_LINE = 160  # of a line shown in a message; a longer one is cut to what stands around the caret
 _LEXEME = re.compile(
     r"(?P<comment>;[^\n\r]*)|(?P<space>[ \t\n\r\f\v]+)|(?P<paren>[()])|(?P<word>\??[^ \t\n\r\f\v();?]+|\?)"
 )
