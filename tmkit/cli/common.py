@@ -47,7 +47,7 @@ AllowFolders = Annotated[
     list[Path] | None,
     typer.Option("--allow", metavar="DIR", help="A folder that the scene may read meshes and includes in; repeatable."),
 ]
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json", help="A plan written by 'tmkit plan'.")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
 Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
 DomainOption = Annotated[

@@ -26,6 +26,7 @@ from tmkit.cli.common import (
     require_writable,
     write_json,
 )
+from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_json
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:
@@ -99,12 +100,16 @@ def plan(
     ] = None,
     robot: Annotated[str, typer.Option(metavar="NAME|FILE", help="The arm.")] = "panda",
     start: Annotated[
-        str | None, typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON file, or given here.")
+        str | None,
+        typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON or .tmp file, or given here."),
     ] = None,
     seed: Seed = 0,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 30.0,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="PLAN.json", help="Where to write it.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="PLAN.json", help="Where to write it; PLAN.tmp: in the original's format."
+        ),
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
@@ -136,12 +141,24 @@ def plan(
 
 
 def check(
-    path: PlanFile, domain: DomainOption = None, semantics: SemanticsOption = None, as_json: AsJson = False
+    path: PlanFile,
+    scenes: TmpScenes = None,
+    robot: TmpRobot = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    goal: TmpGoal = None,
+    start: TmpStart = None,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
 ) -> None:
-    """Work a plan out again, at finer steps than the planner's, and say whether it holds."""
-    from tmkit.planner import Plan
+    """Work a plan out again, at finer steps than the planner's, and say whether it holds.
 
-    report = _check(Plan.load(path), domain, semantics)
+    A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
+    """
+    plan = load_plan_file(
+        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow
+    )
+    report = _check(plan, domain, semantics)
     if as_json:
         print_json(report.to_dict())
     else:
@@ -161,17 +178,30 @@ def simulate(
     grasp: Annotated[
         str, typer.Option(metavar="contact|constraint", help="Hold by friction, or by a constraint.")
     ] = "contact",
+    scenes: TmpScenes = None,
+    robot: TmpRobot = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    goal: TmpGoal = None,
+    start: TmpStart = None,
     as_json: AsJson = False,
+    allow: AllowFolders = None,
 ) -> None:
-    """Play a plan in physics and report where every object ended."""
-    from tmkit.planner import Plan
+    """Play a plan in physics and report where every object ended.
 
+    A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
+    """
     if grasp not in ("contact", "constraint"):
         raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
     for output in (record, picture, report):
         if output is not None:
             require_writable(output)
-    result = _simulate(Plan.load(path), gui=gui, record=record, picture=picture, grasp=grasp)
+    refuse_beside_json(path, "--domain", domain)
+    refuse_beside_json(path, "--semantics", semantics)
+    plan = load_plan_file(
+        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow
+    )
+    result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:
         write_json(report, result.to_json())
     if as_json:

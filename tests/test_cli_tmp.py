@@ -1,0 +1,108 @@
+"""Plan files of the original, ``.tmp``, on the command line: written, checked, played, and taken as a start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tmkit.cli import ExitCode
+
+GOAL = "(ontable a table__0__1)"
+FOR = ("--scene", "panda_table", "--scene", "blocks1", "--robot", "panda", "--domain", "blocks")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def tmkit(folder: Path, *arguments: str) -> Outcome:
+    """Run a command in a process of its own, in a folder."""
+    command = [sys.executable, "-m", "tmkit.cli", *arguments]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, timeout=120)
+    return Outcome(ended.returncode, ended.stdout, ended.stderr)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the same plan in both formats, as the command writes it."""
+    folder = tmp_path_factory.mktemp("plans")
+    for name in ("plan.tmp", "plan.json"):
+        outcome = tmkit(folder, "plan", "panda_table", "blocks1", "--goal", GOAL, "-o", name)
+        assert outcome.code == ExitCode.DONE, outcome
+    return folder
+
+
+def test_a_plan_that_is_written_is_checked_and_played(folder: Path) -> None:
+    """A .tmp plan of ``tmkit plan`` passes the check for its scene, arm, domain and goal, and is played."""
+    checked = tmkit(folder, "check", "plan.tmp", *FOR, "--goal", GOAL, "--json")
+    assert checked.code == ExitCode.DONE, checked
+    assert json.loads(checked.out)["ok"] is True
+    played = tmkit(folder, "simulate", "plan.tmp", *FOR, "--goal", GOAL, "--json")
+    assert played.code == ExitCode.DONE, played
+    assert list(json.loads(played.out)["errors"]) == ["a"]
+
+
+def test_arm_and_domain_have_the_defaults_of_planning(folder: Path) -> None:
+    """Left out, the arm is the Panda, the domain blocks, and no goal is claimed."""
+    outcome = tmkit(folder, "check", "plan.tmp", "--scene", "panda_table", "--scene", "blocks1")
+    assert (outcome.code, outcome.out.endswith("the plan holds\n")) == (ExitCode.DONE, True), outcome
+
+
+def test_a_goal_that_is_not_reached_is_told(folder: Path) -> None:
+    """The plan is checked against the goal that is given."""
+    outcome = tmkit(folder, "check", "plan.tmp", *FOR, "--goal", "(holding a)")
+    assert outcome.code == ExitCode.NO
+    assert "(holding a)" in outcome.out
+
+
+def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -> None:
+    """A .tmp plan without a configuration before its first action begins at ``--start``, here its own first one."""
+    text = (folder / "plan.tmp").read_text()
+    lines = text[: text.index("a pick-up")].splitlines()
+    (folder / "q0.tmp").write_text("\n".join(line for line in lines if line[0] in "mp") + "\n")
+    (folder / "headless.tmp").write_text(text[text.index("a pick-up") :])
+    start = ("--start", "q0.tmp")
+    assert tmkit(folder, "check", "headless.tmp", *FOR, *start).code == ExitCode.DONE
+    outcome = tmkit(folder, "check", "headless.tmp", *FOR, "--start", "panda_joint1=0.5")
+    assert (outcome.code, "pick-up" in outcome.out) == (ExitCode.NO, True), outcome
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("check", "plan.tmp"), ["--scene", "'plan.tmp' is a .tmp plan", "--scene panda_table"]),
+        (("simulate", "plan.tmp", "--robot", "panda"), ["--scene", "'plan.tmp' is a .tmp plan"]),
+        (("check", "plan.json", "--scene", "blocks1"), ["--scene", "'plan.json' says this itself"]),
+        (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' says this itself"]),
+        (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' says this itself"]),
+        (("simulate", "plan.json", "--domain", "blocks"), ["--domain", "'plan.json' says this itself"]),
+        (("check", "none.tmp", *FOR), ["none.tmp"]),
+        (("check", "plan.tmp", "--scene", "panda_table"), ["plan.tmp:", "the scene has no object 'a'"]),
+        (("check", "plan.tmp", *FOR, "--goal", "(on a"), ["goal:1:1: this parenthesis is never closed"]),
+        (("check", "plan.tmp", *FOR, "--start", "panda_joint9=1"), ["--start", "panda_joint9"]),
+    ],
+)
+def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], words: list[str]) -> None:
+    """A missing scene, options that a JSON plan does not need, and wrong files and names end in one clear error."""
+    outcome = tmkit(folder, *arguments)
+    assert (outcome.code, outcome.out) == (ExitCode.BAD_INPUT, ""), outcome
+    assert "Traceback" not in outcome.err
+    said = " ".join(outcome.err.replace("│", " ").split())
+    for word in words:
+        assert word in said, (word, outcome.err)
+
+
+@pytest.mark.parametrize("command", ["plan", "check", "simulate"])
+def test_the_help_speaks_of_tmp_files(folder: Path, command: str) -> None:
+    """Who asks for help learns that plans and starts may be .tmp files."""
+    assert ".tmp" in tmkit(folder, command, "--help").out

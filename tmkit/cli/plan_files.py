@@ -1,0 +1,83 @@
+"""Plans on the command line: a JSON file stands alone, a ``.tmp`` file of the original needs what it was made for.
+
+A ``.tmp`` file holds actions and motions only. So the commands that take a plan take the scene, arm, domain and goal
+beside it, as ``tmkit plan`` does; for a JSON plan, which says all this itself, they are refused and not ignored.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmkit.cli.common import load
+from tmkit.cli.start import start_configuration
+
+if TYPE_CHECKING:
+    from tmkit.planner import Plan
+
+__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "refuse_beside_json"]
+
+TmpScenes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scene", metavar="SCENE", help="For a .tmp plan: a scene it starts in; repeatable, merged in order."
+    ),
+]
+TmpRobot = Annotated[
+    str | None, typer.Option("--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm; panda when left out.")
+]
+TmpGoal = Annotated[
+    str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal that it is to reach.")
+]
+TmpStart = Annotated[
+    str | None,
+    typer.Option("--start", metavar="FILE|k=v,...", help="For a .tmp plan: joint values that it does not give itself."),
+]
+
+
+def load_plan_file(
+    path: Path,
+    *,
+    scenes: list[str] | None,
+    robot: str | None,
+    domain: str | None,
+    semantics: str | None,
+    goal: str | None,
+    start: str | None,
+    allow: list[Path] | None,
+) -> Plan:
+    """Load a plan by the suffix of its file; ``domain`` and ``semantics`` are the caller's business for a JSON plan.
+
+    Raises:
+        typer.BadParameter: a ``.tmp`` plan has no scene, or a JSON plan has what it says itself.
+    """
+    from tmkit.planner import Plan
+
+    if path.suffix != ".tmp":
+        given = {"--scene": scenes, "--robot": robot, "--goal": goal, "--start": start, "--allow": allow}
+        for option, value in given.items():
+            refuse_beside_json(path, option, value)
+        return Plan.load(path)
+    if not scenes:
+        raise typer.BadParameter(
+            f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",
+            param_hint="--scene",
+        )
+    scene = load(scenes, allow=allow)
+    arm = robot or "panda"
+    return Plan.load_tmp(
+        path, scene, q=start_configuration(scene, arm, start), domain=domain or "blocks", semantics=semantics,
+        robot=arm, goal=goal or "(and)",
+    )  # fmt: skip
+
+
+def refuse_beside_json(path: Path, option: str, value: object) -> None:
+    """Refuse an option that is given although the plan says itself what it would say.
+
+    Raises:
+        typer.BadParameter: it is given, and the plan is no ``.tmp`` file.
+    """
+    if path.suffix != ".tmp" and value:
+        raise typer.BadParameter(f"'{path}' says this itself; only a .tmp plan needs it", param_hint=option)
