@@ -61,7 +61,7 @@ def test_random_formulas_survive_the_round_trip(name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", ["two words", "a(b)", "", ":x", "?x", "-5", "a;b", "-"])
+@pytest.mark.parametrize("name", ["two words", "a(b)", "", ":x", "?x", "-x", "a;b", "-"])
 def test_names_that_pddl_cannot_say_are_refused(name: str) -> None:
     """A name that would be read as something else is not written."""
     domain = load("places").domain
