@@ -25,7 +25,7 @@ from tmkit.files.output import write_text
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import JointChain, chain_between, random_configurations, rigid_frames
-from tmkit.motion.srdf_arms import TOOL_NAMES, finger_distance, finger_frames
+from tmkit.motion.srdf_arms import TOOL_NAMES, cup_frames, finger_distance, finger_frames
 
 __all__ = ["guess_manipulator", "write_manipulator"]
 
@@ -55,7 +55,7 @@ def guess_manipulator(
     hand = _hand(scene, chain)
     ready = _ready(scene, chain, hand[0] if hand else {}, seed)
     if hand is None:
-        cup = tuple(frame for frame in (chain.tip,) if any(part.collision for part in scene.shapes(frame)))
+        cup = cup_frames(scene, chain.tip, tool)
         return Manipulator(
             name, chain.base, chain.tip, tool, chain.joints, ready, gripper_kind="suction", contact_links=cup
         )

@@ -36,7 +36,7 @@ from tmkit.motion.robot_chains import rigid_frames
 from tmkit.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members
 from tmkit.srdf.groups import refused
 
-__all__ = ["arm_groups", "finger_distance", "finger_frames", "manipulator_from_srdf"]
+__all__ = ["arm_groups", "cup_frames", "finger_distance", "finger_frames", "manipulator_from_srdf"]
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ def manipulator_from_srdf(
         gripper_closed=hand.closed if hand else {},
         width_open=hand.width_open if hand else 0.0,
         width_closed=hand.width_closed if hand else 0.0,
-        contact_links=hand.fingers if hand else _cup(scene, tip, tool),
+        contact_links=hand.fingers if hand else cup_frames(scene, tip, tool),
     )
     arm.check(scene, source=semantics.source)
     return arm
@@ -395,7 +395,7 @@ def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, ha
     raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {listed}")
 
 
-def _cup(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
+def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
     """Return the frames that touch what a suction cup holds: those between the tip and the tool that have shapes."""
     frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
     below = [frame for frame in rigid_frames(scene, tip) if frame in frames]
