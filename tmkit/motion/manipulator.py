@@ -17,6 +17,8 @@ import hashlib
 import json
 import math
 import os
+import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -28,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.data import resolve_name
-from tmkit.errors import RobotError, UnknownNameError, nearest_name
+from tmkit.errors import FileFormatError, RobotError, UnknownNameError, nearest_name
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 
@@ -220,7 +222,10 @@ class Manipulator:
 
     def _check_itself(self, source: str) -> None:
         if self.gripper_kind not in _GRIPPER_KINDS:
-            raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {', '.join(_GRIPPER_KINDS)}")
+            near = nearest_name(self.gripper_kind, _GRIPPER_KINDS)
+            hint = f"; did you mean '{near}'?" if near else ""
+            known = ", ".join(_GRIPPER_KINDS)
+            raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}")
         if not self.joints:
             raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
         named = [*self.joints, *self.gripper_joints]
@@ -235,7 +240,8 @@ class Manipulator:
         if self.gripper_kind == "parallel" and not self.gripper_joints:
             raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
         if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
-            raise RobotError.at(source, "a parallel gripper needs width_open > width_closed >= 0")
+            received = f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
+            raise RobotError.at(source, f"a parallel gripper needs width_open > width_closed >= 0, {received}")
         for key in ("velocity", "acceleration"):
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
@@ -376,7 +382,9 @@ def _checked(key: str, value: Any, source: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # An integer of hundreds of digits is no number of metres, and math.isfinite cannot say so.
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 
 def load_manipulator(name: str | Path) -> Manipulator:
@@ -397,15 +405,16 @@ def load_manipulator(name: str | Path) -> Manipulator:
         data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: RobotError.at(path, reason))
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RobotError.at(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
+        line = error.object[: error.start].count(b"\n") + 1
+        raise RobotError.at(path, f"is not UTF-8 text: {error.reason}", line=line) from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RobotError.at(path, f"is not TOML: {error}") from None
+        raise _syntax_error(path, text, str(error)) from None
     except RecursionError:
         raise RobotError.at(path, "is nested too deeply to be a robot description") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise RobotError.at(path, f"is not TOML: {error}") from None
+    except ValueError:
+        raise RobotError.at(path, "is no robot description: a number has more digits than can be read") from None
     gripper = document.pop("gripper", {})
     if not isinstance(gripper, Mapping):
         raise RobotError.at(path, "'gripper' must be a table")
@@ -421,6 +430,19 @@ def load_manipulator(name: str | Path) -> Manipulator:
         return Manipulator.from_dict(document, source=str(path))
     except RecursionError:  # when a message would show a value
         raise RobotError.at(path, "is nested too deeply to be a robot description") from None
+
+
+def _syntax_error(path: Path, text: str, reason: str) -> FileFormatError:
+    """Return the error for a text that is not TOML; the parser says the place at the end of its message."""
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
+    if found is None:
+        return RobotError.at(path, f"is not TOML: {reason}")
+    lines = text.split("\n")
+    ends = found[1] is None
+    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
+    said = reason[: found.start()] + (" at the end of the file" if ends else "")
+    source_line = lines[line - 1].rstrip("\r")[:200]
+    return RobotError.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
 
 
 def _split_srdf(name: str | Path) -> tuple[str, str | None] | None:
