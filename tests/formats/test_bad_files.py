@@ -4,8 +4,8 @@ Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case ther
 
 * ``file``: the broken file, beside the index;
 * ``scene``: files or names of scenes of ours that are loaded before it;
-* ``kind``: ``scene`` (the default), ``robot`` (a robot description), ``plan``, or ``group`` (an SRDF file whose
-  ``group`` is looked up in the ``scene``);
+* ``kind``: ``scene`` (the default), ``robot`` (a robot description), ``plan``, ``tmp`` (a plan of the original), or
+  ``group`` (an SRDF file whose ``group`` is looked up in the ``scene``);
 * ``error``: the class of the error, exactly;
 * ``match``: a regular expression found in the message: file, line, and column where the format has it;
 * ``names``: what the message names, where that is another file than the broken one;
@@ -28,7 +28,7 @@ import pytest
 from tmkit import cli
 from tmkit.cli import ExitCode
 from tmkit.errors import TmkitError
-from tmkit.formats import load_scene
+from tmkit.formats import load_scene, read_tmp
 from tmkit.motion import load_manipulator
 from tmkit.planner import Plan
 from tmkit.srdf import group_members, read_srdf
@@ -71,6 +71,8 @@ def read(case: Case) -> object:
         return load_manipulator(Path(file))
     if kind == "plan":
         return Plan.load(file)
+    if kind == "tmp":
+        return read_tmp(file)
     assert kind == "group", f"unknown kind '{kind}'"
     return group_members(read_srdf(file), load_scene(*scene), group=case["group"])
 

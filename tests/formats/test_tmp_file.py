@@ -54,7 +54,7 @@ def test_every_kind_of_line(tmp_path: Path) -> None:
         ("m a\np 1e999", "2:3", "expected a finite number"),
         ("m a\np 1_0", "2:3", "expected a finite number"),
         ("a", "1:2", "expected the name of an action"),
-        ("r a", "1:4", "expected a frame and its new parent, received 1 names"),
+        ("r a", "1:4", "expected a frame and its new parent, received 1"),
     ],
 )
 def test_broken_lines_are_refused_with_place(text: str, place: str, reason: str, tmp_path: Path) -> None:

@@ -138,8 +138,8 @@ def test_a_description_cannot_be_changed() -> None:
             "contact_links = 1",
             "contact_links must be a list",
         ),
-        ('name = "gantry"', "gripper = 1", "arm.toml: is not TOML: "),
-        ('base = "rail"', "base = ", r"arm.toml: is not TOML: Invalid value \(at line 2, column 8\)"),
+        ('name = "gantry"', "gripper = 1", r"arm.toml:\d+:\d+: is not TOML: "),
+        ('base = "rail"', "base = ", r"arm.toml:2:8: is not TOML: Invalid value"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     """Bytes that are no UTF-8 are named by position."""
     path = tmp_path / "arm.toml"
     path.write_bytes(b'name = "\xff"')
-    with pytest.raises(RobotError, match="is not UTF-8 text: invalid start byte at byte 8"):
+    with pytest.raises(RobotError, match=r"arm\.toml:1: is not UTF-8 text: invalid start byte"):
         load_manipulator(path)
 
 

@@ -184,7 +184,7 @@ def test_an_interruption_leaves_the_old_file(plan: Plan, tmp_path: Path, monkeyp
     [
         (b"", r"plan.json:1:1: is not JSON: Expecting value"),
         (b'{"format": "tmkit-plan",\n "version": 2,', r"plan.json:2:15: is not JSON: "),
-        (b"\xff\xfe", "plan.json: is not UTF-8 text: invalid start byte at byte 0"),
+        (b"\xff\xfe", "plan.json:1: is not UTF-8 text: invalid start byte"),
         (b"[]", "plan.json: is not a plan: its 'format' is not 'tmkit-plan'"),
         (b"{}", "is not a plan: its 'format' is not 'tmkit-plan'"),
         (b'{"format": "tmkit-plan", "version": 1}', "has plan version 1, this tmkit reads 2"),

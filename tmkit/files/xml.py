@@ -254,7 +254,8 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
         ) from None
     information: Any = tree.docinfo
     if information.doctype or information.internalDTD is not None:
-        raise FileFormatError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=1)
+        line = next((number for number, text in enumerate(file.lines, start=1) if "<!DOCTYPE" in text), 1)
+        raise FileFormatError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=line)
     element = XmlElement(_without_namespace(tree.getroot()), file)
     if element.tag != root:
         raise element.place.error(f"expected <{root}> as the outermost element, received <{element.tag}>")

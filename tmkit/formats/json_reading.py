@@ -84,9 +84,15 @@ class JsonNode:
 
     def number(self) -> float:
         """Return the value as a finite number."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.error(f"expected a finite number, received {_kind(self.value)}")
-        return float(self.value)
+        try:
+            number = float(self.value)
+        except OverflowError:
+            raise self.error("expected a finite number, received an integer beyond the largest float") from None
+        if not math.isfinite(number):
+            raise self.error(f"expected a finite number, received {_kind(self.value)}")
+        return number
 
     def limit(self, unlimited: float) -> float:
         """Return the value as a number, ``unlimited`` for null."""
@@ -96,7 +102,7 @@ class JsonNode:
         """Return the value as a list of so many finite numbers."""
         items = list(self.items())
         if len(items) != length:
-            raise self.error(f"expected {length} numbers, received {len(items)}")
+            raise self.error(f"expected {length} number{'' if length == 1 else 's'}, received {len(items)}")
         return [item.number() for item in items]
 
     def one_of(self, choices: Sequence[str]) -> str:

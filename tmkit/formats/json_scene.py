@@ -53,6 +53,7 @@ __all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_
 
 FORMAT = "tmkit-scene"
 VERSION = 1
+_UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 
@@ -106,7 +107,7 @@ def scene_from_json(
     top = JsonNode(document, source)
     if top.get("format").value != FORMAT:
         raise top.get("format").error(f"expected '{FORMAT}', received {top.get('format').value!r}")
-    if top.get("version").value != VERSION:
+    if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
         reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
         raise top.get("version").error(reason)
     top.only("allowed", "format", "frames", "shapes", "version")
@@ -156,8 +157,11 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         ) from None
     except RecursionError:
         raise FileFormatError.at(path, "no JSON of a scene: it is nested too deeply") from None
-    except ValueError as error:  # bytes that are no text, or a number of more digits than Python reads
-        raise FileFormatError.at(path, f"no JSON: {error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise FileFormatError.at(path, f"no JSON: not UTF-8 text: {error.reason}", line=line) from None
+    except ValueError:
+        raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
     return scene_from_json(document, source=str(path), loader=loader)
 
 
@@ -273,9 +277,13 @@ def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
 def _pose_from_json(node: JsonNode) -> Pose:
     numbers = node.numbers(7)
     try:
-        return Pose.from_array(numbers)
+        pose = Pose.from_array(numbers)
     except TmkitError as error:
         raise node.error(str(error)) from error
+    length = math.hypot(*numbers[3:])
+    if abs(length - 1.0) > _UNIT_TOLERANCE:
+        raise node.error(f"expected a unit quaternion as the last four numbers, received one of length {length:g}")
+    return pose
 
 
 def _frame_to_json(frame: FrameSpecification) -> Json:

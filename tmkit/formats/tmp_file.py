@@ -148,7 +148,8 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
     try:
         text = read_bytes(source, limit=(limits or ReadingLimits()).text_bytes).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileFormatError.at(source, f"not UTF-8 text: byte {error.start} is not valid") from error
+        broken = error.object[: error.start].count(b"\n") + 1
+        raise FileFormatError.at(source, f"not UTF-8 text: byte {error.start} is not valid", line=broken) from error
     reader = _Reader()
     for number, written in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = _line(source, number, written)
@@ -194,7 +195,7 @@ class _Reader:
             self.begin_motion(line)
         elif kind == "r":
             if len(words) != 2:
-                raise line.place(min(len(words), 2) + 1).error(f"expected {_KINDS[kind]}, received {len(words)} names")
+                raise line.place(min(len(words), 2) + 1).error(f"expected {_KINDS[kind]}, received {len(words)}")
             self.entries.append(TmpReparent(words[0], words[1], line.place(1), line.place(2)))
         else:
             near = did_you_mean(kind, _KINDS)

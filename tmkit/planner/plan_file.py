@@ -103,13 +103,14 @@ def load_plan(path: str | Path) -> Plan:
     except TmkitError:
         raise
     except UnicodeDecodeError as error:
-        raise PlanFileError.at(source, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
+        line = error.object[: error.start].count(b"\n") + 1
+        raise PlanFileError.at(source, f"is not UTF-8 text: {error.reason}", line=line) from None
     except json.JSONDecodeError as error:
         raise PlanFileError.at(source, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except RecursionError:
         raise PlanFileError.at(source, "is nested too deeply to be a plan") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise PlanFileError.at(source, f"is not a plan: {error}") from None
+    except ValueError:
+        raise PlanFileError.at(source, "is not a plan: a number has more digits than can be read") from None
     return plan_from_dict(document, source=str(source))
 
 
@@ -133,15 +134,21 @@ def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
 
 def _read_plan(top: JsonNode) -> Plan:
     top.only(*_KEYS)
-    scene = scene_from_json(top.get("scene").table(), source="scene")
+    try:
+        scene = scene_from_json(top.get("scene").table(), source="scene")
+    except FileFormatError as error:
+        raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
     q = np.array([item.number() for item in top.get("q").items()])
     try:
         scene.at(q)
     except ConfigurationError as error:
         raise top.get("q").error(str(error)) from None
     q.flags.writeable = False
-    robot = Manipulator.from_dict(top.get("robot").table(), source="robot")
-    robot.check(scene, source="robot")
+    try:
+        robot = Manipulator.from_dict(top.get("robot").table(), source="robot")
+        robot.check(scene, source="robot")
+    except FileFormatError as error:
+        raise top.get("robot").error(error.data["reason"]) from error
     steps: list[PlanStep] = []
     at_scene, at_q = scene, q
     for entry in top.get("steps").items():
