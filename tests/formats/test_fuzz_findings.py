@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.errors import FileFormatError, SceneError
+from tmkit.errors import FileFormatError, MeshError, SceneError
 from tmkit.formats import scene_from_json, scene_to_json
 
 
@@ -27,3 +27,18 @@ def test_half_a_character_in_a_name() -> None:
     document["frames"][0]["body"] = "wor\ud800ld"
     with pytest.raises((FileFormatError, SceneError), match=r"body.*half a character"):
         scene_from_json(document, source="scene.json")
+
+
+def test_nothing_is_told_of_folders_that_may_not_be_read(tmp_path: Path) -> None:
+    """A missing mesh in a folder outside gets no hint of what lies there; one in a folder around does."""
+    inner = tmp_path / "a" / "b" / "c"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path, inner):
+        (folder / "secret.stl").write_bytes(b"")
+    (inner / "x.robray").write_text('frame x { geometry { mesh "../../../secrets.stl"; } }', encoding="utf-8")
+    with pytest.raises(MeshError, match="there is no file") as caught:
+        tk.load_scene(inner / "x.robray")
+    assert "did you mean" not in str(caught.value)
+    (inner / "x.robray").write_text('frame x { geometry { mesh "secrets.stl"; } }', encoding="utf-8")
+    with pytest.raises(MeshError, match=r"did you mean 'secret\.stl'"):
+        tk.load_scene(inner / "x.robray")

@@ -106,7 +106,8 @@ class PackageResolver:
         if not colon and not _is_file(path):
             path = self._upwards(uri, folder) or path
         if not uri or not _is_file(path):
-            raise place.error(f"there is no file '{uri}' (looked for {path}){_hint(path)}")
+            hint = _hint(path) if self._may_read(path, folder) else ""  # of other folders nothing is told
+            raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
             raise self._outside(uri, path, folder, place)
         return path
