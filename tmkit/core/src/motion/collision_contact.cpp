@@ -86,36 +86,35 @@ Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
 
 }  // namespace
 
-bool CollisionView::Model::in_contact(const Candidate& c, Scratch::Data& scratch) const {
-    const CollisionItem &a = item(c.a), &b = item(c.b);
-    const Transform3s &pose_a = pose(c.a, scratch), &pose_b = pose(c.b, scratch);
-    if (boxes_are_apart(a, pose_a, b, pose_b, std::max(c.margin, 0.0))) return false;
+bool in_contact(const PlacedShape& sa, const PlacedShape& sb, double margin, CollisionView::Scratch::Data& scratch) {
+    const CollisionItem &a = *sa.item, &b = *sb.item;
+    const Transform3s &pose_a = *sa.pose, &pose_b = *sb.pose;
+    if (boxes_are_apart(a, pose_a, b, pose_b, std::max(margin, 0.0))) return false;
     if (a.convex && b.convex) {
-        if (!convex_contact(a, pose_a, b, pose_b, std::max(c.margin, 0.0), scratch)) return false;
-        return c.margin >= 0.0 || measure(c, scratch).distance <= c.margin;
+        if (!convex_contact(a, pose_a, b, pose_b, std::max(margin, 0.0), scratch)) return false;
+        return margin >= 0.0 || measure(sa, sb, margin).distance <= margin;
     }
-    if (c.margin >= 0.0) return triangles_contact(a, pose_a, b, pose_b, c.margin);
-    if (a.convex || b.convex) return measure(c, scratch).distance <= c.margin;
-    return triangles_contact(a, pose_a, b, pose_b, 0.0) && hulls_are_deeper(a, pose_a, b, pose_b, c.margin);
+    if (margin >= 0.0) return triangles_contact(a, pose_a, b, pose_b, margin);
+    if (a.convex || b.convex) return measure(sa, sb, margin).distance <= margin;
+    return triangles_contact(a, pose_a, b, pose_b, 0.0) && hulls_are_deeper(a, pose_a, b, pose_b, margin);
 }
 
-Contact CollisionView::Model::measure(const Candidate& c, const Scratch::Data& scratch) const {
-    const CollisionItem &a = item(c.a), &b = item(c.b);
+Contact measure(const PlacedShape& a, const PlacedShape& b, double margin) {
     coal::DistanceRequest request;
     coal::DistanceResult result;
-    coal::distance(a.geometry, pose(c.a, scratch), b.geometry, pose(c.b, scratch), request, result);
-    const FramePair pair = frames(c);
-    const bool swapped = rules->object_frame[a.object] != pair.a;
-    Contact contact{pair.a, pair.b, result.min_distance, c.margin, {}, {}};
+    coal::distance(a.item->geometry, *a.pose, b.item->geometry, *b.pose, request, result);
+    const bool swapped = a.frame > b.frame;
+    Contact contact{std::min(a.frame, b.frame), std::max(a.frame, b.frame), result.min_distance, margin, {}, {}};
     contact.point = to_vector(0.5 * (result.nearest_points[0] + result.nearest_points[1]));
     contact.normal = to_vector(swapped ? Vec3s(-result.normal) : result.normal);
     return contact;
 }
 
-void CollisionView::Model::gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
-    if (!in_contact(c, scratch)) return;
-    Contact contact = measure(c, scratch);
-    contact.distance = std::min(contact.distance, c.margin);  // both tests have tolerances; the first has decided
+void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
+            std::vector<Contact>& contacts) {
+    if (!in_contact(a, b, margin, scratch)) return;
+    Contact contact = measure(a, b, margin);
+    contact.distance = std::min(contact.distance, margin);  // both tests have tolerances; the first has decided
     contacts.push_back(contact);
 }
 

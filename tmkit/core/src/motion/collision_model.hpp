@@ -37,6 +37,21 @@ struct CollisionItem {
     coal::Vec3s center, half;  // bounding box in the axes of the shape
 };
 
+// A collision shape where it stands: what the narrow phase sees. The order of two of them may change the last bits.
+struct PlacedShape {
+    const CollisionItem* item;
+    const coal::Transform3s* pose;  // root_from_shape
+    std::int32_t frame;             // number of its frame
+};
+
+// Whether the signed distance of two shapes is at most the margin.
+bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
+// Their signed distance, point and normal.
+Contact measure(const PlacedShape& a, const PlacedShape& b, double margin);
+// Adds their contact when there is one.
+void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
+            std::vector<Contact>& contacts);
+
 struct CollisionWorld::Rules {
     Rules(SceneGraph scene, CollisionOptions options);
 
@@ -161,10 +176,18 @@ struct CollisionView::Model {
     template <class Visit>
     bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
 
-    bool in_contact(const Candidate& candidate, Scratch::Data& scratch) const;
-    // Signed distance, point and normal of the candidate.
-    Contact measure(const Candidate& candidate, const Scratch::Data& scratch) const;
-    void gather(const Candidate& candidate, Scratch::Data& scratch, std::vector<Contact>& contacts) const;
+    PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
+        return {&item(number), &pose(number, scratch), rules->object_frame[item(number).object]};
+    }
+    bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
+        return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
+    }
+    Contact measure(const Candidate& c, const Scratch::Data& scratch) const {
+        return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin);
+    }
+    void gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
+        tmkit::gather(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch, contacts);
+    }
 
 private:
     void build_links(const std::vector<bool>& moves, const double* base);
