@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from tmkit.interrupts import interrupts_kept
+from tmkit import interrupts
+from tmkit.interrupts import interrupts_kept, temporary_folder
 
 
 def interrupt() -> None:
@@ -72,3 +77,69 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
             interrupt()
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+# --- temporary folders ------------------------------------------------------------------------------------------------
+
+HOLDER = """
+import sys
+from tmkit.interrupts import temporary_folder
+with temporary_folder("held") as folder:
+    (folder / "work").mkdir()
+    (folder / "work" / "file").write_text("x")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give temporary folders a place of their own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    interrupts._remove_left_behind.cache_clear()
+    return tmp_path
+
+
+def hold(parent: Path) -> tuple[subprocess.Popen[str], Path]:
+    """Start a process that works in a temporary folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER],
+        env={**os.environ, "TMPDIR": str(parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_temporary_folder_goes_with_its_block(parent: Path) -> None:
+    """It is there within the block, and gone after it and after an exception."""
+    with temporary_folder("a") as folder:
+        assert folder.parent == parent
+        assert folder.name.startswith("tmkit-a-")
+        (folder / "file").write_text("x", encoding="ascii")
+    with pytest.raises(ZeroDivisionError), temporary_folder("b"):
+        raise ZeroDivisionError
+    assert not list(parent.iterdir())
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(parent: Path) -> None:
+    """The next process removes the folder of a dead one; those of the living, and of others, stay."""
+    living, its_folder = hold(parent)
+    dead, left = hold(parent)
+    dead.kill()
+    dead.communicate()
+    (parent / "tmkit-of-somebody-else").mkdir()
+    (parent / "tmkit-link").symlink_to(its_folder)
+    (parent / "tmkit-file").write_text("x", encoding="ascii")
+    (parent / "other").mkdir()
+    assert (left / "work" / "file").exists()
+    with temporary_folder("a"):
+        assert not left.exists()
+        assert (its_folder / "work" / "file").exists()
+    assert {path.name for path in parent.iterdir()} == {
+        its_folder.name, "tmkit-of-somebody-else", "tmkit-link", "tmkit-file", "other",
+    }  # fmt: skip
+    living.communicate("")
+    assert not its_folder.exists()

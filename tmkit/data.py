@@ -53,7 +53,7 @@ def data_path(name: str) -> Path:
     if parts and ".." not in parts and not PurePosixPath(name).is_absolute():
         for root in data_roots():
             candidate = root.joinpath(*parts)
-            if candidate.exists():
+            if os.path.exists(candidate):
                 return candidate
     near = nearest_name(name, _data_names())
     hint = f"; did you mean '{near}'?" if near is not None else ""
@@ -77,7 +77,7 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     if isinstance(name, str) and _is_bare(name):
         return _ours(name, kind_folder, suffixes)
     path = Path(name)
-    if path.exists():
+    if os.path.exists(path):
         return path
     near = nearest_name(path.name, _names_in(path.parent))
     hint = f"; did you mean '{path.parent / near}'?" if near is not None else ""
@@ -96,7 +96,7 @@ def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
     for root in data_roots():
         for ending in endings:
             candidate = root / kind_folder / f"{name}{ending}"
-            if candidate.exists():
+            if os.path.exists(candidate):
                 return candidate
     known = sorted(set(_known(kind_folder, endings)))
     near = nearest_name(name, known)

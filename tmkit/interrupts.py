@@ -6,25 +6,40 @@ delivers it then. The same holds for the other signals that a program may answer
 command does. A signal that nobody answers ends the process at once, here as everywhere.
 
 :func:`temporary_folder` is made under that protection, so that there is no moment at which the folder exists and nobody
-knows that it has to go.
+knows that it has to go. A process that is killed outright removes nothing; then the next one does. Each folder has a
+file in it that its process holds locked; the operating system lets go of the lock when the process dies, however that
+happens. A folder of ours whose lock is free is nobody's. (Numbers of processes would not do: they are given again, and
+processes in containers share a folder for temporary files, but not their numbers.) A folder gets its name when it is
+locked already, so that nobody takes a new one for an old one.
 
 Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
-block changes nothing.
+block changes nothing; no folder is removed that a living process works in.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
 __all__ = ["interrupts_kept", "temporary_folder"]
 
+try:
+    import fcntl
+except ImportError:  # there are no such locks, and so nothing is removed for others
+    fcntl = None  # type: ignore[assignment]  # the module is Unix's only
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OURS = "tmkit-"  # how the names of our folders begin
+_LOCK = ".tmkit-lock"
 
 
 @contextmanager
@@ -51,16 +66,73 @@ def interrupts_kept() -> Iterator[None]:
 
 
 @contextmanager
-def temporary_folder(prefix: str) -> Iterator[Path]:
+def temporary_folder(purpose: str) -> Iterator[Path]:
     """Make a folder that is removed, with all that is in it, when the block is left, however that happens.
 
+    What dead processes have left of such folders is removed as well, once a process.
+
     Args:
-        prefix: how its name begins.
+        purpose: a word of its name, for people who look at it.
     """
     with interrupts_kept():
-        folder = tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
+        parent = Path(tempfile.gettempdir())
+        _remove_left_behind(parent)
+        folder, lock = _locked_folder(parent, purpose)
     try:
-        yield Path(folder.name)
+        yield folder
     finally:
         with interrupts_kept():
-            folder.cleanup()
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
+    """Return a new folder and the open file in it that is locked."""
+    new = Path(tempfile.mkdtemp(prefix=".tmkit-new-", dir=parent))
+    lock = -1
+    try:
+        lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks: then nobody can take the folder for an old one
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        named = parent / f"{_OURS}{purpose}-{secrets.token_hex(8)}"
+        new.rename(named)
+    except BaseException:
+        if lock >= 0:
+            os.close(lock)
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return named, lock
+
+
+@cache
+def _remove_left_behind(parent: Path) -> None:
+    """Remove the folders of ours in ``parent`` that no process works in any more."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(_OURS):
+                with suppress(OSError):
+                    _remove_if_left_behind(Path(entry.path))
+
+
+def _remove_if_left_behind(folder: Path) -> None:
+    """Remove a folder of this user whose lock nobody holds.
+
+    Raises:
+        OSError: it is none of ours, or somebody works in it.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(place).st_uid != os.getuid():
+            return
+        lock = os.open(_LOCK, flags, dir_fd=place)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+    finally:
+        os.close(place)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.errors import FileFormatError, MeshError, SceneError
-from tmkit.formats import scene_from_json, scene_to_json
+from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
+from tmkit.formats import read_tmp, scene_from_json, scene_to_json
 
 
 @pytest.mark.parametrize("shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"])
@@ -42,3 +42,61 @@ def test_nothing_is_told_of_folders_that_may_not_be_read(tmp_path: Path) -> None
     (inner / "x.robray").write_text('frame x { geometry { mesh "secrets.stl"; } }', encoding="utf-8")
     with pytest.raises(MeshError, match=r"did you mean 'secret\.stl'"):
         tk.load_scene(inner / "x.robray")
+
+
+LONG = "a" * 300
+"""A name longer than file systems take."""
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"{LONG}.stl", f"{LONG}/x.stl", "x/" * 3000 + "x.stl", f"package://{LONG}/x.stl", f"package://tmkit/{LONG}.stl",
+        f"package://example{'-' * 300}robot{'.' * 300}data/x.stl", f"file://{LONG}.stl", f"file:///{LONG}.stl",
+        "package://tmkit/%00.stl", "file://%00.stl",
+    ],
+    ids=["long", "long-folder", "long-path", "package", "in-package", "like-a-distribution", "file", "file-from-root",
+         "nul", "file-nul"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["robray", "include", "urdf"])
+def test_a_file_name_that_no_system_takes(tmp_path: Path, uri: str, form: str) -> None:
+    """A name that is too long, or has a NUL in it, is one of a file that is not there."""
+    texts = {
+        "robray": f'frame a {{ geometry {{ mesh "{uri}"; }} }}',
+        "include": f'include "{uri}"',
+        "urdf": f'<robot name="r"><link name="a"><visual><geometry><mesh filename="{uri}"/></geometry></visual></link>'
+        "</robot>",
+    }
+    path = tmp_path / f"main.{'urdf' if form == 'urdf' else 'robray'}"
+    path.write_text(texts[form], encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"main\.\w+:1:?\d*: .*(no file|NUL)"):
+        tk.load_scene(path)
+
+
+def test_a_long_name_of_the_users_own(tmp_path: Path) -> None:
+    """A scene, robot, plan, start or domain of a name that is too long is not there."""
+    scene = tk.load_scene("panda_table")
+    name = str(tmp_path / LONG)
+    for ask in (
+        lambda: tk.load_scene(f"{name}.robray"),
+        lambda: tk.load_scene(LONG),
+        lambda: tk.load_manipulator(f"{name}.toml"),
+        lambda: tk.Plan.load(f"{name}.json"),
+        lambda: read_tmp(f"{name}.tmp"),
+        lambda: tk.plan(scene, domain=f"{name}/", goal="(on a b)", robot="panda"),
+        lambda: tk.Manipulator.from_srdf(f"{name}.srdf", scene),
+    ):
+        with pytest.raises(MissingFileError, match="aaaa"):
+            ask()
+
+
+def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
+    """A JSON scene whose mesh comes from a package or file of a name too long is refused with its path."""
+    document = {
+        "allowed": [], "format": "tmkit-scene", "frames": [], "version": 1,
+        "shapes": {"x": {"kind": "mesh", "source": f"package://tmkit/{LONG}.stl"}},
+    }  # fmt: skip
+    path = tmp_path / "scene.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"scene\.json.*is not installed here"):
+        tk.load_scene(path)

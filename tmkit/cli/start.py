@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, UnknownNameError
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, TmkitError, UnknownNameError
+from tmkit.files.reading import ReadingLimits, read_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,13 +62,19 @@ def _start_values(start: str) -> dict[str, float]:
 
 def _read_start_file(path: Path) -> dict[str, float]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MissingFileError(f"there is no start file '{path}'", path=str(path), nearest=None) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError.at(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        if not os.path.exists(path):
+            raise MissingFileError(f"there is no start file '{path}'", path=str(path), nearest=None)
+        document = json.loads(read_bytes(path, limit=ReadingLimits().text_bytes).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FileFormatError.at(path, f"is not UTF-8 text: {error}") from None
     except json.JSONDecodeError as error:
         raise FileFormatError.at(path, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise FileFormatError.at(path, "is nested too deeply") from None
+    except TmkitError:
+        raise
+    except ValueError:
+        raise FileFormatError.at(path, "a number has more digits than can be read") from None
     if not isinstance(document, dict) or not all(_is_number(value) for value in document.values()):
         raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
     return {name: float(value) for name, value in document.items()}

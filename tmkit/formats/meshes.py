@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from tmkit.errors import MeshError, ShapeError
 from tmkit.files.places import Place
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats.drafts import MeshDraft, Triple
+from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
 from tmkit.interrupts import interrupts_kept
 
@@ -85,7 +87,7 @@ class MeshLoader:
         Raises:
             MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
         """
-        path = mesh.path.resolve()
+        path = real_path(mesh.path)
         key = (path, mesh.scale)
         if key not in self._shapes:
             try:
@@ -126,7 +128,7 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise MeshError.at(path, "there is no such file")
     data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
     parts = _parts(path, data)

@@ -103,9 +103,9 @@ class PackageResolver:
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
         path = folder / (unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri)
-        if not colon and not _is_file(path):
+        if not colon and not os.path.isfile(path):
             path = self._upwards(uri, folder) or path
-        if not uri or not _is_file(path):
+        if not uri or not os.path.isfile(path):
             hint = _hint(path) if self._may_read(path, folder) else ""  # of other folders nothing is told
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
@@ -119,8 +119,8 @@ class PackageResolver:
         """
         if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
             return None
-        found = (above / path for above in folder.resolve().parents)
-        return next((file for file in found if _is_file(file) and self._may_read(file, folder)), None)
+        found = (above / path for above in real_path(folder).parents)
+        return next((file for file in found if os.path.isfile(file) and self._may_read(file, folder)), None)
 
     def _may_read(self, path: Path, folder: Path) -> bool:
         """Whether an existing file lies where files named in ``folder`` may lie."""
@@ -147,7 +147,7 @@ class PackageResolver:
 
     def portable_uri(self, path: Path) -> str | None:
         """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
-        real = path.resolve()
+        real = real_path(path)
         for root in data_roots():
             if (found := below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
                 return f"{_SCHEME}tmkit/{found}"
@@ -155,7 +155,7 @@ class PackageResolver:
             if (found := below(real, root)) is not None:
                 return f"{_SCHEME}{name}/{found}"
         for root in (*self.folders, *self.ros_folders):
-            found = below(real, root.resolve())
+            found = below(real, real_path(root))
             if found is not None and "/" in found:
                 return f"{_SCHEME}{found}"
         return None
@@ -166,7 +166,7 @@ class PackageResolver:
         if not name or not rest or _climbs(rest):
             return None
         candidates = (root / rest for root in self._roots(name))
-        return next((candidate for candidate in candidates if _is_file(candidate)), None)
+        return next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
 
     def _in_packages(self, uri: str, folder: Path, place: Place) -> Path:
         """Return the file that a ``package://`` URI names."""
@@ -177,13 +177,13 @@ class PackageResolver:
             raise place.error(f"'{uri}' climbs out of its package")
         looked: list[Path] = []
         for root in self._roots(name):
-            if _is_file(root / rest):
+            if os.path.isfile(root / rest):
                 return root / rest
             looked.append(root)
         outside: Path | None = None
-        for above in (folder.resolve(), *folder.resolve().parents):
+        for above in (real_path(folder), *real_path(folder).parents):
             root = above / name
-            if _is_file(root / rest):
+            if os.path.isfile(root / rest):
                 if self._may_read(root / rest, folder) or self._is_own(root, rest, folder):
                     return root / rest
                 outside = outside or root / rest
@@ -200,19 +200,11 @@ class PackageResolver:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
         for folder in (*self.folders, *self.ros_folders):
             yield folder / name
-            if folder.resolve().name == name:
+            if real_path(folder).name == name:
                 yield folder
         if name == "tmkit":
             yield from data_roots()
         yield from _installed(name)
-
-
-def _is_file(path: Path) -> bool:
-    """Whether a regular file can be found there; a name that is too long or has a NUL is none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _split(uri: str) -> tuple[str, str]:
@@ -243,26 +235,26 @@ def _installed(name: str) -> Iterator[Path]:
         return
     for prefix in ("cmeel.prefix", "."):
         share = Path(str(distribution.locate_file(f"{prefix}/share/{name}")))
-        if share.is_dir():
+        if os.path.isdir(share):
             yield share
 
 
 def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield name and folder of the installed packages that this file may belong to."""
     for entry in sys.path:
-        site = Path(entry).resolve()
+        site = real_path(Path(entry))
         if site.name not in SITES or (found := below(path, site)) is None:
             continue
         parts = found.split("/")
         if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
             parts = parts[2:]
         for root in _installed(parts[0]):
-            yield parts[0], root.resolve()
+            yield parts[0], real_path(root)
 
 
 def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     """Say shortly where a package was looked for, and what was nearly right."""
-    existing = [root for root in looked if root.is_dir()]
+    existing = [root for root in looked if os.path.isdir(root)]
     if existing:
         return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
     if name in _INSTALLED_BY:

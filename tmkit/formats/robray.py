@@ -44,6 +44,7 @@ from tmkit.formats.drafts import (
     PoseDraft,
     SceneDraft,
 )
+from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
 from tmkit.formats.robray_geometry import geometry_of
 from tmkit.formats.robray_syntax import (
@@ -139,8 +140,8 @@ class _Reader:
         source, text = SourceText.read(
             path, folders=tuple(earlier.parent for earlier in reversed(including)), limits=self.packages.limits
         )
-        is_new = path.resolve() not in self.seen
-        self.seen.add(path.resolve())
+        is_new = real_path(path) not in self.seen
+        self.seen.add(real_path(path))
         self.files += 1
         chain = (*including, path)
         for statement in parse_robray(source, text):
@@ -161,7 +162,7 @@ class _Reader:
         """Read another file."""
         place = source.place(statement.file.at)
         path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
-        cycle = [str(earlier) for earlier in chain if earlier.resolve() == path.resolve()]
+        cycle = [str(earlier) for earlier in chain if real_path(earlier) == real_path(path)]
         if cycle:
             names = [str(earlier) for earlier in chain]
             around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
@@ -173,9 +174,9 @@ class _Reader:
                 raise place.error(f"more than {MOST_FILES} files are included")
             self.read(path, chain)
             return
-        if path.resolve() in self.seen:
+        if real_path(path) in self.seen:
             return
-        self.seen.add(path.resolve())
+        self.seen.add(real_path(path))
         if path.suffix.lower() not in OTHER_FORMATS:
             accepted = ", ".join((".robray", *OTHER_FORMATS))
             raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")

@@ -13,6 +13,7 @@ mesh. That is how the original does it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from tmkit.files.places import Place
@@ -113,7 +114,7 @@ def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[Pri
 def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshDraft:
     """Return the mesh file and its scale."""
     mesh = values["mesh"]
-    beside = [folder for folder in mesh.folders if mesh.text and (folder / mesh.text).is_file()]
+    beside = [folder for folder in mesh.folders if mesh.text and os.path.isfile(folder / mesh.text)]
     path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors

@@ -21,6 +21,7 @@ entries, numbers bit for bit, and in the original's own number format.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,7 +144,7 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
         FileFormatError: a line that is none of the five, or does not fit what stands before it.
     """
     source = Path(path)
-    if not source.exists():
+    if not os.path.exists(source):
         raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
     try:
         text = read_bytes(source, limit=(limits or ReadingLimits()).text_bytes).decode("utf-8-sig")

@@ -10,6 +10,7 @@ leaves the colour open, with a remark too. Textures are not looked at.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from tmkit.files.places import did_you_mean
 from tmkit.files.xml import XmlElement
 from tmkit.formats.building import pose_of
 from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple, Triple
+from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
 from tmkit.spatial import Pose
 
@@ -169,11 +171,11 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
     """Return a mesh."""
     name = element.text("filename")
     path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place)
-    if "://" not in name and not (element.path.parent / name).is_file():
+    if "://" not in name and not os.path.isfile(element.path.parent / name):
         element.remark(f"'{name}' is not beside the file; {path} is taken")
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
-    return MeshDraft(path.resolve(), (x, y, z)) if x and y and z else None
+    return MeshDraft(real_path(path), (x, y, z)) if x and y and z else None
 
 
 def _plane(element: XmlElement, origin: PoseDraft) -> GeometryDraft:

@@ -13,6 +13,7 @@ of one name do not meet.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import traceback
 from dataclasses import dataclass
@@ -22,9 +23,11 @@ from typing import NoReturn
 
 from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, MissingFileError
+from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.motion import Manipulator
 from tmkit.planner.semantics import DomainSemantics
-from tmkit.tasks import Domain, load_domain, parse_domain
+from tmkit.tasks import Domain, parse_domain
+from tmkit.tasks.parser import read_pddl
 
 __all__ = ["PlanningDomain", "load_planning_domain"]
 
@@ -75,10 +78,11 @@ def load_planning_domain(
     else:
         pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
     semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
-    parsed = load_domain(pddl_path) if pddl is None else parse_domain(pddl, source=str(domain))
-    source = semantics_path.read_bytes()
+    written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
+    parsed = parse_domain(written, source=str(named_source))
+    source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
     made = _make_semantics(semantics_path, source, manipulator)
-    text = pddl_path.read_text(encoding="utf-8") if pddl is None else pddl
+    text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
     named = "" if semantics is None else Path(semantics).name
@@ -87,11 +91,11 @@ def load_planning_domain(
 
 def _pddl_path(found: Path, domain: str | Path) -> Path:
     """Return the PDDL file of a folder, or the file itself."""
-    if found.is_file():
+    if os.path.isfile(found):
         if found.suffix != ".pddl":
             raise FileFormatError.at(found, "a domain is a folder or a file that ends in .pddl")
         return found
-    if not (found / _PDDL).is_file():
+    if not os.path.isfile(found / _PDDL):
         _refuse_incomplete(domain, _PDDL, found)
     return found / _PDDL
 
@@ -99,7 +103,7 @@ def _pddl_path(found: Path, domain: str | Path) -> Path:
 def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
     """Return the semantics that lie beside a PDDL file."""
     path = pddl_path.parent / _SEMANTICS
-    if path.is_file():
+    if os.path.isfile(path):
         return path
     if pddl_path.name == _PDDL:
         _refuse_incomplete(domain, _SEMANTICS, pddl_path.parent)
@@ -113,8 +117,8 @@ def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
 def _semantics_path(semantics: str | Path) -> Path:
     """Return the file of semantics that are named by their domain, their folder, or themselves."""
     found = resolve_name(semantics, "domains")
-    if found.is_dir():
-        if not (found / _SEMANTICS).is_file():
+    if os.path.isdir(found):
+        if not os.path.isfile(found / _SEMANTICS):
             _refuse_incomplete(semantics, _SEMANTICS, found)
         return found / _SEMANTICS
     if found.suffix != ".py":

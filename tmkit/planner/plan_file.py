@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def load_plan(path: str | Path) -> Plan:
     """Read a plan from a file; see :meth:`Plan.load`."""
     source = Path(path)
     try:
-        if not source.exists():
+        if not os.path.exists(source):
             raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
         limit = ReadingLimits().json_bytes
         data = read_bytes(source, limit=limit, error=lambda reason: PlanFileError.at(source, reason))

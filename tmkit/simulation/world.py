@@ -156,7 +156,7 @@ class Simulation:
             enableFileCaching=0,
             physicsClientId=self.client,
         )
-        with temporary_folder("tmkit-") as folder:
+        with temporary_folder("meshes") as folder:
             return build_bodies(
                 bullet,
                 self.client,

@@ -113,7 +113,7 @@ class FastDownward:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
         """
         encoding = encode(problem)
-        with temporary_folder("tmkit-translate-") as folder:
+        with temporary_folder("translate") as folder:
             (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
             (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
             finished = processes.run(
@@ -147,7 +147,7 @@ class FastDownward:
         if not task.complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
-        with temporary_folder("tmkit-search-") as folder:
+        with temporary_folder("search") as folder:
             run = _SearchRun(task, folder, deadline)
             run.prepare()
             best, gave_up = run.search(self.first_search, seconds=_FIRST_SECONDS)

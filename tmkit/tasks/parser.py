@@ -31,7 +31,7 @@ from tmkit.tasks.vocabulary import Types
 if TYPE_CHECKING:
     from tmkit.tasks import sections
 
-__all__ = ["load_domain", "load_problem", "parse_domain", "parse_goal", "parse_problem"]
+__all__ = ["load_domain", "load_problem", "parse_domain", "parse_goal", "parse_problem", "read_pddl"]
 
 REQUIREMENTS = frozenset(
     {
@@ -79,7 +79,7 @@ def load_domain(path: str | Path) -> Domain:
         MissingFileError: the file is not there.
         TaskError: the file is not a domain; says where and why.
     """
-    return parse_domain(_read(path), source=str(path))
+    return parse_domain(read_pddl(path), source=str(path))
 
 
 def load_problem(path: str | Path, domain: Domain) -> Problem:
@@ -93,7 +93,7 @@ def load_problem(path: str | Path, domain: Domain) -> Problem:
         MissingFileError: the file is not there.
         TaskError: the file is not a problem of that domain; says where and why.
     """
-    return parse_problem(_read(path), domain, source=str(path))
+    return parse_problem(read_pddl(path), domain, source=str(path))
 
 
 def parse_domain(text: str, *, source: str = "domain") -> Domain:
@@ -156,8 +156,13 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
     return renamed[0] if len(renamed) == 1 else And(tuple(renamed))
 
 
-def _read(path: str | Path) -> str:
-    """Return the text of a file that may be anything; a byte order mark is left out."""
+def read_pddl(path: str | Path) -> str:
+    """Return the text of a file that may be anything; a byte order mark is left out.
+
+    Raises:
+        MissingFileError: the file is not there.
+        TaskError: the file cannot be read, is too large, or is not UTF-8 text.
+    """
     limit = ReadingLimits().text_bytes
     try:
         data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
