@@ -122,3 +122,24 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
         Manipulator.from_srdf(srdf, scene, group="arm", ready="redy")
     with pytest.raises(RobotError, match="gripper 'claw' is none of parallel, suction"):
         Manipulator.from_srdf(srdf, scene, group="arm", gripper="claw")
+
+
+def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) -> None:
+    """Where the end effector is made of the arm, or there is none, the hand's group can be named."""
+    effector = '<end_effector name="gripper" parent_link="panda_link8" group="hand" parent_group="arm"/>'
+    for new in (effector.replace('group="hand" parent_group="arm"', 'group="arm"'), ""):
+        path = changed(tmp_path, effector, new)
+        with pytest.raises(RobotError, match=r"FILE\.srdf:GROUP:HAND"):
+            Manipulator.from_srdf(path, scene, group="arm")
+        arm = find_manipulator(f"{path}:arm:hand", scene)
+        assert arm == Manipulator.from_srdf(path, scene, group="arm", hand="hand")
+        assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
+    path.write_text(PANDA_SRDF.replace(effector, "").replace('name="open"', 'name="wide"'))
+    arm = find_manipulator(f"{path}:arm:hand", scene)
+    assert (dict(arm.gripper_open), dict(arm.gripper_closed)) == (
+        {"panda_finger_joint1": 0.04}, {"panda_finger_joint1": 0.0},
+    )  # fmt: skip
+    with pytest.raises(UnknownNameError, match=r"unknown group 'hnad'; did you mean 'hand'"):
+        find_manipulator(f"{path}:arm:hnad", scene)
+    with pytest.raises(RobotError, match=r"the group 'arm' has no joints that could open and close a hand"):
+        find_manipulator(f"{path}:arm:arm", scene)

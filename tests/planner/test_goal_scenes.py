@@ -183,3 +183,35 @@ def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
     scene = scene.add_frame("post", "world", pose=tk.Pose(hand), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
     with pytest.raises(CollisionError, match="'hand' and 'post'"):
         tk.plan(scene, goal="(on a b)", robot=GANTRY)
+
+
+def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
+    """Statements of the goal's files, and SRDF files among them or included, allow pairs in the goal only."""
+    (tmp_path / "pairs.srdf").write_text(
+        '<robot name="r"><disable_collisions link1="a" link2="c" reason="Never"/></robot>', encoding="utf-8"
+    )
+    goal = write(tmp_path / "goal.robray", frame("a", "b"))
+    named = load_goal_scene(start(), goal, tmp_path / "pairs.srdf")
+    goal.write_text(f'include "pairs.srdf"\n{goal.read_text()}', encoding="utf-8")
+    included = load_goal_scene(start(), goal)
+    goal.write_text(f"{CLASSES}{frame('a', 'b')}allow_collision a c;\n", encoding="utf-8")
+    stated = load_goal_scene(start(), goal)
+    for read in (named, included, stated):
+        assert read.scene.is_allowed("a", "c")
+        assert read.stated == ("a",)
+    assert not start().is_allowed("a", "c")
+    goal.write_text(f"{CLASSES}{frame('a', 'b')}allow_collision a x;\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"goal\.robray:4:19: allow_collision names the unknown frame 'x'"):
+        load_goal_scene(start(), goal)
+
+
+def test_a_goal_may_read_in_folders_that_are_allowed(tmp_path: Path) -> None:
+    """What lies elsewhere is included when its folder is allowed, and refused when it is not."""
+    inner = tmp_path / "a" / "b" / "c"
+    inner.mkdir(parents=True)
+    (tmp_path / "classes.robray").write_text(CLASSES, encoding="utf-8")
+    goal = inner / "goal.robray"
+    goal.write_text(f'include "../../../classes.robray"\n{frame("a", "b")}', encoding="utf-8")
+    with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
+        load_goal_scene(start(), goal)
+    assert load_goal_scene(start(), goal, allow_folders=[tmp_path]).stated == ("a",)

@@ -90,12 +90,12 @@ def load(
         return load_scene(*scenes, allow_folders=allow or (), on_remark=on_remark, complete=complete)
 
 
-def load_goal(scene: SceneGraph, files: list[str]) -> GoalScene:
+def load_goal(scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | None = None) -> GoalScene:
     """Load the files that show the goal."""
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
-        return load_goal_scene(scene, *files)
+        return load_goal_scene(scene, *files, allow_folders=allow or ())
 
 
 def make_folder(folder: Path) -> Path:

@@ -121,7 +121,7 @@ def plan(
         require_writable(output)
     scene = load(scenes, allow=allow)
     q = start_configuration(scene, robot, start)
-    wanted = load_goal(scene, goal_scene) if goal_scene else None
+    wanted = load_goal(scene, goal_scene, allow=allow) if goal_scene else None
     result = _plan(
         scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robot,
         seed=seed, limit=time_limit,

@@ -58,7 +58,16 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["WORLD", "add_drafted_frame", "build_scene", "frames_by_name", "pose_of", "whole_name", "zero_pose_of"]
+__all__ = [
+    "WORLD",
+    "add_allowed",
+    "add_drafted_frame",
+    "build_scene",
+    "frames_by_name",
+    "pose_of",
+    "whole_name",
+    "zero_pose_of",
+]
 
 WORLD = "world"
 
@@ -85,10 +94,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
         _add_mimics(edit, frames)
-        aliases = _aliases(frames)
-        for scene in drafts:
-            for pair in scene.allowed:
-                _allow(edit, pair, aliases)
+        add_allowed(edit, drafts)
     return edit.finish()
 
 
@@ -237,6 +243,19 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
         with _reported(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
             edit.set_joint(draft.name, _joint(draft.joint, mimic=rule))
+
+
+def add_allowed(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+    """Let the pairs of frames touch that files allow.
+
+    Raises:
+        FileFormatError: there is no such frame.
+    """
+    drafts = tuple(drafts)
+    aliases = _aliases({frame.name: frame for draft in drafts for frame in draft.frames})
+    for draft in drafts:
+        for pair in draft.allowed:
+            _allow(edit, pair, aliases)
 
 
 def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> None:

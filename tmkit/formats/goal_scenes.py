@@ -3,7 +3,8 @@
 A goal file says less than a start file: it need not name the robot, nor the objects that may be anywhere. So it is read
 over the start scene. What it declares and the start has too is *stated*: it gets the parent and pose of the goal. What
 it declares anew is added. All else stays, except that an object which would be carried along by a stated one is taken
-off it first and hangs off the root: where it should be, the goal does not say.
+off it first and hangs off the root: where it should be, the goal does not say. Pairs that the goal's files, SRDF among
+them, let touch may do so in the goal.
 
 Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
 """
@@ -16,11 +17,13 @@ from dataclasses import dataclass
 
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.files.places import did_you_mean
+from tmkit.files.reading import ReadingLimits
 from tmkit.files.remarks import Remark
-from tmkit.formats.building import add_drafted_frame, frames_by_name, zero_pose_of
+from tmkit.formats.building import add_allowed, add_drafted_frame, frames_by_name, zero_pose_of
 from tmkit.formats.drafts import FrameDraft
 from tmkit.formats.loading import read_drafts
 from tmkit.formats.meshes import MeshLoader
+from tmkit.formats.srdf import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
@@ -50,6 +53,8 @@ def load_goal_scene(
     start: SceneGraph,
     *files: str | os.PathLike[str],
     package_path: Sequence[str | os.PathLike[str]] = (),
+    allow_folders: Sequence[str | os.PathLike[str]] = (),
+    limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
 ) -> GoalScene:
     """Load files that show a goal, over the scene at the start.
@@ -58,6 +63,8 @@ def load_goal_scene(
         start: the scene at the start; frames that the files name and do not declare are looked up in it.
         *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
+        allow_folders: as for :func:`load_scene`.
+        limits: as for :func:`load_scene`.
         on_remark: as for :func:`load_scene`.
 
     Raises:
@@ -65,8 +72,10 @@ def load_goal_scene(
         FileFormatError: a file is wrong, moves what is not movable, or names a parent that nobody declares.
         MeshError: a mesh is missing or broken.
     """
-    drafts, loader = read_drafts(files, package_path=package_path, on_remark=on_remark)
-    goal = frames_by_name(frame for draft in drafts for frame in draft.frames)
+    read = read_drafts(
+        files, package_path=package_path, allow_folders=allow_folders, limits=limits, on_remark=on_remark
+    )
+    goal = frames_by_name(frame for draft in read.drafts for frame in draft.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
     for name, frame in goal.items():
         if name in start and name not in stated:
@@ -74,8 +83,9 @@ def load_goal_scene(
         _require_parent(frame, start, goal)
     with start.edit() as edit:
         _take_off(edit, start, stated)
-        _put(edit, goal, stated, loader)
-    return GoalScene(edit.finish(), stated)
+        _put(edit, goal, stated, read.loader)
+        add_allowed(edit, read.drafts)
+    return GoalScene(with_semantics(edit.finish(), read.semantics, note=read.note), stated)
 
 
 def _is_movable(name: str, start: SceneGraph, frame: FrameDraft) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.data import resolve_name
@@ -29,7 +30,7 @@ from tmkit.formats.urdf_collisions import with_always_colliding
 from tmkit.graph import SceneGraph
 from tmkit.srdf import RobotSemantics, read_srdf
 
-__all__ = ["SCENE_SUFFIXES", "load_scene", "read_drafts"]
+__all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_drafts"]
 
 SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
 
@@ -79,6 +80,23 @@ def load_scene(
     return with_semantics(build_scene(drafts, loader=loader), semantics, note=remarks.note)
 
 
+@dataclass(frozen=True)
+class FileContents:
+    """What scene files say.
+
+    Attributes:
+        drafts: frames and allowed pairs of each file, in order; those of SRDF files are empty.
+        semantics: what SRDF files say, included ones too.
+        loader: loads the meshes.
+        note: takes further remarks about the files.
+    """
+
+    drafts: tuple[SceneDraft, ...]
+    semantics: tuple[RobotSemantics, ...]
+    loader: MeshLoader
+    note: Note
+
+
 def read_drafts(
     files: Sequence[str | os.PathLike[str]],
     *,
@@ -86,14 +104,16 @@ def read_drafts(
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
-) -> tuple[list[SceneDraft], MeshLoader]:
-    """Return what files say, each by itself, and a loader for their meshes; see :func:`load_scene`."""
+) -> FileContents:
+    """Return what files say, each by itself, without making a scene of it; see :func:`load_scene`."""
     if not files:
         raise SceneError("at least one file is needed")
     note = RemarkLog(on_remark).note
+    semantics: list[RobotSemantics] = []
     paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
     loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
-    return [_read(path, loader, note, []) for path in paths], loader
+    drafts = tuple(_read(path, loader, note, semantics) for path in paths)
+    return FileContents(drafts, tuple(semantics), loader, note)
 
 
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneDraft:

@@ -166,6 +166,7 @@ class Manipulator:
         *,
         group: str | None = None,
         end_effector: str | None = None,
+        hand: str | None = None,
         tool: str | None = None,
         ready: str | None = None,
         gripper: str | None = None,
@@ -182,6 +183,8 @@ class Manipulator:
             scene: a scene with the robot.
             group: the group that is the arm; may be left out when only one can be.
             end_effector: the end effector that it carries; may be left out when it carries only one.
+            hand: the group that is its hand, where the end effector does not say so; without states it opens and
+                closes to its joints' limits.
             tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
                 one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
             ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
@@ -207,6 +210,7 @@ class Manipulator:
             scene,
             group=group,
             end_effector=end_effector,
+            hand=hand,
             tool=tool,
             ready=ready,
             gripper=gripper,
@@ -445,20 +449,21 @@ def _syntax_error(path: Path, text: str, reason: str) -> FileFormatError:
     return RobotError.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
 
 
-def _split_srdf(name: str | Path) -> tuple[str, str | None] | None:
-    """Return the file and the group of ``FILE.srdf`` or ``FILE.srdf:GROUP``; ``None`` for any other name."""
-    file, mark, group = str(name).rpartition(".srdf:")
+def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
+    """Return file, arm and hand of ``FILE.srdf``, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``, else ``None``."""
+    file, mark, groups = str(name).rpartition(".srdf:")
     if mark:
-        return f"{file}.srdf", group
-    return (str(name), None) if str(name).endswith(".srdf") else None
+        arm, _, hand = groups.partition(":")
+        return f"{file}.srdf", arm, hand or None
+    return (str(name), None, None) if str(name).endswith(".srdf") else None
 
 
 def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
     """Return the description that ``robot`` is or names, proved to fit ``scene``.
 
     Args:
-        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf`` or ``FILE.srdf:GROUP``, which
-            :meth:`Manipulator.from_srdf` reads.
+        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf``, ``FILE.srdf:GROUP`` or
+            ``FILE.srdf:GROUP:HAND``, which :meth:`Manipulator.from_srdf` reads.
         scene: the scene that it is for.
 
     Raises:
@@ -468,7 +473,7 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     """
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
     if srdf is not None:
-        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1])
+        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     try:
         manipulator.check(scene)

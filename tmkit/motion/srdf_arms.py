@@ -8,7 +8,7 @@ words. This module translates:
 * **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
 * **hand**: the joints of the end effector's group; its states whose names have ``open`` and ``close`` in them say what
   these joints are then, and the distance of the fingers is measured between their collision shapes. Some files name the
-  arm itself as the end effector's group: then there is no hand, and the parent link is the tool.
+  arm itself as the end effector's group: then there is no hand, unless one is given, and the parent link is the tool.
 * **tool**: SRDF has no word for the point between the fingertips. It is given, or it is the one frame that is rigidly
   joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its name; a suction cup may also be the tip itself.
 * **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
@@ -64,6 +64,7 @@ def manipulator_from_srdf(
     *,
     group: str | None = None,
     end_effector: str | None = None,
+    hand: str | None = None,
     tool: str | None = None,
     ready: str | None = None,
     gripper: str | None = None,
@@ -78,29 +79,30 @@ def manipulator_from_srdf(
     members = group_members(semantics, scene, group=group)
     joints = _path(semantics, scene, group, members)
     effector = _effector(semantics, scene, group, joints, end_effector)
-    has_hand = effector is not None and _is_hand(semantics, scene, effector, joints)
+    if hand is None and effector is not None and _is_hand(semantics, scene, effector, joints):
+        from_limits, hand = gripper == "parallel", effector.group
+    else:
+        from_limits = hand is not None
     tip = _tip(semantics, scene, group, joints, effector)
-    hand = None
+    fingers = None
     if gripper != "suction":
-        if effector is None or not has_hand:
+        if hand is None:
             raise _no_hand(semantics, group, effector)
-        hand = _hand(
-            semantics, scene, effector, joints, from_limits=gripper == "parallel", opened=opened, closed=closed
-        )
+        fingers = _hand(semantics, scene, hand, joints, from_limits=from_limits, opened=opened, closed=closed)
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
         tip=tip,
-        tool=tool if tool is not None else _tool(semantics, scene, group, tip, hand),
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
         joints=joints,
         ready=_ready(semantics, scene, group, joints, ready),
-        gripper_kind="suction" if hand is None else "parallel",
-        gripper_joints=hand.joints if hand else (),
-        gripper_open=hand.opened if hand else {},
-        gripper_closed=hand.closed if hand else {},
-        width_open=hand.width_open if hand else 0.0,
-        width_closed=hand.width_closed if hand else 0.0,
-        contact_links=hand.fingers if hand else cup_frames(scene, tip, tool),
+        gripper_kind="suction" if fingers is None else "parallel",
+        gripper_joints=fingers.joints if fingers else (),
+        gripper_open=fingers.opened if fingers else {},
+        gripper_closed=fingers.closed if fingers else {},
+        width_open=fingers.width_open if fingers else 0.0,
+        width_closed=fingers.width_closed if fingers else 0.0,
+        contact_links=fingers.fingers if fingers else cup_frames(scene, tip, tool),
     )
     arm.check(scene, source=semantics.source)
     return arm
@@ -235,41 +237,44 @@ def _no_hand(semantics: RobotSemantics, group: str, effector: EndEffector | None
     else:
         reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
     place = effector.place if effector is not None else semantics.group(group).place
-    return refused(place, semantics.source, f"{reason}; gripper='suction' makes a suction cup of its tool")
+    remedy = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
+    return refused(place, semantics.source, f"{reason}; {remedy} that is a hand")
 
 
 def _hand(
     semantics: RobotSemantics,
     scene: SceneGraph,
-    effector: EndEffector,
+    group: str,
     arm: Sequence[str],
     *,
     from_limits: bool,
     opened: str | None,
     closed: str | None,
 ) -> _Hand:
-    """Return the hand that the group of an end effector is."""
-    members = group_members(semantics, scene, group=effector.group)
+    """Return the hand that a group is."""
+    members, place = group_members(semantics, scene, group=group), semantics.group(group).place
     joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
     fingers = finger_frames(scene, joints)
-    states = semantics.states_of(effector.group)
-    found = [_named(semantics, effector.group, opened, "open"), _named(semantics, effector.group, closed, "clos")]
+    if not joints:
+        raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
+    states = semantics.states_of(group)
+    found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
     if found[0] is not None and found[1] is not None:
         values = [_values(semantics, scene, state, joints) for state in found if state is not None]
     elif from_limits:
         values = _limit_values(semantics, scene, joints)
     else:
         names = ", ".join(state.name for state in states) or "none"
-        reason = f"the group '{effector.group}' needs states that open and close the hand; it has: {names}"
+        reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
         remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
-        raise refused(effector.place, semantics.source, f"{reason}; {remedy}")
+        raise refused(place, semantics.source, f"{reason}; {remedy}")
     widths = [finger_distance(scene, state, fingers) for state in values]
     if from_limits and widths[0] < widths[1] and found[0] is None:
         values, widths = values[::-1], widths[::-1]
     if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
         states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
         reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
-        raise refused(effector.place, semantics.source, f"{reason}: this is no parallel gripper")
+        raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
     return _Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
 
 
