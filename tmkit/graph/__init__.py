@@ -29,6 +29,9 @@ from tmkit._core import (
     Shape,
     Sphere,
 )
+from tmkit.graph.history import HistoryEntry, SceneHistory
+from tmkit.graph.structure import find_structure
+from tmkit.graph.traversal import chain, common_ancestor, joints_between, path, walk
 
 __all__ = [
     "AttachedShape",
@@ -40,6 +43,7 @@ __all__ = [
     "Fixed",
     "FrameSpecification",
     "Free",
+    "HistoryEntry",
     "Inertia",
     "Joint",
     "Kinematics",
@@ -49,6 +53,13 @@ __all__ = [
     "Revolute",
     "SceneEdit",
     "SceneGraph",
+    "SceneHistory",
     "Shape",
     "Sphere",
+    "chain",
+    "common_ancestor",
+    "find_structure",
+    "joints_between",
+    "path",
+    "walk",
 ]

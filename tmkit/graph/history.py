@@ -1,0 +1,316 @@
+"""A scene with the edits that made it: what was done, in words and with its arguments, and the way back.
+
+A scene does not know where it came from: equal scenes are equal however they were made. Who wants to know keeps a
+:class:`SceneHistory`, which does an edit by the scene's own method and remembers its name:
+
+    log = SceneHistory(scene)
+    log = log.reparent("cup", "hand", q=q)
+    log.scene                      # the new version
+    log.undo().scene is scene      # the very version from before
+
+A history is a value like a scene: an edit of it gives another history, and the old one stays. So a branch costs
+nothing: edit the same history twice, and there are two, which share all that they have in common. What nobody holds is
+freed.
+
+Inside are two linked lists: the entries from the start to now, the newest first, and those that were undone, the
+nearest first. An edit or an undo makes one link. Links are tuples, which Python frees and counts without recursion
+however long the chain; pickling and comparing go along the chain in loops. A version costs about 300 bytes here
+beside what it costs the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Concatenate, Generic, ParamSpec, overload
+
+import numpy as np
+
+from tmkit._core import SceneGraph
+from tmkit.errors import SceneError
+
+__all__ = ["HistoryEntry", "SceneHistory"]
+
+_Arguments = ParamSpec("_Arguments")
+_Link = tuple["HistoryEntry", "_Link | None"]  # an entry, and those behind it
+_TEXT_LENGTH = 100  # of one edit in words
+_ITEMS_SHOWN = 8  # of a sequence in an edit's words
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One version in a history, and the edit that made it of the version before. Immutable; compares by value.
+
+    Attributes:
+        number: how many edits lead here from the start of the history; 0 is the start.
+        edit: name of the edit, as the scene's method is called; ``start`` for the first version.
+        arguments: its positional arguments; arrays and lists are kept as tuples.
+        keywords: its keyword arguments as (name, value), in the order they were given in.
+        scene: the version.
+    """
+
+    number: int
+    edit: str
+    arguments: tuple[object, ...]
+    keywords: tuple[tuple[str, object], ...]
+    scene: SceneGraph
+
+    @property
+    def parent(self) -> int | None:
+        """Number of the version that was edited; None for the start."""
+        return self.number - 1 if self.number else None
+
+    @property
+    def text(self) -> str:
+        """The edit as it would be written, cut when it is long: ``reparent('cup', 'hand', q=[0.1])``."""
+        words = [_words(value) for value in self.arguments]
+        words += [f"{name}={_words(value)}" for name, value in self.keywords]
+        text = f"{self.edit}({', '.join(words)})" if self.edit != "start" else "start"
+        return text if len(text) <= _TEXT_LENGTH else f"{text[: _TEXT_LENGTH - 4]}...)"
+
+    def __repr__(self) -> str:
+        return f"<{self.number}: {self.text}>"
+
+
+class _Recorded(Generic[_Arguments]):
+    """An edit of the scene as a method of the history, with the same arguments."""
+
+    def __init__(self, edit: Callable[Concatenate[SceneGraph, _Arguments], SceneGraph]) -> None:
+        self._edit = edit
+        self.__doc__ = f"Do ``SceneGraph.{edit.__name__}`` with the same arguments, and return the history with it."
+
+    @overload
+    def __get__(self, history: None, owner: type[SceneHistory]) -> _Recorded[_Arguments]: ...
+    @overload
+    def __get__(self, history: SceneHistory, owner: type[SceneHistory]) -> Callable[_Arguments, SceneHistory]: ...
+    def __get__(
+        self, history: SceneHistory | None, owner: type[SceneHistory]
+    ) -> _Recorded[_Arguments] | Callable[_Arguments, SceneHistory]:
+        if history is None:
+            return self
+        log, edit = history, self._edit
+
+        def recorded(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> SceneHistory:
+            scene = edit(log.scene, *arguments, **keywords)
+            return log._extended(edit.__name__, arguments, keywords.items(), scene)
+
+        recorded.__name__ = edit.__name__
+        recorded.__doc__ = self.__doc__
+        return recorded
+
+
+class SceneHistory:
+    """A version of a scene, with the edits that made it and the way back. Immutable.
+
+    Holding one means holding every version on the way from its start to now, and those undone from here. It has the
+    edits of ``SceneGraph``, with the same arguments and refusals; each returns a new history, or the same when nothing
+    changed. An edit after ``undo`` begins another line: what was undone is then no part of the new history, but still
+    of the old.
+
+    Args:
+        scene: the version that it starts with.
+    """
+
+    __slots__ = ("_now", "_undone")
+
+    def __init__(self, scene: SceneGraph) -> None:
+        self._now: _Link = (HistoryEntry(0, "start", (), (), scene), None)
+        self._undone: _Link | None = None
+
+    # --- edits ----------------------------------------------------------------------------------------------------
+
+    add_root = _Recorded(SceneGraph.add_root)
+    add_frame = _Recorded(SceneGraph.add_frame)
+    remove_frame = _Recorded(SceneGraph.remove_frame)
+    rename_frame = _Recorded(SceneGraph.rename_frame)
+    reparent = _Recorded(SceneGraph.reparent)
+    set_pose = _Recorded(SceneGraph.set_pose)
+    set_joint = _Recorded(SceneGraph.set_joint)
+    set_classes = _Recorded(SceneGraph.set_classes)
+    set_shapes = _Recorded(SceneGraph.set_shapes)
+    add_shape = _Recorded(SceneGraph.add_shape)
+    set_inertia = _Recorded(SceneGraph.set_inertia)
+    allow_collision = _Recorded(SceneGraph.allow_collision)
+    forbid_collision = _Recorded(SceneGraph.forbid_collision)
+
+    def record(self, edit: str, scene: SceneGraph) -> SceneHistory:
+        """Return the history with a version that was made in any other way, such as many edits at once.
+
+        Args:
+            edit: what it is to be called.
+            scene: the new version; when it is the present one, nothing is recorded.
+        """
+        return self._extended(edit, (), (), scene)
+
+    # --- the way back ---------------------------------------------------------------------------------------------
+
+    def undo(self) -> SceneHistory:
+        """Return the history one version back. O(1).
+
+        Raises:
+            SceneError: this is the start.
+        """
+        entry, before = self._now
+        if before is None:
+            raise SceneError("there is nothing to undo: the history is at its start")
+        return self._made(before, (entry, self._undone))
+
+    def redo(self) -> SceneHistory:
+        """Return the history with the edit that was undone last done again. O(1).
+
+        Raises:
+            SceneError: nothing was undone from here.
+        """
+        if self._undone is None:
+            raise SceneError("there is nothing to redo: no edit was undone from here")
+        entry, rest = self._undone
+        return self._made((entry, self._now), rest)
+
+    def branch(self) -> SceneHistory:
+        """Return the history up to here as a line of its own, with nothing to redo. O(1)."""
+        return self if self._undone is None else self._made(self._now, None)
+
+    def back_to(self, number: int) -> SceneHistory:
+        """Return the history at a version of this line, before or after the present one. O(number of steps).
+
+        Raises:
+            SceneError: no version of this line, from the start to the last one undone, has that number.
+        """
+        history = self
+        while history.number > number >= 0:
+            history = history.undo()
+        while history.number < number and history._undone is not None:
+            history = history.redo()
+        if history.number != number:
+            raise SceneError(f"this history has no version {number}: they are 0 to {history._last_number()}")
+        return history
+
+    # --- what it says ---------------------------------------------------------------------------------------------
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The present version."""
+        return self._now[0].scene
+
+    @property
+    def number(self) -> int:
+        """How many edits lead from the start to the present version."""
+        return self._now[0].number
+
+    @property
+    def entries(self) -> tuple[HistoryEntry, ...]:
+        """The versions from the start to the present one. O(number)."""
+        return tuple(_along(self._now))[::-1]
+
+    @property
+    def undone(self) -> tuple[HistoryEntry, ...]:
+        """The versions that ``redo`` leads to, the next first. O(their number)."""
+        return tuple(_along(self._undone))
+
+    def text(self, *, count: int = 20) -> str:
+        """Return the versions as lines of text, the present one marked with ``>``.
+
+        Args:
+            count: how many of each, those up to now and those undone, are shown at most, the nearest to now.
+        """
+        before = [entry for entry, _ in zip(_along(self._now), range(max(1, count)), strict=False)][::-1]
+        after = [entry for entry, _ in zip(_along(self._undone), range(count), strict=False)]
+        last = self._last_number()
+        width = len(str(last))
+        lines = [f"  ... {before[0].number} earlier"] if before[0].number else []
+        for entry in (*before, *after):
+            lines.append(f"{'>' if entry.number == self.number else ' '} {entry.number:{width}} {entry.text}")
+            lines[-1] += "  (undone)" if entry.number > self.number else ""
+        shown = after[-1].number if after else self.number
+        lines += [f"  ... {last - shown} more undone"] if last > shown else []
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"SceneHistory(version {self.number} of {self._last_number()}, {self.scene!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SceneHistory):
+            return NotImplemented
+        return _same(self._now, other._now) and _same(self._undone, other._undone)
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.scene))
+
+    def __copy__(self) -> SceneHistory:
+        return self
+
+    def __deepcopy__(self, memo: object) -> SceneHistory:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:  # as plain lists: a chain of links would be pickled by recursion
+        return _restored, (self.entries, self.undone)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _made(now: _Link, undone: _Link | None) -> SceneHistory:
+        history = SceneHistory.__new__(SceneHistory)
+        history._now, history._undone = now, undone
+        return history
+
+    def _extended(
+        self, edit: str, arguments: Iterable[object], keywords: Iterable[tuple[str, object]], scene: SceneGraph
+    ) -> SceneHistory:
+        if scene is self.scene:
+            return self
+        kept = tuple(_kept(value) for value in arguments)
+        named = tuple((name, _kept(value)) for name, value in keywords)
+        return self._made((HistoryEntry(self.number + 1, edit, kept, named, scene), self._now), None)
+
+    def _last_number(self) -> int:
+        last = self.number
+        for entry in _along(self._undone):
+            last = entry.number
+        return last
+
+
+def _along(link: _Link | None) -> Iterator[HistoryEntry]:
+    """Yield the entries of a chain, from its head."""
+    while link is not None:
+        entry, link = link
+        yield entry
+
+
+def _same(a: _Link | None, b: _Link | None) -> bool:
+    """Tell whether two chains hold equal entries; what they share is not compared."""
+    while a is not b:
+        if a is None or b is None or a[0] != b[0]:
+            return False
+        a, b = a[1], b[1]
+    return True
+
+
+def _restored(entries: tuple[HistoryEntry, ...], undone: tuple[HistoryEntry, ...]) -> SceneHistory:
+    """Make a history again from its entries."""
+    now: _Link | None = None
+    for entry in entries:
+        now = (entry, now)
+    after: _Link | None = None
+    for entry in reversed(undone):
+        after = (entry, after)
+    assert now is not None  # there is always a start
+    return SceneHistory._made(now, after)
+
+
+def _kept(value: object) -> object:
+    """Return an argument as a value that nobody can change: arrays and lists as tuples."""
+    if isinstance(value, np.ndarray):
+        return _kept(value.tolist())
+    if isinstance(value, list | tuple):
+        return tuple(_kept(item) for item in value)
+    return value
+
+
+def _words(value: object) -> str:
+    """Return an argument in words, short."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        shown = [_words(item) for item in value[:_ITEMS_SHOWN]] + (["..."] if len(value) > _ITEMS_SHOWN else [])
+        return f"[{', '.join(shown)}]"
+    return repr(value)

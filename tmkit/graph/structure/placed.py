@@ -1,0 +1,226 @@
+"""A scene at a configuration, as relations ask about it: places, heights and distances of frames with their shapes.
+
+A frame is as large as all its shapes together; one without shapes is a point. Meshes count as their convex hulls. A
+round thing is its core and a radius (a sphere a point, a capsule a segment), which makes its distances exact. Each
+number is worked out once and kept, whoever asks first; distances of the same two frames are the same both ways.
+
+Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees have no places
+relative to each other: what is asked of two such is refused, and :meth:`PlacedScene.are_related` asks first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import AttachedShape, Kinematics, Pose, SceneGraph
+from tmkit.errors import SceneError
+from tmkit.graph.structure.gap import Support, gap
+
+__all__ = ["PlacedScene"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A convex body in the root's axes: the farthest point of its core along a direction, and what lies around it."""
+
+    core: Support
+    radius: float  # all points this near to the core belong to the body
+    center: Vector
+    reach: float  # no point of the body is farther from the center
+
+
+class PlacedScene:
+    """A scene at a configuration; relations are asked with one.
+
+    Args:
+        scene: the version.
+        q: configuration (n_joints,); may be left out when the scene has no joints, or nothing asks for a place.
+        up: (3,) direction against gravity, in the axes of the root.
+
+    Raises:
+        SceneError: an ``up`` without a direction.
+    """
+
+    def __init__(self, scene: SceneGraph, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+        direction = np.array(up, dtype=np.float64)
+        if direction.shape != (3,) or not 1e-9 < float(np.linalg.norm(direction)) < np.inf:
+            raise SceneError(f"up is a direction of three numbers, not {up!r}")
+        self._scene = scene
+        self._q = q
+        self._up: Vector = direction / np.linalg.norm(direction)
+        self._at: Kinematics | None = None
+        self._roots: dict[str, str] = {}
+        self._bodies: dict[str, tuple[_Body, ...]] = {}
+        self._distances: dict[tuple[str, str], float] = {}
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The version of the scene."""
+        return self._scene
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """The scene at the configuration.
+
+        Raises:
+            ConfigurationError: the scene has joints and no configuration was given.
+        """
+        if self._at is None:
+            self._at = self._scene.at(self._q)
+        return self._at
+
+    def are_related(self, a: str, b: str) -> bool:
+        """Tell whether two frames stand in one tree, so that one has a place relative to the other."""
+        for frame in (a, b):
+            if frame not in self._roots:
+                self._roots[frame] = self._scene.root(frame)
+        return self._roots[a] == self._roots[b]
+
+    def pose(self, target: str, reference: str) -> Pose:
+        """Return reference_from_target.
+
+        Raises:
+            DisconnectedError: the frames stand in different trees.
+        """
+        return self.kinematics.pose(target, reference)
+
+    def direction(self, frame: str, axis: ArrayLike) -> Vector:
+        """Return an axis (3,) of a frame in the axes of its root."""
+        return self.kinematics.pose(frame).rotate(axis)
+
+    def heights(self, frame: str) -> tuple[float, float]:
+        """Return how high the lowest and the highest point of a frame are, in metres along ``up``."""
+        bodies = self._bodies_of(frame)
+        low = min(float(self._up @ body.core(-self._up)) - body.radius for body in bodies)
+        return low, max(float(self._up @ body.core(self._up)) + body.radius for body in bodies)
+
+    def distance(self, a: str, b: str, *, limit: float = np.inf) -> float:
+        """Return the distance of the nearest points of two frames in metres, 0 where they touch or overlap.
+
+        Args:
+            a: one frame.
+            b: the other, in the same tree.
+            limit: distances beyond it are not worked out: any number beyond it may be the answer.
+        """
+        first, second = min(a, b), max(a, b)
+        known = self._distances.get((first, second))
+        if known is None:
+            known = self._distance(self._bodies_of(first), self._bodies_of(second), limit=limit)
+            if known <= limit:
+                self._distances[first, second] = known
+        return known
+
+    def horizontal_distance(self, a: str, b: str) -> float:
+        """Return the distance in metres of the shadows of two frames, cast along ``up``; 0 where they overlap."""
+        return min(
+            max(0.0, gap(self._shadow(x.core), self._shadow(y.core)) - x.radius - y.radius)
+            for x in self._bodies_of(a)
+            for y in self._bodies_of(b)
+        )
+
+    def horizontal_distance_of_center(self, a: str, b: str) -> float:
+        """Return how far, in metres, the middle of the box around ``a``, in its axes, is from the shadow of ``b``."""
+        center = self._center_of(a)
+        return min(
+            max(0.0, gap(self._shadow(_point(center)), self._shadow(body.core)) - body.radius)
+            for body in self._bodies_of(b)
+        )
+
+    def _distance(self, first: Sequence[_Body], second: Sequence[_Body], *, limit: float) -> float:
+        best = np.inf
+        for x in first:
+            for y in second:
+                at_least = float(np.linalg.norm(x.center - y.center)) - x.reach - y.reach
+                if at_least <= min(best, limit):
+                    best = min(best, max(0.0, gap(x.core, y.core) - x.radius - y.radius))
+        return best
+
+    def _center_of(self, frame: str) -> Vector:
+        pose = self.kinematics.pose(frame)
+        shapes = self._scene.shapes(frame)
+        if not shapes:
+            return pose.translation
+        corners = np.concatenate([a.pose.apply(_corners(*a.shape.bounds)) for a in shapes])
+        return pose.apply((corners.min(axis=0) + corners.max(axis=0)) / 2)
+
+    def _shadow(self, core: Support) -> Support:
+        """Return the support function of a body pressed flat along ``up``."""
+        up = self._up
+
+        def support(direction: Vector) -> Vector:
+            point = core(direction - up * (up @ direction))
+            flat: Vector = point - up * (up @ point)
+            return flat
+
+        return support
+
+    def _bodies_of(self, frame: str) -> tuple[_Body, ...]:
+        if frame not in self._bodies:
+            pose = self.kinematics.pose(frame)
+            shapes = self._scene.shapes(frame)
+            point = _Body(_point(pose.translation), 0.0, pose.translation, 0.0)
+            self._bodies[frame] = tuple(_body_of(pose, attached) for attached in shapes) or (point,)
+        return self._bodies[frame]
+
+
+def _point(point: Vector) -> Support:
+    return lambda _direction: point
+
+
+def _corners(lower: Vector, upper: Vector) -> Vector:
+    return np.array(
+        [[x, y, z] for x in (lower[0], upper[0]) for y in (lower[1], upper[1]) for z in (lower[2], upper[2])]
+    )
+
+
+def _body_of(root_from_frame: Pose, attached: AttachedShape) -> _Body:
+    """Return the convex body of a shape on a frame, in the root's axes."""
+    root_from_shape = root_from_frame @ attached.pose
+    rotation, translation = root_from_shape.rotation, root_from_shape.translation
+    local, radius = _local_core(attached)
+    lower, upper = attached.shape.bounds
+
+    def core(direction: Vector) -> Vector:
+        point: Vector = rotation @ local(rotation.T @ direction) + translation
+        return point
+
+    reach = float(np.linalg.norm(upper - lower)) / 2
+    return _Body(core, radius, root_from_shape.apply((lower + upper) / 2), reach)
+
+
+def _local_core(attached: AttachedShape) -> tuple[Support, float]:
+    """Return the support function of a shape's core in the shape's own axes, and the radius around it in metres."""
+    shape, sizes = attached.shape, attached.shape.dimensions
+    if shape.kind == "sphere":
+        return _point(np.zeros(3)), sizes[0]
+    if shape.kind == "capsule":
+        half = sizes[1] / 2
+        return lambda d: np.array([0.0, 0.0, half if d[2] >= 0 else -half]), sizes[0]
+    if shape.kind == "cylinder":
+        return lambda d: np.append(_on_circle(d, sizes[0]), sizes[1] / 2 if d[2] >= 0 else -sizes[1] / 2), 0.0
+    if shape.kind == "cone":
+        return lambda d: _on_cone(d, *sizes), 0.0
+    if shape.kind == "mesh":
+        vertices = shape.vertices
+        return lambda d: vertices[int(np.argmax(vertices @ d))], 0.0
+    lower, upper = shape.bounds
+    return lambda d: np.where(d >= 0, upper, lower), 0.0
+
+
+def _on_circle(direction: Vector, radius: float) -> Vector:
+    """Return the point (2,) of a circle around the z axis that is farthest along a direction."""
+    length = float(np.hypot(direction[0], direction[1]))
+    return np.zeros(2) if length == 0.0 else direction[:2] * (radius / length)
+
+
+def _on_cone(direction: Vector, radius: float, length: float) -> Vector:
+    """Return the point of a cone, its tip at +z, that is farthest along a direction: the tip, or one of the rim."""
+    tip = np.array([0.0, 0.0, length / 2])
+    rim = np.append(_on_circle(direction, radius), -length / 2)
+    return tip if float(direction @ tip) >= float(direction @ rim) else rim
