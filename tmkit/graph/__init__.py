@@ -29,6 +29,7 @@ from tmkit._core import (
     Shape,
     Sphere,
 )
+from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, common_ancestor, joints_between, path, walk
@@ -61,5 +62,8 @@ __all__ = [
     "find_structure",
     "joints_between",
     "path",
+    "tree_html",
+    "tree_svg",
+    "tree_text",
     "walk",
 ]

@@ -347,6 +347,12 @@ Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
         .def("edit", [](const SceneGraph& s) { return SceneEdit{s}; }, "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.")
         .def("_defects", &SceneGraph::defects, "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
+    // What people see is written in Python, and imported when it is first asked for.
+    cls.def("tree", [](nb::handle self, const std::optional<std::string>& frame, const std::optional<int>& depth, const std::optional<ArrayArgument>& q) {
+            const nb::object text = nb::module_::import_("tmkit.graph.display").attr("tree_text");
+            return nb::cast<std::string>(text(self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
+        }, nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("depth") = nb::none(), nb::arg("q") = nb::none(), "Return the tree as text, as ``tmkit.graph.tree_text`` does, for ``print(scene.tree())``. O(n).\n\nArgs:\n    frame: the frame at the top; all roots when left out.\n    depth: levels below the top that are shown.\n    q: configuration (n_joints,): values of joints and places of frames are shown too.")
+        .def("_repr_html_", [](nb::handle self) { return nb::cast<std::string>(nb::module_::import_("tmkit.graph.display").attr("tree_html")(self)); }, "Return what a notebook shows.");
 }
 
 }  // namespace

@@ -1,0 +1,223 @@
+"""The tree of a scene as a drawing: a box a frame, from the roots on the left to the leaves on the right.
+
+Each frame has a strip as high as its box, or as all the strips of its children, whichever is more; children share their
+parent's strip from top to bottom, and each box stands in the middle of its strip. So boxes never overlap and a parent
+stands beside the middle of its children. The columns are as wide as the widest box of their level. Two passes over the
+outline, without recursion.
+
+The line to a frame has the colour of its joint; movable frames have another filling, surfaces a bar below. The drawing
+is plain SVG 1.1 with attributes only, on a white ground, and reads in any viewer; the tooltip of a box (``<title>``)
+says all that there is to say of the frame.
+"""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from dataclasses import dataclass
+
+from tmkit._core import SceneGraph
+from tmkit.graph.display.outline import Describer, Row, clean, count_of, outline_of
+
+__all__ = ["tree_svg"]
+
+JOINT_COLOURS = {
+    "fixed": "#8a8f98",
+    "revolute": "#1f6fd0",
+    "continuous": "#7b3fc4",
+    "prismatic": "#13875a",
+    "free": "#d0661f",
+}
+_MOVABLE, _PLAIN, _INK, _FAINT, _BAR = "#ffe9b0", "#f2f4f7", "#1d2430", "#6b7280", "#b03060"
+_FONTS = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
+_LETTER = 7.3  # pixels: the width of a letter of the names' font
+_SMALL_LETTER = 5.5
+_PADDING, _GAP, _COLUMN_GAP, _MARGIN = 9, 8, 44, 16
+_LEGEND_HEIGHT = 34
+_LONGEST_LABEL = 28
+_DASHES = ' stroke-dasharray="5 4"'
+
+
+@dataclass
+class _Box:
+    """A box of the drawing, and where it stands; pixels."""
+
+    row: Row
+    label: str
+    note: str  # the second line: the joint
+    colour: str
+    classes: tuple[str, ...]
+    tooltip: str
+    strip: float = 0.0
+    top: float = 0.0  # of the strip
+    x: float = 0.0
+
+    @property
+    def width(self) -> float:
+        return 2 * _PADDING + max(_LETTER * _columns(self.label), _SMALL_LETTER * _columns(self.note))
+
+    @property
+    def height(self) -> float:
+        return 36.0 if self.note else 24.0
+
+    @property
+    def middle(self) -> float:
+        return self.top + self.strip / 2
+
+
+def tree_svg(
+    scene: SceneGraph,
+    *,
+    frame: str | None = None,
+    depth: int | None = None,
+    max_frames: int = 200,
+    max_children: int = 40,
+) -> str:
+    """Return a drawing of the tree of a scene, as the text of an SVG file.
+
+    Lines are coloured by the type of joint; movable frames and surfaces are marked; what is left out is counted. O(n).
+
+    Args:
+        scene: the version that is drawn.
+        frame: the frame on the left; all roots when left out.
+        depth: levels beside it that are drawn; 32 when left out.
+        max_frames: how many frames are drawn at most, those near the roots first.
+        max_children: how many children of one frame are drawn at most.
+
+    Raises:
+        UnknownNameError: no such frame.
+        SceneError: a negative depth, or a limit below 1.
+    """
+    shown = outline_of(scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children)
+    describer = Describer(scene)
+    boxes = [_box_of(scene, row, describer) for row in shown.rows()]
+    _lay_out(boxes)
+    legend = _legend(boxes)
+    right = max([box.x + box.width for box in boxes] + [_MARGIN + legend[1]])
+    bottom = max([box.top + box.strip for box in boxes], default=float(_MARGIN))
+    width, height = right + _MARGIN, bottom + _LEGEND_HEIGHT + _MARGIN
+    parents = {box.row.frame: box for box in boxes if box.row.frame is not None}
+    lines = [_edge(parents[box.row.parent], box) for box in boxes if box.row.parent in parents]
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONTS}">',
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+        *lines,
+        *(_drawn(box) for box in boxes),
+        f'<g transform="translate({_MARGIN} {bottom + _LEGEND_HEIGHT / 2 + 4:.1f})">{legend[0]}</g>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _box_of(scene: SceneGraph, row: Row, describer: Describer) -> _Box:
+    if row.frame is None:
+        return _Box(row, f"... and {row.more:,} more", "", _FAINT, (), count_of("more frame", row.more))
+    words, joint = describer.words(row.frame), scene.joint(row.frame)
+    note = joint.type if joint.type != "fixed" else ""
+    if joint.is_actuated and joint.name != row.frame:
+        note += f" {_label(joint.name)}"
+    said = [words.name, words.joint, words.classes, f"on {words.body}" if words.body else "", words.shapes]
+    tooltip = "; ".join(part for part in said if part)
+    return _Box(row, _label(row.frame), note, JOINT_COLOURS.get(joint.type, _FAINT), scene.classes(row.frame), tooltip)
+
+
+def _label(name: str) -> str:
+    shown = clean(name)
+    return shown if len(shown) <= _LONGEST_LABEL else shown[: _LONGEST_LABEL - 1] + "…"
+
+
+def _columns(text: str) -> int:
+    """Return how many letters wide a text is; some scripts take two each."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _lay_out(boxes: list[_Box]) -> None:
+    """Place the boxes, which come in the order of the outline: parents before children, siblings from top to bottom."""
+    place_of: dict[str | None, _Box] = {box.row.frame: box for box in boxes if box.row.frame is not None}
+    inner: dict[int, float] = {}  # height of the strips of a box's children, by the box
+    for box in reversed(boxes):
+        box.strip = max(box.height + _GAP, inner.get(id(box), 0.0))
+        above = place_of.get(box.row.parent)
+        if above is not None:
+            inner[id(above)] = inner.get(id(above), 0.0) + box.strip
+    next_top: dict[int, float] = {}
+    end = float(_MARGIN)
+    for box in boxes:
+        above = place_of.get(box.row.parent)
+        if above is None:
+            box.top, end = end, end + box.strip
+        else:
+            box.top = next_top[id(above)]
+            next_top[id(above)] += box.strip
+        next_top[id(box)] = box.top + (box.strip - inner.get(id(box), box.strip)) / 2
+    x, widths = float(_MARGIN), [0.0] * (max((box.row.level for box in boxes), default=0) + 1)
+    for box in boxes:
+        widths[box.row.level] = max(widths[box.row.level], box.width)
+    for level, width in enumerate(widths):
+        for box in boxes:
+            if box.row.level == level:
+                box.x = x
+        x += width + _COLUMN_GAP
+
+
+def _edge(above: _Box, box: _Box) -> str:
+    """Return the line from a box to one of its children."""
+    x, y1, y2 = above.x + above.width, above.middle, box.middle
+    bend = x + _COLUMN_GAP / 2  # right beside the parent, so that lines of several colours part at once
+    path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f} {y2:.1f} H {box.x:.1f}"
+    dashes = _DASHES if box.colour in (JOINT_COLOURS["free"], _FAINT) else ""
+    return f'<path d="{path}" fill="none" stroke="{box.colour}" stroke-width="{2.2 if box.note else 1.4}"{dashes}/>'
+
+
+def _drawn(box: _Box) -> str:
+    """Return a box with its text."""
+    x, y, middle = box.x, box.middle - box.height / 2, box.x + box.width / 2
+    title = f"<title>{html.escape(box.tooltip)}</title>"
+    if box.row.frame is None:
+        return f"<g>{title}{_text(x + 5, box.middle + 4, box.label, _FAINT, anchor='start')}</g>"
+    fill = _MOVABLE if "movable" in box.classes else _PLAIN
+    parts = [title, _rectangle(x, y, box.width, box.height, fill, box.colour)]
+    if "surface" in box.classes:
+        parts.append(_bar(x, y + box.height, box.width))
+    parts.append(_text(middle, y + 16, box.label, _INK))
+    if box.note:
+        parts.append(_text(middle, y + 29, box.note, box.colour, size=9))
+    return f"<g>{''.join(parts)}</g>"
+
+
+def _rectangle(x: float, y: float, width: float, height: float, fill: str, stroke: str) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {place} rx="5" fill="{fill}" stroke="{stroke}" stroke-width="1.2"/>'
+
+
+def _bar(x: float, y: float, width: float) -> str:
+    return _line(x + 4, y, x + width - 4, _BAR, width=3.5)
+
+
+def _line(x1: float, y: float, x2: float, colour: str, *, width: float, dashes: str = "") -> str:
+    place = f'x1="{x1:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y:.1f}"'
+    return f'<line {place} stroke="{colour}" stroke-width="{width}"{dashes}/>'
+
+
+def _text(x: float, y: float, text: str, colour: str, *, size: int = 12, anchor: str = "middle") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
+    return f'<text {place} fill="{colour}">{html.escape(text)}</text>'
+
+
+def _legend(boxes: list[_Box]) -> tuple[str, float]:
+    """Return what the colours that occur mean, and its width."""
+    colours = {box.colour for box in boxes if box.row.parent is not None}
+    x, parts = 0.0, []
+    for name, colour in JOINT_COLOURS.items():
+        if colour in colours:
+            parts.append(_line(x, 0, x + 22, colour, width=2.2, dashes=_DASHES if name == "free" else ""))
+            parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
+            x += 28 + 6.7 * len(name) + 18
+    for name in ("movable", "surface"):
+        if any(name in box.classes for box in boxes):
+            parts.append(_rectangle(x, -7, 22, 14, _MOVABLE if name == "movable" else _PLAIN, JOINT_COLOURS["fixed"]))
+            parts += [_bar(x, 7, 22)] if name == "surface" else []
+            parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
+            x += 28 + 6.7 * len(name) + 18
+    return "".join(parts), x
