@@ -47,7 +47,8 @@ def main() -> None:
         """Return a configuration in which the hand points down at the height of the handle."""
         target = tk.Pose.from_rpy([x, y, 0.26], [math.pi, 0.0, turn])
         found = inverse_kinematics_solutions(scene, arm.tool, target=target, joints=arm.joints, q=q, count=1, seed=0)
-        return found.configurations[0]
+        configuration: NDArray[np.float64] = found.configurations[0]
+        return configuration
 
     grasp, release = hand_over(0.5, -0.25, 0.0), hand_over(0.5, 0.25, math.pi / 2)
     show("Before", scene, grasp)

@@ -2,7 +2,7 @@
 
 A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes) and how they stand to
 each other (relations such as :class:`Above` or :class:`Touching`, each with its tolerances). :func:`find_structure`
-returns every place in a scene where it is met:
+returns every place in a scene where it is met::
 
     table = Pattern(
         [
