@@ -77,6 +77,21 @@ struct ConfigurationArgument {
     bool given = false;
 };
 
+using Names = nb::typed<nb::tuple, nb::str, nb::ellipsis>;
+inline Names tuple_of(const std::vector<std::string>& names) { return Names(nb::tuple(nb::cast(names))); }
+
+// Free tags of frames: values that JSON can say, kept as its canonical text.
+using AttributeMapping = nb::typed<nb::mapping, nb::str, nb::any>;
+std::string attribute_text(const std::string& key, nb::handle value);
+nb::object attribute_value(const std::string& text);
+Attributes attributes_of(const AttributeMapping& values);
+const Attributes& attributes_on(const FrameRecord& record);
+nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes);
+Joint joint_of(const FrameRecord& record);
+
+nb::tuple scene_state(const SceneGraph& scene);
+SceneGraph scene_from_state(const nb::tuple& state);
+
 // Shortest text that reads back to the same number.
 std::string number_text(double value);
 std::string pose_text(const Pose& pose);
@@ -87,6 +102,10 @@ void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);
 void bind_frame_specification(nb::module_& m);
+void bind_inertia(nb::module_& m);
+void bind_scene_difference(nb::module_& m);
+void bind_group(nb::module_& m);
+void bind_scene_queries(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
@@ -13,15 +15,18 @@ Args:
     body: the body it sits on; one of the frame's own name when left out.
     classes: what the frame is.
     shapes: the shapes on it.
-    inertia: mass properties of the body, in the axes of this frame, when they are given there.)")
+    inertia: mass properties of the body, in the axes of this frame, when they are given there.
+    attributes: free tags, values that JSON can say.)")
         .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                             const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                            const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia) {
+                            const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes) {
             if ((parent && parent->empty()) || (body && body->empty()))
                 throw Error(ErrorKind::scene, "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
-            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia};
+            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia,
+                                         attributes ? attributes_of(*attributes) : Attributes{}};
+            std::sort(self->attributes.begin(), self->attributes.end());
         }, nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none())
+           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none())
         .def_ro("name", &FrameSpecification::name, "Name of the frame.")
         .def_prop_ro("parent", [](const FrameSpecification& f) { return f.parent.empty() ? std::optional<std::string>() : f.parent; },
                      "Name of the parent, None for a root.")
@@ -31,6 +36,7 @@ Args:
         .def_prop_ro("classes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes))); }, "What the frame is.")
         .def_prop_ro("shapes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(nb::tuple(nb::cast(f.shapes))); }, "The shapes on it.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; }, "Mass properties of the body, in the axes of this frame, or None.")
+        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); }, "Its free tags, a new dict.")
         .def("__repr__", [](const FrameSpecification& f) { return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") + ")"; });
 }
 

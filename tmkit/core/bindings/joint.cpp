@@ -73,6 +73,13 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
 
 }  // namespace
 
+Joint joint_of(const FrameRecord& record) {
+    if (record.joint) return *record.joint;
+    Joint joint;
+    joint.type = record.joint_type;
+    return joint;
+}
+
 void bind_joint(nb::module_& m) {
     nb::class_<Mimic>(m, "Mimic", R"(The rule of a joint that follows another: value = multiplier * leader + offset.
 

@@ -10,7 +10,10 @@ NB_MODULE(_core, m) {
     bind_pose(m);
     bind_shape(m);
     bind_joint(m);
+    bind_inertia(m);
     bind_frame_specification(m);
+    bind_scene_difference(m);
+    bind_group(m);
     bind_scene_graph(m);
     bind_kinematics(m);
 #if __has_include("collision_world.cpp")

@@ -13,22 +13,29 @@ const SceneGraph& laid_out(const SceneGraph& scene) {
 }  // namespace
 
 Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q)
-    : scene_(laid_out(scene)), q_(std::move(q)), poses_(scene_.size()) {
-    scene_.layout().forward(q_.data(), poses_.data());
-}
-
-const Pose& Kinematics::pose(std::string_view frame) const {
-    return poses_[scene_.layout().index_of(scene_.record(frame).id)];
+    : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), moving_(layout_->moving.size()) {
+    layout_->forward_moving(q_.data(), moving_.data());
 }
 
 Pose Kinematics::pose(std::string_view target, std::string_view reference) const {
     return scene_.pose(target, reference, q_.data());  // one evaluation order, so the same bits as the scene's answer
 }
 
-std::vector<double> Kinematics::jacobian(std::string_view frame) const {
-    const Layout& layout = scene_.layout();
-    std::vector<double> rows(6 * layout.joint_count());
-    layout.jacobian(layout.index_of(scene_.record(frame).id), poses_.data(), rows.data());
+std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& point, std::optional<std::string_view> axes) const {
+    std::vector<double> rows(6 * layout_->joint_count());
+    const std::int32_t index = number(frame);
+    layout_->jacobian(index, pose(index).apply(point), [this](std::int32_t at) -> const Pose& { return pose(at); }, rows.data());
+    if (!axes) return rows;
+    const std::int32_t turned = number(*axes);
+    if (layout_->root[turned] != layout_->root[index]) scene_.pose(frame, *axes, q_.data());  // throws with the reason
+    const Pose axes_from_root = pose(turned).inverse();
+    const std::size_t columns = layout_->joint_count();
+    for (std::size_t half = 0; half < 6; half += 3)
+        for (std::size_t column = 0; column < columns; ++column) {
+            double* first = rows.data() + half * columns + column;
+            const Vector3 turned_column = axes_from_root.rotate({first[0], first[columns], first[2 * columns]});
+            for (std::size_t i = 0; i < 3; ++i) first[i * columns] = turned_column[i];
+        }
     return rows;
 }
 

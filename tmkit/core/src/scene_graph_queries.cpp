@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,36 +16,13 @@ std::vector<std::string> keys_of(const Map& map) {
     return names;
 }
 
-void mix(std::uint64_t& hash, std::uint64_t word) {
-    hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
-    hash ^= hash >> 33;
-}
-
-void mix(std::uint64_t& hash, std::string_view text) {
-    for (char c : text) mix(hash, static_cast<unsigned char>(c));
-    mix(hash, text.size());
-}
-
-void mix(std::uint64_t& hash, const Pose& pose) {
-    for (double v : pose.translation) mix(hash, std::bit_cast<std::uint64_t>(v + 0.0));  // -0.0 and 0.0 are equal
-    for (double v : pose.quat_xyzw) mix(hash, std::bit_cast<std::uint64_t>(v + 0.0));
-}
-
-bool same_details(const FrameRecord& a, const FrameRecord& b) {
-    if (a.details == b.details) return true;
-    return a.details && b.details && a.details->classes == b.details->classes && a.details->shapes == b.details->shapes;
-}
-
-bool same_joint(const FrameRecord& a, const FrameRecord& b) {
-    return a.joint_type == b.joint_type && (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
-}
-
 }  // namespace
 
 SceneGraph::SceneGraph(const SceneGraph& other)
     : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
-      bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), next_frame_(other.next_frame_),
-      next_body_(other.next_body_) {
+      bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
+      next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
+      moved_(other.moved_), move_count_(other.move_count_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
     if (layout) layout->retain();
     layout_.store(layout, std::memory_order_relaxed);
@@ -55,8 +31,9 @@ SceneGraph::SceneGraph(const SceneGraph& other)
 SceneGraph::SceneGraph(SceneGraph&& other) noexcept
     : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
       joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
-      body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), next_frame_(other.next_frame_),
-      next_body_(other.next_body_), layout_(other.layout_.exchange(nullptr)) {}
+      body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
+      next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
+      moved_(other.moved_), move_count_(other.move_count_), layout_(other.layout_.exchange(nullptr)) {}
 
 SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     frames_ = std::move(other.frames_);
@@ -66,6 +43,10 @@ SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     bodies_ = std::move(other.bodies_);
     body_names_ = std::move(other.body_names_);
     allowed_ = std::move(other.allowed_);
+    groups_ = std::move(other.groups_);
+    layout_before_ = std::move(other.layout_before_);
+    moved_ = other.moved_;
+    move_count_ = other.move_count_;
     next_frame_ = other.next_frame_;
     next_body_ = other.next_body_;
     other.layout_.store(layout_.exchange(other.layout_.load()));
@@ -100,6 +81,7 @@ FrameSpecification SceneGraph::specification(std::string_view name) const {
     if (frame.details) {
         made.classes = frame.details->classes;
         made.shapes = frame.details->shapes;
+        made.attributes = frame.details->attributes;
     }
     if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
     return made;
@@ -199,144 +181,168 @@ double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const 
     return joint_rule(frame).value(q);
 }
 
-Pose SceneGraph::pose_from(FrameId ancestor, FrameId frame, const double* q) const {
-    std::vector<const FrameRecord*> path;
-    for (FrameId at = frame; at != ancestor;) {
-        const FrameRecord& step = record(at);
-        if (step.parent == no_frame) break;
-        path.push_back(&step);
-        at = step.parent;
-    }
-    Pose result;
-    for (auto step = path.rbegin(); step != path.rend(); ++step) {
-        const FrameRecord& edge = **step;
-        result = result * (edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, joint_value(edge, q))
-                                      : edge.pose);
-    }
-    return result;
-}
-
-Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
-    const FrameRecord& to = record(target);
-    const FrameRecord& from = record(reference);
-    std::vector<FrameId> above;  // the reference and its ancestors
-    for (FrameId at = from.id; at != no_frame; at = record(at).parent) above.push_back(at);
-    FrameId common = to.id;
-    while (common != no_frame && std::find(above.begin(), above.end(), common) == above.end())
-        common = record(common).parent;
-    if (common == no_frame)
-        throw Error(ErrorKind::disconnected,
-                    "frames '" + std::string(target) + "' and '" + std::string(reference) + "' stand in different trees ('" +
-                        record(root_of(to.id)).name->text + "' and '" + record(root_of(from.id)).name->text +
-                        "'), so no pose between them is known",
-                    {{"target", std::string(target)}, {"reference", std::string(reference)}});
-    const Pose down = pose_from(common, to.id, q);
-    return common == from.id ? down : pose_from(common, from.id, q).inverse() * down;
-}
-
 namespace {
 
-void link_children(Layout& flat) {
-    const std::size_t count = flat.size();
-    flat.first_child.assign(count + 1, 0);
-    for (std::int32_t parent : flat.parent)
-        if (parent >= 0) ++flat.first_child[parent + 1];
-    for (std::size_t i = 0; i < count; ++i) flat.first_child[i + 1] += flat.first_child[i];
-    flat.child.resize(flat.first_child[count]);
-    std::vector<std::int32_t> next(flat.first_child.begin(), flat.first_child.end() - 1);
-    for (std::size_t i = 0; i < count; ++i)
-        if (flat.parent[i] >= 0) flat.child[next[flat.parent[i]]++] = static_cast<std::int32_t>(i);
-}
+// The frames from one up to its root, without a heap allocation unless the tree is very deep.
+class Ascent {
+public:
+    Ascent(const SceneGraph& scene, const FrameRecord& frame) {
+        push(&frame);
+        for (FrameId at = frame.parent; at != no_frame; at = back()->parent) push(&scene.record(at));
+    }
+    std::size_t size() const { return size_; }
+    const FrameRecord* operator[](std::size_t i) const { return i < near_.size() ? near_[i] : far_[i - near_.size()]; }
+    const FrameRecord* back() const { return (*this)[size_ - 1]; }
 
-void sort_topologically(Layout& flat) {
-    flat.root.resize(flat.size());
-    for (std::size_t i = 0; i < flat.size(); ++i)
-        if (flat.parent[i] < 0) {
-            for (std::int32_t frame : flat.subtree(static_cast<std::int32_t>(i))) {
-                flat.root[frame] = static_cast<std::int32_t>(i);
-                flat.order.push_back(frame);
-            }
-        }
+private:
+    void push(const FrameRecord* frame) {
+        if (size_ < near_.size()) near_[size_] = frame;
+        else far_.push_back(frame);
+        ++size_;
+    }
+    std::array<const FrameRecord*, 32> near_;
+    std::vector<const FrameRecord*> far_;
+    std::size_t size_ = 0;
+};
+
+// How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected) when there is none.
+std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
+    if (a.back() != b.back()) {
+        const std::string &from = a[0]->name->text, &to = b[0]->name->text;
+        throw Error(ErrorKind::disconnected,
+                    "frames '" + from + "' and '" + to + "' stand in different trees ('" + a.back()->name->text + "' and '" +
+                        b.back()->name->text + "'), so no pose between them is known",
+                    {{"target", from}, {"reference", to}});
+    }
+    std::size_t i = a.size(), j = b.size();
+    while (i > 0 && j > 0 && a[i - 1] == b[j - 1]) --i, --j;
+    return {i, j};
 }
 
 }  // namespace
 
-const Layout& SceneGraph::layout() const {
-    if (const Layout* built = layout_.load(std::memory_order_acquire)) return *built;
-    auto flat = std::make_unique<Layout>();
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>&) { flat->ids.push_back(id); });
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
-        flat->parent.push_back(frame->parent == no_frame ? -1 : flat->index_of(frame->parent));
+FrameId SceneGraph::common_ancestor(FrameId a, FrameId b) const {
+    const Ascent up(*this, record(a)), other(*this, record(b));
+    return up[below_common(up, other).first]->id;
+}
+
+std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to, std::size_t* top) const {
+    const Ascent up(*this, record(from)), down(*this, record(to));
+    const auto [steps_up, steps_down] = below_common(up, down);
+    std::vector<FrameId> frames;
+    for (std::size_t i = 0; i <= steps_up; ++i) frames.push_back(up[i]->id);
+    for (std::size_t i = steps_down; i > 0; --i) frames.push_back(down[i - 1]->id);
+    if (top) *top = steps_up;
+    return frames;
+}
+
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
+    const Ascent to(*this, record(target)), from(*this, record(reference));
+    const auto [to_steps, from_steps] = below_common(to, from);
+    const auto descend = [&](const Ascent& way, std::size_t steps) {
+        Pose result;
+        for (std::size_t i = steps; i > 0; --i) {
+            const FrameRecord& edge = *way[i - 1];
+            result = result * (edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : edge.pose);
+        }
+        return result;
+    };
+    const Pose down = descend(to, to_steps);
+    return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
+}
+
+// --- groups --------------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> SceneGraph::group_names() const { return keys_of(groups_); }
+
+GroupSpecification SceneGraph::group(std::string_view name) const {
+    const Ref<const GroupRecord>* found = groups_.find(name);
+    if (!found) throw unknown_name("group", name, group_names());
+    GroupSpecification group{std::string(name), {}, {}};
+    for (FrameId id : (*found)->frames) group.frames.push_back(record(id).name->text);
+    for (const Ref<const Name>& nested : (*found)->groups) group.groups.push_back(nested->text);
+    return group;
+}
+
+std::vector<FrameId> SceneGraph::frames_of_group(std::string_view name) const {
+    if (!groups_.find(name)) throw unknown_name("group", name, group_names());
+    std::vector<std::string_view> reached{name};
+    std::vector<FrameId> frames;
+    for (std::size_t next = 0; next < reached.size(); ++next) {
+        const GroupRecord& group = **groups_.find(reached[next]);
+        frames.insert(frames.end(), group.frames.begin(), group.frames.end());
+        for (const Ref<const Name>& nested : group.groups)
+            if (std::find(reached.begin(), reached.end(), nested->text) == reached.end()) reached.push_back(nested->text);
+    }
+    std::sort(frames.begin(), frames.end());
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    return frames;
+}
+
+std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
+    const FrameId id = record(frame).id;
+    std::vector<std::string> names;
+    groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
+        if (std::find(group->frames.begin(), group->frames.end(), id) != group->frames.end()) names.push_back(name->text);
+    });
+    return names;
+}
+
+// --- the layout ----------------------------------------------------------------------------------------------------------
+
+Ref<Layout> SceneGraph::fresh_layout() const {
+    const auto flat = make_ref<LayoutFrames>();
+    std::vector<FrameId> parents;
+    std::vector<Pose> poses;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        flat->ids.push_back(id);
         flat->body.push_back(frame->body);
         flat->type.push_back(frame->joint_type);
         flat->axis.push_back(frame->joint ? frame->joint->axis : Vector3{0.0, 0.0, 1.0});
-        flat->pose.push_back(frame->pose);
         const JointRule rule = frame->joint ? joint_rule(*frame) : JointRule{};
         flat->q_index.push_back(frame->joint ? static_cast<std::int32_t>(rule.entry) : -1);
         flat->multiplier.push_back(rule.multiplier);
         flat->offset.push_back(rule.offset);
+        parents.push_back(frame->parent);
+        poses.push_back(frame->pose);
     });
-    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { flat->joint_frame.push_back(flat->index_of(id)); });
-    link_children(*flat);
-    sort_topologically(*flat);
-    flat->retain();
-    const Layout* expected = nullptr;
-    if (layout_.compare_exchange_strong(expected, flat.get(), std::memory_order_acq_rel)) return *flat.release();
-    return *expected;  // another thread was first
+    const auto made = make_ref<Layout>(Ref<const LayoutFrames>(flat));
+    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { flat->joint_frame.push_back(made->index_of(id)); });
+    for (FrameId parent : parents) made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
+    made->pose = std::move(poses);
+    made->complete();
+    return made;
 }
 
-bool SceneGraph::same_version(const SceneGraph& o) const {
-    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) && bodies_.shares_root(o.bodies_) &&
-           joints_.shares_root(o.joints_) && allowed_.shares_root(o.allowed_);
-}
-
-bool SceneGraph::same_content(const SceneGraph& other) const {
-    if (same_version(other)) return true;
-    if (size() != other.size() || allowed_.size() != other.allowed_.size()) return false;
-    std::vector<const FrameRecord*> others;
-    other.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { others.push_back(frame.get()); });
-    const auto parent_name = [](const SceneGraph& scene, const FrameRecord& frame) {
-        return frame.parent == no_frame ? std::string_view() : std::string_view(scene.record(frame.parent).name->text);
-    };
-    bool same = true;
-    std::size_t index = 0;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& a) {
-        const FrameRecord& b = *others[index++];
-        if (!same) return;
-        const BodyRecord &on_a = body(a->body), &on_b = other.body(b.body);
-        const auto inertia_name = [](const SceneGraph& scene, const BodyRecord& on) {
-            return on.inertia_frame == no_frame ? std::string_view()
-                                                : std::string_view(scene.record(on.inertia_frame).name->text);
-        };
-        same = a->name->text == b.name->text && parent_name(*this, *a) == parent_name(other, b) &&
-               on_a.name->text == on_b.name->text && a->pose == b.pose && same_joint(*a, b) && same_details(*a, b) &&
-               inertia_name(*this, on_a) == inertia_name(other, on_b) && on_a.inertia == on_b.inertia;
-    });
-    if (!same) return false;
-    for (const AllowedPair& pair : allowed_pairs()) {
-        const Ref<const Name>* reason = other.allowed_.find(ordered(other.record(pair.a).id, other.record(pair.b).id));
-        if (!reason || (*reason)->text != pair.reason) return false;
+Ref<Layout> SceneGraph::mended_layout() const {
+    const auto made = Ref<Layout>(new Layout(*layout_before_));
+    std::vector<std::int32_t> changed;
+    bool relinked = false;
+    for (std::uint32_t i = 0; i < move_count_; ++i) {
+        const FrameRecord& frame = record(moved_[i]);
+        const std::int32_t index = made->index_of(frame.id), parent = made->index_of(frame.parent);
+        relinked = relinked || made->parent[index] != parent;
+        made->parent[index] = parent;
+        made->pose[index] = frame.pose;
+        changed.push_back(index);
     }
-    return true;
+    made->complete(changed, relinked);
+    return made;
 }
 
-std::uint64_t SceneGraph::content_hash() const {
-    std::uint64_t hash = 0x2545F4914F6CDD1Dull;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
-        mix(hash, frame->name->text);
-        mix(hash, frame->parent == no_frame ? std::string_view() : std::string_view(record(frame->parent).name->text));
-        mix(hash, static_cast<std::uint64_t>(frame->joint_type));
-        mix(hash, frame->pose);
-        if (frame->details)
-            for (const AttachedShape& attached : frame->details->shapes) mix(hash, attached.shape->digest()[0]);
-    });
-    mix(hash, allowed_.size());
-    return hash;
+const Layout& SceneGraph::layout() const {
+    if (const Layout* built = layout_.load(std::memory_order_acquire)) return *built;
+    const Ref<Layout> made = layout_before_ ? mended_layout() : fresh_layout();
+    made->retain();  // the count that layout_ holds
+    const Layout* expected = nullptr;
+    if (layout_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
+    static_cast<void>(made->release());  // another thread was first
+    return *expected;
 }
 
 std::string SceneGraph::defects() const {
     if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
-        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid())
+        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid())
         return "a map is out of order or balance";
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size()) return "names and records differ in number";
     std::string defect;
@@ -379,6 +385,15 @@ std::string SceneGraph::defects() const {
         if (pair.first >= pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
             defect = "an allowed pair names a frame that is gone";
     });
+    groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
+        for (FrameId id : group->frames)
+            if (!frames_.find(id)) defect = "group " + name->text + " holds a frame that is gone";
+        for (const Ref<const Name>& nested : group->groups)
+            if (!groups_.find(nested)) defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
+    });
+    if (layout_before_ || layout_.load()) {
+        if (!fresh_layout()->same_content(layout())) defect = "the layout differs from one made afresh";
+    }
     return defect;
 }
 

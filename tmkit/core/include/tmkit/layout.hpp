@@ -1,10 +1,19 @@
 // A version of a scene laid out flat, for everything that visits all frames.
 //
 // The tree answers single questions and edits; sweeps over all frames (forward kinematics, Jacobians, collision, whole
-// subtrees) want arrays. A Layout is those arrays for one version: built on first use in O(n log n), immutable, shared.
-// Frames are numbered by insertion order; `order` lists the numbers so that parents come before their children.
+// subtrees) want arrays. A Layout is those arrays for one version: built on first use, immutable, shared. Frames are
+// numbered by insertion order; `order` lists the numbers so that parents come before their children.
+//
+// Folding. A frame with no joint between it and its root is *still*: its pose there is computed once, with the layout, and
+// no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root in both
+// cases, so folding changes no bit of any answer.
+//
+// A version that differs from another by moves alone (parents and poses) has the same frames, bodies and joints: the arrays
+// of those are shared with the other's layout, the rest is copied and mended, O(n) and quick, and still poses are computed
+// again for what moved only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,23 +27,47 @@ using FrameId = std::uint32_t;
 using BodyId = std::uint32_t;
 inline constexpr FrameId no_frame = 0;  // ids start at 1
 
-struct Layout : Shared {
-    std::vector<FrameId> ids;               // by frame number, ascending
-    std::vector<std::int32_t> parent;       // frame number of the parent, -1 for a root
-    std::vector<std::int32_t> root;         // frame number of the root of its tree
-    std::vector<std::int32_t> order;        // topological
+// What moves leave as it is; one value for each frame, but for joint_frame.
+struct LayoutFrames : Shared {
+    std::vector<FrameId> ids;               // ascending
     std::vector<BodyId> body;
     std::vector<JointType> type;
     std::vector<Vector3> axis;
     std::vector<std::int32_t> q_index;      // entry of the configuration that moves this joint, -1 when none
     std::vector<double> multiplier, offset; // joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic)
-    std::vector<Pose> pose;                 // parent_from_frame at joint value 0
     std::vector<std::int32_t> joint_frame;  // by configuration entry: frame number of its joint
+};
+
+struct Layout : Shared {
+    explicit Layout(Ref<const LayoutFrames> shared_frames)
+        : frames(std::move(shared_frames)), ids(frames->ids), body(frames->body), type(frames->type), axis(frames->axis),
+          q_index(frames->q_index), multiplier(frames->multiplier), offset(frames->offset),
+          joint_frame(frames->joint_frame) {}
+    Layout(const Layout&) = default;
+    Layout& operator=(const Layout&) = delete;
+
+    Ref<const LayoutFrames> frames;
+    const std::vector<FrameId>& ids;
+    const std::vector<BodyId>& body;
+    const std::vector<JointType>& type;
+    const std::vector<Vector3>& axis;
+    const std::vector<std::int32_t>& q_index;
+    const std::vector<double>&multiplier, &offset;
+    const std::vector<std::int32_t>& joint_frame;
+
+    std::vector<std::int32_t> parent;       // frame number of the parent, -1 for a root
+    std::vector<Pose> pose;                 // parent_from_frame at joint value 0
+    std::vector<std::int32_t> root;         // frame number of the root of its tree
+    std::vector<std::int32_t> order;        // topological
     std::vector<std::int32_t> first_child;  // n + 1 offsets into `child`
     std::vector<std::int32_t> child;        // frame numbers, by parent, each group in insertion order
+    std::vector<std::int32_t> moving;       // frames below a joint, topological
+    std::vector<std::int32_t> slot;         // by frame: its place in `moving`, -1 when it is still
+    std::vector<Pose> still;                // root_from_frame of still frames, meaningless elsewhere
 
     std::size_t size() const { return ids.size(); }
     std::size_t joint_count() const { return joint_frame.size(); }
+    bool same_content(const Layout& other) const;  // for tests
 
     // The number of the frame with this id, which must exist. O(log n).
     std::int32_t index_of(FrameId id) const;
@@ -47,13 +80,46 @@ struct Layout : Shared {
 
     // root_from_frame of every frame. O(n).
     void forward(const double* q, Pose* poses) const;
+    // root_from_frame of the moving frames, in the order of `moving`.
+    void forward_moving(const double* q, Pose* poses) const;
 
-    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a frame's origin, expressed in its root, at poses
-    // computed by forward. O(depth + n_joints).
-    void jacobian(std::int32_t frame, const Pose* poses, double* rows) const;
+    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a point of a frame, expressed in its root; `point` in
+    // coordinates of the root, at the configuration that pose_of(frame number) speaks of. O(depth + n_joints).
+    template <class PoseOf>
+    void jacobian(std::int32_t frame, const Vector3& point, PoseOf&& pose_of, double* rows) const {
+        const std::size_t columns = joint_count();
+        std::fill(rows, rows + 6 * columns, 0.0);
+        for (std::int32_t at = frame; at >= 0; at = parent[at]) {
+            if (q_index[at] < 0) continue;
+            // The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.
+            const Pose& moved_pose = pose_of(at);
+            const Vector3 direction = multiplier[at] * moved_pose.rotate(axis[at]);
+            Vector3 linear = direction, angular{0.0, 0.0, 0.0};
+            if (type[at] != JointType::prismatic) {
+                linear = cross(direction, point - moved_pose.translation);
+                angular = direction;
+            }
+            const auto column = static_cast<std::size_t>(q_index[at]);
+            for (std::size_t i = 0; i < 3; ++i) {
+                rows[i * columns + column] += linear[i];
+                rows[(i + 3) * columns + column] += angular[i];
+            }
+        }
+    }
 
     // The frame and all its descendants, parents first.
     std::vector<std::int32_t> subtree(std::int32_t frame) const;
+
+    // Fill in all that follows from `parent` and `pose`. With `changed` (frame numbers), the rest holds what was right
+    // before those frames moved; `relinked` tells whether any has another parent.
+    void complete();
+    void complete(std::span<const std::int32_t> changed, bool relinked);
+
+private:
+    void link_children();
+    void sort_topologically();
+    void fold(std::int32_t frame);
+    void list_moving();
 };
 
 }  // namespace tmkit

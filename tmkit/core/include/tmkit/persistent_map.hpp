@@ -11,23 +11,58 @@
 //                / \               / \ .
 //               C   E             C   E
 //
-// Balance. Each node stores the size of its subtree. Let the weight of a tree be its size plus one. A node is balanced
-// when neither child weighs more than `delta` = 3 times the other; an edit that breaks this is mended by one single
-// rotation, or by a double one when the inner grandchild weighs at least `gamma` = 2 times the outer. The pair (3, 2)
-// is the one proved sufficient for insertion and deletion by Hirai and Yamamoto, "Balancing weight-balanced trees"
-// (Journal of Functional Programming 21, 2011); other pairs in older texts fail for deletion. The height is at most
-// log(n + 1) / log(4 / 3), and about 1.1 log2 n in practice.
+// A node is never changed once a second version can see it, so a version needs no lock and no copy to be read from any
+// thread. Nodes count their owners; the last version that drops one frees it.
 //
-// The sizes also answer "how many keys are smaller than this one" in O(log n), which is how a joint finds its entry in
-// the configuration without any index being kept.
+// Weight balance. Path copying makes every level of the tree cost an allocation, so the tree must stay shallow whatever
+// the order of edits. Each node stores the size of its subtree. Let the weight of a tree be its size plus one (the number
+// of places where a key could go). A node is balanced when neither child weighs more than `delta` times the other. An
+// insertion or a deletion changes the weight of the subtrees on its path by one, so each of them can be out of balance by
+// one step at most, and one rotation on the way back up mends it. A worked example, with sizes beside the keys: after H
+// went in, the right child of B weighs 7 and the left 2, more than 3 times as much, so B is rotated to the left:
 //
-// Costs: find, insert, erase, rank O(log n) comparisons; insert and erase copy O(log n) nodes; iteration O(n) in key
-// order; copying a map O(1). A map with no key holds no node. Reading is safe from any thread.
+//          B:8 (weights 2 | 7)                      D:8 (weights 4 | 5)
+//         /   \                                   /     \ .
+//       A:1   D:6          single rotation      B:3      F:4
+//            /   \       ----------------->    /   \    /   \ .
+//          C:1   F:4                          A:1  C:1  E:1  G:2
+//               /   \                                           \ .
+//             E:1   G:2                                         H:1
+//                     \ .
+//                     H:1
+//
+// The single rotation hands the inner grandchild (C) over to the other side. When the inner grandchild is itself heavy
+// that would only move the trouble, and a double rotation splits it instead: it is taken when the inner grandchild weighs
+// at least `gamma` times the outer.
+//
+// Why 3 and 2. Not every pair of parameters is valid: for some, a deletion ends in a tree that no single or double
+// rotation balances (texts since Adams, 1992, have had such pairs). Hirai and Yamamoto, "Balancing weight-balanced trees"
+// (Journal of Functional Programming 21, 2011), prove with a proof assistant for which pairs one rotation always
+// suffices; <3, 2> is the only pair of integers among them. With delta = 3 a child holds at most 3/4 of the weight, so the
+// height is at most log(n + 1) / log(4 / 3), and about 1.1 log2 n in practice. Debug builds check the balance of every
+// node that is made.
+//
+// Why not a red-black tree or a hash trie. The sizes that keep the balance also answer "how many keys are smaller than
+// this one" in O(log n), which is how a joint finds its entry in the configuration without any index being kept; and
+// iteration in key order is what gives a scene its insertion order.
+//
+// In place, where nobody looks. `assign` and `remove` are the same edits for a builder that makes many: a node that has
+// one owner, reached by nodes that have one owner each, can be seen by no other version, so it is changed instead of
+// copied. The first of a thousand edits copies its path, the others find it theirs.
+//
+// Differences. Versions made from one another share subtrees by pointer. `for_each_difference` walks both trees at once
+// and skips what is shared, so that c changed keys among n cost O(c log n) however large the rest.
+//
+// Costs: find, insert, erase, rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's words for
+// each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1). A map with no key
+// holds no node.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "tmkit/reference.hpp"
 
@@ -36,10 +71,19 @@ namespace tmkit {
 template <class Key, class Value, class Compare = std::less<>>
 class PersistentMap {
 public:
+    static constexpr std::uint64_t delta = 3, gamma = 2;
+
     struct Node : Shared {
         Node(Key k, Value v, Ref<const Node> l, Ref<const Node> r)
             : size(1 + count(l) + count(r)), key(std::move(k)), value(std::move(v)), left(std::move(l)),
-              right(std::move(r)) {}
+              right(std::move(r)) {
+            assert(is_balanced());
+        }
+        static std::uint32_t count(const Ref<const Node>& tree) noexcept { return tree ? tree->size : 0; }
+        static std::uint64_t weight(const Ref<const Node>& tree) noexcept { return count(tree) + std::uint64_t{1}; }
+        bool is_balanced() const {
+            return weight(left) <= delta * weight(right) && weight(right) <= delta * weight(left);
+        }
         std::uint32_t size;
         Key key;
         Value value;
@@ -87,6 +131,62 @@ public:
         return find(probe) ? PersistentMap(erased(root_, probe)) : *this;
     }
 
+    // Insert or replace, in place where no other map shares the nodes on the way.
+    void assign(const Key& key, const Value& value) { assign_at(root_, key, value, true); }
+
+    // Erase, if it is there, in place where no other map shares the nodes on the way.
+    template <class Probe>
+    void remove(const Probe& probe) {
+        if (find(probe)) remove_at(root_, probe, true);
+    }
+
+    // The value of a key that is there, to be changed in place; null when another map shares a node on the way.
+    template <class Probe>
+    Value* find_unshared(const Probe& probe) {
+        const Tree* tree = &root_;
+        const Compare less;
+        while (*tree && (*tree)->has_one_owner()) {
+            const Node& node = **tree;
+            if (less(probe, node.key)) tree = &node.left;
+            else if (less(node.key, probe)) tree = &node.right;
+            else return &const_cast<Node&>(node).value;
+        }
+        return nullptr;
+    }
+
+    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order; `before` or `after` is
+    // null where the key is missing. Values are held to differ when their nodes are not shared and the values compare
+    // unequal.
+    template <class Visit>
+    static void for_each_difference(const PersistentMap& a, const PersistentMap& b, Visit&& visit) {
+        std::vector<Pending> before, after;
+        push(before, a.root_.get());
+        push(after, b.root_.get());
+        const Compare less;
+        while (!before.empty() || !after.empty()) {
+            if (!before.empty() && !after.empty() && before.back().node == after.back().node &&
+                before.back().whole == after.back().whole) {
+                before.pop_back();
+                after.pop_back();
+                continue;
+            }
+            // Open the larger of the two subtrees in front, so that a subtree that both share comes to face itself.
+            const std::uint32_t size_before = unopened(before), size_after = unopened(after);
+            if (size_before || size_after) {
+                open(size_before >= size_after ? before : after);
+                continue;
+            }
+            const Node* x = before.empty() ? nullptr : before.back().node;
+            const Node* y = after.empty() ? nullptr : after.back().node;
+            const bool only_before = x && (!y || less(x->key, y->key)), only_after = y && (!x || less(y->key, x->key));
+            if (!only_after) before.pop_back();
+            if (!only_before) after.pop_back();
+            if (only_before) visit(x->key, &x->value, static_cast<const Value*>(nullptr));
+            else if (only_after) visit(y->key, static_cast<const Value*>(nullptr), &y->value);
+            else if (!(x->value == y->value)) visit(x->key, &x->value, &y->value);
+        }
+    }
+
     // Calls visit(key, value) in ascending key order. The recursion is as deep as the tree is high: O(log n).
     template <class Visit>
     void for_each(Visit&& visit) const {
@@ -103,12 +203,10 @@ public:
 
 private:
     using Tree = Ref<const Node>;
-    static constexpr std::uint64_t delta = 3, gamma = 2;
-
+    static std::uint32_t count(const Tree& tree) noexcept { return Node::count(tree); }
+    static std::uint64_t weight(const Tree& tree) noexcept { return Node::weight(tree); }
     explicit PersistentMap(Tree root) : root_(std::move(root)) {}
 
-    static std::uint32_t count(const Tree& tree) noexcept { return tree ? tree->size : 0; }
-    static std::uint64_t weight(const Tree& tree) noexcept { return count(tree) + std::uint64_t{1}; }
 
     static Tree node(const Node& from, Tree left, Tree right) { return node(from.key, from.value, left, right); }
     static Tree node(const Key& key, const Value& value, Tree left, Tree right) {
@@ -129,6 +227,60 @@ private:
             return node(*inner, node(*left, left->left, inner->left), node(key, value, inner->right, right));
         }
         return node(key, value, std::move(left), std::move(right));
+    }
+
+    // A subtree that waits to be visited, or, when it is not whole, its root alone.
+    struct Pending {
+        const Node* node;
+        bool whole;
+    };
+    static void push(std::vector<Pending>& pending, const Node* node) {
+        if (node) pending.push_back({node, true});
+    }
+    static std::uint32_t unopened(const std::vector<Pending>& pending) {
+        return !pending.empty() && pending.back().whole ? pending.back().node->size : 0;
+    }
+    static void open(std::vector<Pending>& pending) {
+        const Node* node = pending.back().node;
+        pending.pop_back();
+        push(pending, node->right.get());
+        pending.push_back({node, false});
+        push(pending, node->left.get());
+    }
+
+    // `alone`: all nodes above have one owner. Below the first that has more, the path is copied.
+    static void assign_at(Tree& tree, const Key& key, const Value& value, bool alone) {
+        if (!tree || !(alone = alone && tree->has_one_owner())) {
+            tree = inserted(tree, key, value);
+            return;
+        }
+        Node& node = const_cast<Node&>(*tree);
+        const Compare less;
+        const bool leftwards = less(key, node.key);
+        if (!leftwards && !less(node.key, key)) {
+            node.value = value;
+            return;
+        }
+        assign_at(leftwards ? node.left : node.right, key, value, alone);
+        rebalance(tree, node);
+    }
+
+    template <class Probe>
+    static void remove_at(Tree& tree, const Probe& probe, bool alone) {
+        const Compare less;
+        const bool leftwards = less(probe, tree->key);
+        if (!(alone && tree->has_one_owner()) || (!leftwards && !less(tree->key, probe))) {
+            tree = erased(tree, probe);
+            return;
+        }
+        Node& node = const_cast<Node&>(*tree);
+        remove_at(leftwards ? node.left : node.right, probe, alone);
+        rebalance(tree, node);
+    }
+
+    static void rebalance(Tree& tree, Node& node) {
+        node.size = 1 + count(node.left) + count(node.right);
+        if (!node.is_balanced()) tree = balanced(node.key, node.value, node.left, node.right);
     }
 
     static Tree inserted(const Tree& tree, const Key& key, const Value& value) {

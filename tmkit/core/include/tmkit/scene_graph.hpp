@@ -2,7 +2,8 @@
 //
 // Holding a SceneGraph means that every rule below holds for it. An edit is a const member that returns a new version
 // sharing nearly everything with the old one, which stays as it was; an edit that changes nothing returns a version that
-// shares everything (`same_version`). Any thread may read any version.
+// shares everything (`same_version`). Any thread may read any version. Many edits that make one version are a SceneEdit
+// (scene_edit.hpp), which all edits here go through.
 //
 // Inside are persistent maps (persistent_map.hpp):
 //
@@ -11,96 +12,30 @@
 //     joints   id   -> Joint           actuated, not mimic; its rank is the entry in the configuration
 //     joint_names, bodies, body_names
 //     allowed  (id, id) -> reason      pairs of frames that may touch, smaller id first
+//     groups   name -> GroupRecord
 //
 // Frames have ids that survive rename and reparenting and grow with insertion, so that the map of frames is in insertion
 // order. A mimic joint is in `joint_names` but not in `joints`.
 //
 // Rules: names of frames, joints and bodies are unique, each for itself; a parent exists; no cycle; a frame sits on one
-// body; the frames of one body within one tree are joined by fixed edges between frames of that body, so there is at
-// most one path of poses between two bodies; the pose of an edge inside a body does not change.
+// body; the frames of one body within one tree are joined by fixed edges between frames of that body, so there is at most
+// one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself.
 //
-// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); `layout` O(n log n) on
-// first use of a version, then shared.
+// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); `layout` on first use of a
+// version O(n log n), or O(n) after few moves from a version that had its own, then shared.
 #pragma once
 
 #include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tmkit/error.hpp"
-#include "tmkit/joint.hpp"
-#include "tmkit/layout.hpp"
 #include "tmkit/persistent_map.hpp"
-#include "tmkit/shape.hpp"
+#include "tmkit/scene_records.hpp"
 
 namespace tmkit {
-
-struct Name : Shared {
-    explicit Name(std::string_view t) : text(t) {}
-    std::string text;
-};
-
-struct NameLess {
-    static std::string_view view(const Ref<const Name>& name) { return name->text; }
-    static std::string_view view(std::string_view text) { return text; }
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const {
-        return view(a) < view(b);
-    }
-};
-
-// Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the centre of mass.
-struct Inertia {
-    double mass = 0.0;
-    Vector3 center{0.0, 0.0, 0.0};
-    Matrix3 matrix{};
-
-    // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not symmetric positive
-    // semi-definite (within 1e-9 of its trace).
-    void check() const;
-    bool operator==(const Inertia&) const = default;
-};
-
-// What most frames do not have: kept apart so that it costs nothing where it is not used.
-struct FrameDetails : Shared {
-    std::vector<AttachedShape> shapes;
-    std::vector<std::string> classes;
-};
-
-struct FrameRecord : Shared {
-    FrameId id = no_frame;
-    FrameId parent = no_frame;  // no_frame for a root
-    BodyId body = 0;
-    JointType joint_type = JointType::fixed;
-    Pose pose;  // parent_from_frame at joint value 0
-    Ref<const Name> name;
-    Ref<const Joint> joint;           // null for fixed and free
-    Ref<const FrameDetails> details;  // null when there are none
-};
-
-struct BodyRecord : Shared {
-    Ref<const Name> name;
-    std::vector<FrameId> tops;  // the topmost frame of the body in each tree where it has frames
-    FrameId inertia_frame = no_frame;
-    Inertia inertia;
-};
-
-struct FrameSpecification {
-    std::string name, parent;
-    Pose pose;
-    Joint joint;
-    std::string body;  // empty: a body of the frame's own name
-    std::vector<std::string> classes;
-    std::vector<AttachedShape> shapes;
-    std::optional<Inertia> inertia;  // of the body, in the axes of this frame
-};
-
-struct AllowedPair {
-    std::string a, b, reason;
-};
 
 // Which entry of the configuration moves a joint, and how: value = multiplier * q[entry] + offset, with all mimic rules on
 // the way to the leader made one. Asked by the tree and by the layout, so that both answer with the same bits.
@@ -133,7 +68,9 @@ public:
     SceneGraph set_joint(std::string_view frame, Joint joint) const;
     SceneGraph set_classes(std::string_view frame, std::vector<std::string> classes) const;
     SceneGraph set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) const;
+    SceneGraph set_attributes(std::string_view frame, Attributes attributes) const;
     SceneGraph set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) const;
+    SceneGraph set_group(const GroupSpecification& group) const;
     SceneGraph allow_collision(std::string_view a, std::string_view b, std::string_view reason) const;
     SceneGraph forbid_collision(std::string_view a, std::string_view b) const;
 
@@ -141,6 +78,11 @@ public:
     std::size_t size() const { return frames_.size(); }
     std::size_t joint_count() const { return joints_.size(); }
     const FrameRecord* find(std::string_view name) const;
+    const FrameRecord* find(FrameId id) const {
+        const Ref<const FrameRecord>* found = frames_.find(id);
+        return found ? found->get() : nullptr;
+    }
+    bool has_group(std::string_view name) const { return groups_.find(name) != nullptr; }
     FrameSpecification specification(std::string_view name) const;  // what from_frames makes this frame of again
     const FrameRecord& record(std::string_view name) const;  // throws unknown_name
     const FrameRecord& record(FrameId id) const { return **frames_.find(id); }
@@ -155,6 +97,13 @@ public:
     std::vector<std::string> joint_names() const;
     std::vector<std::string> body_names() const;  // in the order of their first frames
     std::vector<AllowedPair> allowed_pairs() const;
+    std::vector<std::string> group_names() const;                 // in the order of their names
+    GroupSpecification group(std::string_view name) const;        // throws unknown_name
+    std::vector<FrameId> frames_of_group(std::string_view name) const;  // with those of nested groups, ids ascending
+    std::vector<std::string> groups_of(std::string_view frame) const;   // that name the frame itself
+    FrameId common_ancestor(FrameId a, FrameId b) const;                // throws Error(disconnected)
+    // The frames from one to another: up to their nearest common ancestor and down. Throws Error(disconnected).
+    std::vector<FrameId> path(FrameId from, FrameId to, std::size_t* top = nullptr) const;
     // How the joint above a frame, which must be actuated, follows the configuration.
     JointRule joint_rule(const FrameRecord& record) const;
     // Value of the joint above a frame at q; throws Error(configuration) when q is null.
@@ -166,31 +115,46 @@ public:
     bool same_version(const SceneGraph& other) const;
     bool same_content(const SceneGraph& other) const;  // insertion order counts, ids do not
     std::uint64_t content_hash() const;                // equal for equal content, stable across processes
+    std::string content_bytes() const;                 // equal exactly for equal content: what a digest is made of
+
+    // Calls visit(id, before, after) for each frame whose record differs between two versions, in ascending order of ids;
+    // `before` or `after` is null where the frame is missing. O(changes log n) between versions made from one another.
+    template <class Visit>
+    static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+        decltype(frames_)::for_each_difference(a.frames_, b.frames_, [&](FrameId id, const auto* before, const auto* after) {
+            visit(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
+        });
+    }
+    // The same for bodies, pairs of frames that may touch, and groups.
+    template <class Visit>
+    static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+        decltype(bodies_)::for_each_difference(a.bodies_, b.bodies_, [&](BodyId, const auto* before, const auto* after) {
+            visit(before ? before->get() : nullptr, after ? after->get() : nullptr);
+        });
+    }
+    template <class Visit>
+    static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+        decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_, [&](const auto& pair, const auto* before, const auto* after) {
+            visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
+        });
+    }
+    template <class Visit>
+    static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+        decltype(groups_)::for_each_difference(a.groups_, b.groups_, [&](const auto& name, const auto*, const auto*) { visit(name->text); });
+    }
 
     // Every inner map is balanced and ordered, and all cross references meet: for tests. Empty when all is well.
     std::string defects() const;
 
 private:
+    friend class SceneEdit;
     using Pair = std::pair<FrameId, FrameId>;
     static Pair ordered(FrameId a, FrameId b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
-    SceneGraph edited() const;  // a copy whose layout is not yet built
-    void put(Ref<FrameRecord> record);
-    SceneGraph add(const FrameSpecification& specification, const FrameRecord* parent) const;
-    void require_new_frame_name(std::string_view name) const;
-    void add_joint(FrameRecord& record, Joint joint);
-    void require_no_followers(const std::vector<FrameId>& leaving) const;  // ids ascending
-    void drop_joint(const FrameRecord& record);
-    void check_leader(const Joint& joint) const;
-    SceneGraph with_id(const FrameSpecification& specification, FrameId id) const;
-    BodyId join_body(const FrameSpecification& specification, FrameId frame, const FrameRecord* parent);
-    void leave_body(const FrameRecord& record);
-    void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
-    void join_parts(const FrameRecord& moving);
-    bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
-    Pose pose_from(FrameId ancestor, FrameId frame, const double* q) const;
-    Pose root_pose(FrameId frame, const double* q) const { return pose_from(no_frame, frame, q); }
-    SceneGraph moved_to(const FrameRecord& record, const FrameRecord& parent, const Pose& pose) const;
+    template <class Edit>
+    SceneGraph edited(Edit&& edit) const;
+    Ref<Layout> fresh_layout() const;
+    Ref<Layout> mended_layout() const;  // from layout_before_
 
     PersistentMap<FrameId, Ref<const FrameRecord>> frames_;
     PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
@@ -199,8 +163,15 @@ private:
     PersistentMap<BodyId, Ref<const BodyRecord>> bodies_;
     PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
     PersistentMap<Pair, Ref<const Name>> allowed_;
+    PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
+    // A version few moves away from one that was laid out remembers that layout and which frames moved, so that its own
+    // is made from it. Moves are changes of parent and pose; anything else forgets.
+    static constexpr std::size_t most_moves = 6;
+    Ref<const Layout> layout_before_;
+    std::array<FrameId, most_moves> moved_{};
+    std::uint32_t move_count_ = 0;
     mutable std::atomic<const Layout*> layout_{nullptr};
 };
 

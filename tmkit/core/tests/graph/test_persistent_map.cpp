@@ -36,6 +36,7 @@ struct Counted {
     int number = 0;
     explicit Counted(int n) : number(n) { ++alive; }
     Counted(const Counted& other) : number(other.number) { ++alive; }
+    Counted& operator=(const Counted&) = default;
     ~Counted() { --alive; }
 };
 
@@ -138,4 +139,101 @@ TEST_CASE("churning versions frees every value") {
         CHECK(Counted::alive <= 20 * 100);
     }
     CHECK(Counted::alive == 0);
+}
+
+TEST_CASE("edits in place agree with std::map, and no version that was looked at changes") {
+    for (const int keys : {4, 40, 2000}) {
+        std::mt19937 random(static_cast<unsigned>(keys) + 7);
+        Map map;
+        Model model;
+        std::vector<std::pair<Map, Model>> seen;
+        for (int step = 0; step < 6000; ++step) {
+            const int key = static_cast<int>(random() % static_cast<unsigned>(keys));
+            if (random() % 3 == 0) {
+                map.remove(key);
+                model.erase(key);
+            } else {
+                map.assign(key, std::to_string(step));
+                model[key] = std::to_string(step);
+            }
+            if (std::string* value = map.find_unshared(key); value && random() % 2) {
+                *value += "!";
+                model[key] += "!";
+            }
+            REQUIRE(map.is_valid());
+            if (random() % 100 == 0) seen.emplace_back(map, model);
+        }
+        REQUIRE(same(map, model));
+        for (const auto& [version, expected] : seen) REQUIRE(same(version, expected));
+    }
+}
+
+TEST_CASE("a thousand edits in place make few nodes") {
+    tmkit::PersistentMap<int, Counted> map;
+    for (int key = 0; key < 1000; ++key) map = map.insert(key, Counted(key));
+    const tmkit::PersistentMap<int, Counted> before = map;
+    for (int round = 0; round < 1000; ++round) map.assign(round % 10, Counted(-1));
+    CHECK(Counted::alive < 1000 + 60);  // the paths to ten keys, once
+    CHECK(before.find(3)->number == 3);
+    CHECK(map.find(3)->number == -1);
+}
+
+TEST_CASE("differences are those of the models, and shared subtrees are not opened") {
+    for (const int keys : {4, 40, 2000}) {
+        std::mt19937 random(static_cast<unsigned>(keys) + 11);
+        std::vector<std::pair<Map, Model>> versions{{Map(), Model()}};
+        for (int step = 0; step < 1500; ++step) {
+            auto [map, model] = versions.back();
+            const int key = static_cast<int>(random() % static_cast<unsigned>(keys));
+            if (random() % 3 == 0) {
+                map = map.erase(key);
+                model.erase(key);
+            } else {
+                map = map.insert(key, std::to_string(random() % 3));
+                model = Model(model);
+                model[key] = *map.find(key);
+            }
+            versions.emplace_back(map, model);
+        }
+        for (int trial = 0; trial < 200; ++trial) {
+            const auto& [a, model_a] = versions[random() % versions.size()];
+            const auto& [b, model_b] = versions[random() % versions.size()];
+            std::map<int, std::pair<std::string, std::string>> expected, found;
+            for (const auto& [key, value] : model_a)
+                if (!model_b.count(key) || model_b.at(key) != value)
+                    expected[key] = {value, model_b.count(key) ? model_b.at(key) : "none"};
+            for (const auto& [key, value] : model_b)
+                if (!model_a.count(key)) expected[key] = {"none", value};
+            int last = -1;
+            Map::for_each_difference(a, b, [&](int key, const std::string* x, const std::string* y) {
+                REQUIRE(key > last);
+                last = key;
+                found[key] = {x ? *x : "none", y ? *y : "none"};
+            });
+            REQUIRE(found == expected);
+        }
+    }
+}
+
+namespace {
+// A value that counts how often it is compared.
+struct Compared {
+    static inline int comparisons = 0;
+    int number = 0;
+    bool operator==(const Compared& other) const {
+        ++comparisons;
+        return number == other.number;
+    }
+};
+}  // namespace
+
+TEST_CASE("three changes among a hundred thousand are found by looking at few nodes") {
+    tmkit::PersistentMap<int, Compared> map;
+    for (int key = 0; key < 100000; ++key) map.assign(key, Compared{key});
+    auto other = map.insert(5, Compared{-1}).insert(70000, Compared{-2}).erase(31234).insert(200000, Compared{3});
+    Compared::comparisons = 0;
+    int differences = 0;
+    tmkit::PersistentMap<int, Compared>::for_each_difference(map, other, [&](int, const Compared*, const Compared*) { ++differences; });
+    CHECK(differences == 4);
+    CHECK(Compared::comparisons < 200);
 }

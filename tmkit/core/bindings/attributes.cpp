@@ -1,0 +1,40 @@
+// Free tags of frames: Python values as canonical JSON text, and back.
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+// A value of an attribute as canonical JSON text, and back.
+std::string attribute_text(const std::string& key, nb::handle value) {
+    try {
+        return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value, nb::arg("sort_keys") = true, nb::arg("allow_nan") = false));
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
+        throw Error(ErrorKind::scene, "attribute '" + key + "' must be text, a finite number, true, false, None, or lists and dicts of these, not " +
+                                          nb::cast<std::string>(nb::repr(value)));
+    }
+}
+
+nb::object attribute_value(const std::string& text) { return nb::module_::import_("json").attr("loads")(text); }
+
+Attributes attributes_of(const AttributeMapping& values) {
+    Attributes attributes;
+    for (nb::handle item : values.items()) {
+        std::string key;
+        if (!nb::try_cast(item[0], key) || key.empty()) throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " + nb::cast<std::string>(nb::repr(item[0])));
+        attributes.emplace_back(key, attribute_text(key, item[1]));
+    }
+    return attributes;
+}
+
+const Attributes& attributes_on(const FrameRecord& record) {
+    static const Attributes none;
+    return record.details ? record.details->attributes : none;
+}
+
+nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes) {
+    nb::dict values;
+    for (const auto& [key, text] : attributes) values[nb::cast(key)] = attribute_value(text);
+    return nb::typed<nb::dict, nb::str, nb::any>(values);
+}
+
+}  // namespace tmkit::bindings

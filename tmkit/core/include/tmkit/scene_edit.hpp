@@ -1,0 +1,93 @@
+// Many edits that make one new version of a scene, in place.
+//
+// A SceneEdit starts from a version, which stays as it was, and changes its own: what it shares with others is copied on
+// the first touch, what is its own already is changed where it stands (persistent_map.hpp). So a thousand edits cost one
+// version and not a thousand path copies. The edits of SceneGraph are SceneEdits of one step.
+//
+// Each edit holds all rules of the scene graph or throws Error, and then nothing has changed. After any edit `scene()` is
+// a version like every other.
+#pragma once
+
+#include <functional>
+
+#include "tmkit/scene_graph.hpp"
+
+namespace tmkit {
+
+struct SceneDifference;
+
+class SceneEdit {
+public:
+    explicit SceneEdit(const SceneGraph& scene) : scene_(scene) {}
+
+    const SceneGraph& scene() const { return scene_; }
+    SceneGraph take() && { return std::move(scene_); }
+
+    void add_root(std::string_view name);
+    void add_frame(const FrameSpecification& specification);
+    // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
+    void add_frames(const std::vector<FrameSpecification>& frames);
+    void remove_frame(std::string_view name, bool with_subtree);
+    void rename_frame(std::string_view name, std::string_view new_name);
+    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
+    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q);
+    void set_pose(std::string_view frame, const Pose& parent_from_frame);
+    void set_joint(std::string_view frame, Joint joint);
+    void set_classes(std::string_view frame, std::vector<std::string> classes);
+    void set_shapes(std::string_view frame, std::vector<AttachedShape> shapes);
+    void add_shape(std::string_view frame, const AttachedShape& shape);
+    void set_attributes(std::string_view frame, Attributes attributes);
+    void set_inertia(std::string_view frame, const std::optional<Inertia>& inertia);
+    void allow_collision(std::string_view a, std::string_view b, std::string_view reason);
+    void forbid_collision(std::string_view a, std::string_view b);
+    void set_group(const GroupSpecification& group);  // makes or replaces
+    void remove_group(std::string_view name);
+
+    // Whole scenes. All or nothing; m is the number of frames that come in: O(m log n).
+    // Every name of `other` gets the prefix; its roots hang under a frame by `joint`, at `pose`.
+    void mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose, const Joint& joint);
+    // A root of `other` that is named like a frame here is that frame.
+    void merge(const SceneGraph& other);
+    // Keeps what stands below a frame, which becomes the only root.
+    void extract(std::string_view frame);
+    // What made b of a, done here. O(changes log n) where the changes are independent of each other, O(n log n) else.
+    void apply(const SceneDifference& difference);
+
+private:
+    using Pair = SceneGraph::Pair;
+    const FrameRecord& record(std::string_view name) const { return scene_.record(name); }
+    const FrameRecord& record(FrameId id) const { return scene_.record(id); }
+    const BodyRecord& body(BodyId id) const { return scene_.body(id); }
+    FrameRecord& own(FrameId id);
+    void all_or_nothing(const std::function<void()>& edits);
+    void note_move(FrameId id);
+    void forget_layout();
+
+    void add(const FrameSpecification& specification, FrameId id);
+    void add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames);
+    void require_new_frame_name(std::string_view name) const;
+    void set_details(const FrameRecord& frame, FrameDetails details);
+    void leave_groups(const std::vector<FrameId>& leaving);
+
+    Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const;
+    void put_joint(FrameId frame, const Ref<const Joint>& joint);
+    void require_no_followers(const std::vector<FrameId>& leaving) const;  // ids ascending
+    void drop_joint(const FrameRecord& record);
+    void check_leader(const Joint& joint, FrameId frame) const;
+
+    void check_entry(const FrameSpecification& specification, const FrameRecord* parent) const;
+    BodyId enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent);
+    void leave_body(const FrameRecord& record);
+    void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
+    void check_joint_of_parts(const FrameRecord& moving) const;
+    void join_parts(const FrameRecord& moving);
+    bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
+    void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose);
+
+    bool apply_one(const SceneDifference& difference, std::size_t frame);
+    void rebuild(const SceneDifference& difference);
+
+    SceneGraph scene_;
+};
+
+}  // namespace tmkit

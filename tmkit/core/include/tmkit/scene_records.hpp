@@ -1,0 +1,110 @@
+// What a scene graph keeps of a frame, a body and a group, and what it is told of them.
+//
+// Records are immutable once a version holds them, shared between versions, and refer to each other by ids, which survive
+// rename and reparenting. A frame's record has a hot part (parent, body, joint type, pose), which every query walks over,
+// and pointers to what most frames lack.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tmkit/joint.hpp"
+#include "tmkit/layout.hpp"
+#include "tmkit/shape.hpp"
+
+namespace tmkit {
+
+struct Name : Shared {
+    explicit Name(std::string_view t) : text(t) {}
+    std::string text;
+};
+
+struct NameLess {
+    static std::string_view view(const Ref<const Name>& name) { return name->text; }
+    static std::string_view view(std::string_view text) { return text; }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+        return view(a) < view(b);
+    }
+};
+
+// Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the centre of mass.
+struct Inertia {
+    double mass = 0.0;
+    Vector3 center{0.0, 0.0, 0.0};
+    Matrix3 matrix{};
+
+    // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not symmetric positive
+    // semi-definite (within 1e-9 of its trace).
+    void check() const;
+    bool operator==(const Inertia&) const = default;
+};
+
+// Free tags of a frame, sorted by key. A value is JSON text in its canonical form, so that equal values are equal text.
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+// What most frames do not have: kept apart so that it costs nothing where it is not used.
+struct FrameDetails : Shared {
+    std::vector<AttachedShape> shapes;
+    std::vector<std::string> classes;
+    Attributes attributes;
+
+    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty(); }
+    bool same_content(const FrameDetails& other) const {
+        return classes == other.classes && attributes == other.attributes && shapes == other.shapes;
+    }
+};
+
+struct FrameRecord : Shared {
+    FrameId id = no_frame;
+    FrameId parent = no_frame;  // no_frame for a root
+    BodyId body = 0;
+    JointType joint_type = JointType::fixed;
+    Pose pose;  // parent_from_frame at joint value 0
+    Ref<const Name> name;
+    Ref<const Joint> joint;           // null for fixed and free
+    Ref<const FrameDetails> details;  // null when there are none
+};
+
+struct BodyRecord : Shared {
+    Ref<const Name> name;
+    std::vector<FrameId> tops;  // the topmost frame of the body in each tree where it has frames
+    FrameId inertia_frame = no_frame;
+    Inertia inertia;
+};
+
+// Frames and groups by meaning: groups nest and may share members.
+struct GroupRecord : Shared {
+    std::vector<FrameId> frames;           // as they were given, each once
+    std::vector<Ref<const Name>> groups;   // each once
+};
+
+// --- what is said from outside, by name ----------------------------------------------------------------------------------
+
+struct FrameSpecification {
+    std::string name, parent;
+    Pose pose;
+    Joint joint;
+    std::string body;  // empty: a body of the frame's own name
+    std::vector<std::string> classes;
+    std::vector<AttachedShape> shapes;
+    std::optional<Inertia> inertia;  // of the body, in the axes of this frame
+    Attributes attributes;
+
+    bool same_content(const FrameSpecification& other) const;
+};
+
+struct AllowedPair {
+    std::string a, b, reason;
+};
+
+struct GroupSpecification {
+    std::string name;
+    std::vector<std::string> frames, groups;
+    bool operator==(const GroupSpecification&) const = default;
+};
+
+}  // namespace tmkit

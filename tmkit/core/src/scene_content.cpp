@@ -1,0 +1,175 @@
+// When two versions say the same, and the bytes and the number that stand for what a version says.
+//
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, classes, attributes and
+// shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
+// that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
+// rotation, make two poses, and two versions. Of a mesh counts what it is, not where it was read.
+#include <bit>
+#include <map>
+
+#include "tmkit/scene_graph.hpp"
+
+namespace tmkit {
+namespace {
+
+std::string_view parent_name(const SceneGraph& scene, const FrameRecord& frame) {
+    return frame.parent == no_frame ? std::string_view() : std::string_view(scene.record(frame.parent).name->text);
+}
+
+// Writes values so that different values give different bytes.
+class Writer {
+public:
+    void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
+    void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
+    void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
+    void text(std::string_view text) {
+        number(static_cast<std::uint64_t>(text.size()));
+        bytes_.append(text);
+    }
+    template <std::size_t N>
+    void numbers(const std::array<double, N>& values) {
+        for (double value : values) number(value);
+    }
+    void pose(const Pose& pose) {
+        numbers(pose.translation);
+        numbers(pose.quat_xyzw);
+    }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    std::string bytes_;
+};
+
+void write(Writer& out, const Joint& joint) {
+    out.text(joint.name);
+    out.numbers(joint.axis);
+    for (double value : {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction}) out.number(value);
+    out.text(joint.mimic);
+    out.number(joint.mimic_multiplier);
+    out.number(joint.mimic_offset);
+}
+
+void write(Writer& out, const AttachedShape& attached) {
+    for (std::uint64_t word : attached.shape->digest()) out.number(word);
+    out.pose(attached.pose);
+    out.numbers(attached.color);
+    out.flag(attached.has_color);
+    out.flag(attached.visual);
+    out.flag(attached.collision);
+    out.flag(attached.friction.has_value());
+    out.number(attached.friction.value_or(0.0));
+}
+
+void write(Writer& out, const Inertia& inertia) {
+    out.number(inertia.mass);
+    out.numbers(inertia.center);
+    out.numbers(inertia.matrix);
+}
+
+void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
+    const BodyRecord& body = scene.body(frame.body);
+    out.text(frame.name->text);
+    out.flag(frame.parent != no_frame);
+    out.text(parent_name(scene, frame));
+    out.text(body.name->text);
+    out.pose(frame.pose);
+    out.number(static_cast<std::uint64_t>(frame.joint_type));
+    if (frame.joint) write(out, *frame.joint);
+    const FrameDetails none, &details = frame.details ? *frame.details : none;
+    out.number(static_cast<std::uint64_t>(details.classes.size()));
+    for (const std::string& name : details.classes) out.text(name);
+    out.number(static_cast<std::uint64_t>(details.attributes.size()));
+    for (const auto& [key, value] : details.attributes) {
+        out.text(key);
+        out.text(value);
+    }
+    out.number(static_cast<std::uint64_t>(details.shapes.size()));
+    for (const AttachedShape& attached : details.shapes) write(out, attached);
+    out.flag(body.inertia_frame == frame.id);
+    if (body.inertia_frame == frame.id) write(out, body.inertia);
+}
+
+bool same_joint(const FrameRecord& a, const FrameRecord& b) {
+    return a.joint_type == b.joint_type && (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
+}
+
+bool same_details(const FrameRecord& a, const FrameRecord& b) {
+    return a.details == b.details || (a.details && b.details && a.details->same_content(*b.details));
+}
+
+bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b, const FrameRecord& b) {
+    const BodyRecord &body_a = scene_a.body(a.body), &body_b = scene_b.body(b.body);
+    const bool carries_a = body_a.inertia_frame == a.id, carries_b = body_b.inertia_frame == b.id;
+    return a.name->text == b.name->text && parent_name(scene_a, a) == parent_name(scene_b, b) &&
+           body_a.name->text == body_b.name->text && a.pose == b.pose && same_joint(a, b) && same_details(a, b) &&
+           carries_a == carries_b && (!carries_a || body_a.inertia == body_b.inertia);
+}
+
+}  // namespace
+
+std::string SceneGraph::content_bytes() const {
+    Writer out;
+    out.number(static_cast<std::uint64_t>(frames_.size()));
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame); });
+    std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
+    for (AllowedPair& pair : allowed_pairs()) {
+        if (pair.b < pair.a) std::swap(pair.a, pair.b);
+        pairs[{pair.a, pair.b}] = pair.reason;
+    }
+    out.number(static_cast<std::uint64_t>(pairs.size()));
+    for (const auto& [names, reason] : pairs) {
+        out.text(names.first);
+        out.text(names.second);
+        out.text(reason);
+    }
+    out.number(static_cast<std::uint64_t>(groups_.size()));
+    for (const std::string& name : group_names()) {
+        const GroupSpecification group = this->group(name);
+        out.text(group.name);
+        for (const auto* members : {&group.frames, &group.groups}) {
+            out.number(static_cast<std::uint64_t>(members->size()));
+            for (const std::string& member : *members) out.text(member);
+        }
+    }
+    return out.take();
+}
+
+std::uint64_t SceneGraph::content_hash() const {
+    const std::string bytes = content_bytes();
+    std::uint64_t hash = 0x2545F4914F6CDD1Dull;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
+        std::uint64_t word = 0;
+        bytes.copy(reinterpret_cast<char*>(&word), sizeof word, at);
+        hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
+        hash ^= hash >> 33;
+    }
+    return hash;
+}
+
+bool SceneGraph::same_version(const SceneGraph& o) const {
+    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) && bodies_.shares_root(o.bodies_) &&
+           joints_.shares_root(o.joints_) && allowed_.shares_root(o.allowed_) && groups_.shares_root(o.groups_);
+}
+
+bool SceneGraph::same_content(const SceneGraph& other) const {
+    if (same_version(other)) return true;
+    if (size() != other.size() || allowed_.size() != other.allowed_.size() || groups_.size() != other.groups_.size()) return false;
+    std::vector<const FrameRecord*> others;
+    others.reserve(other.size());
+    other.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { others.push_back(frame.get()); });
+    bool same = true;
+    std::size_t index = 0;
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
+        if (same) same = same_frame(*this, *frame, other, *others[index++]);
+    });
+    if (!same) return false;
+    for (const AllowedPair& pair : allowed_pairs()) {
+        const Ref<const Name>* reason = other.allowed_.find(ordered(other.record(pair.a).id, other.record(pair.b).id));
+        if (!reason || (*reason)->text != pair.reason) return false;
+    }
+    for (const std::string& name : group_names())
+        if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
+    return true;
+}
+
+}  // namespace tmkit

@@ -1,0 +1,213 @@
+#include "tmkit/scene_difference.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "scene_errors.hpp"
+#include "tmkit/scene_edit.hpp"
+
+namespace tmkit {
+namespace {
+
+bool has(const SceneGraph& scene, FrameId id) { return scene.find(id) != nullptr; }
+
+std::optional<FrameSpecification> specification_of(const SceneGraph& scene, FrameId id) {
+    const FrameRecord* frame = scene.find(id);
+    if (!frame) return std::nullopt;
+    return scene.specification(frame->name->text);
+}
+
+bool same(const std::optional<FrameSpecification>& a, const std::optional<FrameSpecification>& b) {
+    return a.has_value() == b.has_value() && (!a || a->same_content(*b));
+}
+
+std::optional<std::string> text_of(const Name* name) {
+    return name ? std::optional<std::string>(name->text) : std::nullopt;
+}
+
+std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_view name) {
+    return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name)) : std::nullopt;
+}
+
+}  // namespace
+
+SceneDifference SceneDifference::reversed() const {
+    SceneDifference turned = *this;
+    for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
+    for (PairDifference& pair : turned.pairs) std::swap(pair.before, pair.after);
+    for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
+    return turned;
+}
+
+SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
+    SceneDifference found;
+    std::set<FrameId> ids;
+    SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
+    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
+        if (before && before->inertia_frame != no_frame) ids.insert(before->inertia_frame);
+        if (after && after->inertia_frame != no_frame) ids.insert(after->inertia_frame);
+    });
+    for (FrameId id : ids) {
+        FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
+        if (!same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
+    }
+    SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
+        if (before && after && before->text == after->text) return;
+        const SceneGraph& holder = after ? b : a;
+        found.pairs.push_back({holder.record(first).name->text, holder.record(second).name->text, text_of(before), text_of(after)});
+    });
+    SceneGraph::for_each_changed_group(a, b, [&](const std::string& name) {
+        GroupDifference group{group_of(a, name), group_of(b, name)};
+        if (group.before != group.after) found.groups.push_back(std::move(group));
+    });
+    return found;
+}
+
+namespace {
+
+std::string conflict(const std::string& frame, const std::string& what) {
+    return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
+}
+
+// What a frame says when that which the difference changes in it is changed.
+FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before, const FrameSpecification& after) {
+    const auto take = [&](auto FrameSpecification::*field) {
+        if (!(before.*field == after.*field)) frame.*field = after.*field;
+    };
+    for (auto field : {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body}) take(field);
+    take(&FrameSpecification::pose);
+    take(&FrameSpecification::classes);
+    take(&FrameSpecification::shapes);
+    take(&FrameSpecification::inertia);
+    take(&FrameSpecification::attributes);
+    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
+    return frame;
+}
+
+}  // namespace
+
+// One frame's change by single edits. False when it must wait for another: a parent that is not there yet, a name that is
+// still taken, a child that has not left.
+bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) {
+    const FrameDifference& frame = difference.frames[index];
+    try {
+        if (!frame.before) {
+            const bool id_is_free = !has(scene_, frame.id);
+            FrameSpecification made = *frame.after;
+            made.inertia.reset();
+            add(made, id_is_free ? frame.id : scene_.next_frame_);
+            if (frame.after->inertia) set_inertia(made.name, frame.after->inertia);
+            return true;
+        }
+        const FrameSpecification& before = *frame.before;
+        if (!frame.after) {
+            remove_frame(before.name, false);
+            return true;
+        }
+        const FrameSpecification& after = *frame.after;
+        const std::string& name = scene_.find(before.name) ? before.name : after.name;
+        if (before.body != after.body || before.parent.empty() != after.parent.empty()) return false;  // no single edit does that
+        if (!after.parent.empty()) record(after.parent);
+        if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
+        if (!(before.joint.type == after.joint.type && before.joint.same_content(after.joint))) set_joint(name, after.joint);
+        if (before.parent != after.parent) reparent(name, after.parent, after.pose);
+        else if (before.pose != after.pose) set_pose(name, after.pose);
+        if (before.classes != after.classes) set_classes(name, after.classes);
+        if (before.attributes != after.attributes) set_attributes(name, after.attributes);
+        if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
+        if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
+        if (name != after.name) rename_frame(name, after.name);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+void SceneEdit::apply(const SceneDifference& difference) {
+    for (const FrameDifference& frame : difference.frames) {
+        if (frame.before && !scene_.find(frame.before->name))
+            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"), {{"frame", frame.before->name}});
+        if (!frame.before && scene_.find(frame.after->name) &&
+            std::none_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& other) {
+                return other.before && other.before->name == frame.after->name;
+            }))
+            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"), {{"frame", frame.after->name}});
+    }
+    all_or_nothing([&] {
+        const SceneGraph start = scene_;
+        std::vector<std::size_t> waiting(difference.frames.size());
+        for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
+        for (std::size_t before = waiting.size() + 1; !waiting.empty() && waiting.size() < before;) {
+            before = waiting.size();
+            std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference, i); });
+        }
+        if (!waiting.empty()) {
+            scene_ = start;
+            rebuild(difference);
+        }
+        for (const PairDifference& pair : difference.pairs)
+            if (pair.after) allow_collision(pair.a, pair.b, *pair.after);
+            else if (scene_.find(pair.a) && scene_.find(pair.b)) forbid_collision(pair.a, pair.b);
+        for (const GroupDifference& group : difference.groups)  // leaves first: a group may hold one that comes after it
+            if (group.after) set_group({group.after->name, {}, {}});
+        for (const GroupDifference& group : difference.groups)
+            if (group.after) set_group(*group.after);
+            else if (scene_.has_group(group.before->name)) remove_group(group.before->name);
+    });
+}
+
+// All frames at once from what the scene would say after the change; its rules are checked as for any scene. O(n log n).
+void SceneEdit::rebuild(const SceneDifference& difference) {
+    std::vector<std::pair<FrameId, FrameSpecification>> frames;
+    for (FrameId id : scene_.layout().ids) frames.emplace_back(id, scene_.specification(record(id).name->text));
+    std::vector<std::pair<std::string, std::string>> renamed;
+    std::vector<AllowedPair> pairs = scene_.allowed_pairs();
+    std::vector<GroupSpecification> groups;
+    for (const std::string& name : scene_.group_names()) groups.push_back(scene_.group(name));
+    const auto named = [&](const std::string& name) {
+        return std::find_if(frames.begin(), frames.end(), [&](const auto& frame) { return frame.second.name == name; });
+    };
+    std::vector<std::pair<FrameId, FrameSpecification>> result;
+    std::vector<std::string> gone;
+    for (const FrameDifference& frame : difference.frames) {
+        if (!frame.before) continue;
+        const auto at = named(frame.before->name);
+        if (frame.after) {
+            if (frame.before->name != frame.after->name) renamed.emplace_back(frame.before->name, frame.after->name);
+            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
+        } else {
+            gone.push_back(frame.before->name);
+        }
+        frames.erase(at);
+    }
+    const auto now_named = [&](const std::string& name) {
+        for (const auto& [from, to] : renamed)
+            if (from == name) return to;
+        return name;
+    };
+    for (auto& [id, frame] : frames) {
+        frame.parent = now_named(frame.parent);
+        result.emplace_back(id, std::move(frame));
+    }
+    for (const FrameDifference& frame : difference.frames)
+        if (!frame.before) {
+            const bool taken = std::any_of(result.begin(), result.end(), [&](const auto& other) { return other.first == frame.id; });
+            result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
+        }
+    std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    SceneEdit fresh{SceneGraph()};
+    fresh.add_frames_with_ids(result);
+    fresh.scene_.next_frame_ = std::max(fresh.scene_.next_frame_, scene_.next_frame_);
+    const auto is_gone = [&](const std::string& name) { return std::find(gone.begin(), gone.end(), name) != gone.end(); };
+    for (const AllowedPair& pair : pairs)
+        if (!is_gone(pair.a) && !is_gone(pair.b)) fresh.allow_collision(now_named(pair.a), now_named(pair.b), pair.reason);
+    for (GroupSpecification& group : groups) fresh.set_group({group.name, {}, {}});
+    for (GroupSpecification& group : groups) {
+        std::erase_if(group.frames, is_gone);
+        for (std::string& frame : group.frames) frame = now_named(frame);
+        fresh.set_group(group);
+    }
+    scene_ = std::move(fresh).take();
+}
+
+}  // namespace tmkit

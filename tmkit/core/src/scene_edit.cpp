@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "scene_errors.hpp"
+#include "tmkit/scene_edit.hpp"
+
+namespace tmkit {
+
+namespace {
+
+Ref<const FrameDetails> details_or_null(FrameDetails details) {
+    if (details.empty()) return nullptr;
+    return Ref<const FrameDetails>(new FrameDetails(std::move(details)));
+}
+
+}  // namespace
+
+FrameRecord& SceneEdit::own(FrameId id) {
+    if (Ref<const FrameRecord>* mine = scene_.frames_.find_unshared(id)) {
+        if (!(*mine)->has_one_owner()) *mine = Ref<const FrameRecord>(new FrameRecord(**mine));
+        return const_cast<FrameRecord&>(**mine);
+    }
+    const Ref<FrameRecord> copy(new FrameRecord(record(id)));
+    scene_.frames_.assign(id, Ref<const FrameRecord>(copy));
+    return *copy;
+}
+
+void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
+    const SceneGraph before = scene_;
+    try {
+        edits();
+    } catch (...) {
+        scene_ = before;
+        throw;
+    }
+}
+
+void SceneEdit::note_move(FrameId id) {
+    SceneGraph& s = scene_;
+    if (const Layout* built = s.layout_.exchange(nullptr)) {
+        s.layout_before_ = Ref<const Layout>(built);
+        built->release();  // the count that layout_ held; layout_before_ has its own
+        s.move_count_ = 0;
+    }
+    if (!s.layout_before_) return;
+    const auto end = s.moved_.begin() + s.move_count_;
+    if (std::find(s.moved_.begin(), end, id) != end) return;
+    if (s.move_count_ == SceneGraph::most_moves) s.layout_before_ = nullptr;
+    else s.moved_[s.move_count_++] = id;
+}
+
+void SceneEdit::forget_layout() {
+    if (const Layout* built = scene_.layout_.exchange(nullptr); built && built->release()) delete built;
+    scene_.layout_before_ = nullptr;
+    scene_.move_count_ = 0;
+}
+
+// --- frames ----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::require_new_frame_name(std::string_view name) const {
+    if (name.empty()) throw Error(ErrorKind::scene, "a frame needs a name that is not empty");
+    if (scene_.names_.find(name)) throw duplicate("frame", name);
+}
+
+void SceneEdit::add_root(std::string_view name) {
+    FrameSpecification specification;
+    specification.name = name;
+    add(specification, scene_.next_frame_);
+}
+
+void SceneEdit::add_frame(const FrameSpecification& specification) {
+    if (specification.parent.empty()) throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " needs a parent");
+    if (specification.inertia) add_frames({specification});  // which holds the rules of bodies
+    else add(specification, scene_.next_frame_);
+}
+
+void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
+    const FrameRecord* parent = specification.parent.empty() ? nullptr : &record(specification.parent);
+    const FrameId parent_id = parent ? parent->id : no_frame;
+    require_new_frame_name(specification.name);
+    if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
+        throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " is a root, which has no joint and no pose");
+    check_entry(specification, parent);
+    const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
+    // All is well; nothing from here on throws, but for want of memory.
+    auto record = make_ref<FrameRecord>();
+    record->id = id;
+    record->name = make_ref<const Name>(specification.name);
+    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes});
+    record->parent = parent_id;
+    record->pose = specification.pose;
+    record->joint_type = specification.joint.type;
+    record->joint = joint;
+    record->body = enter_body(specification, id, parent_id);
+    if (joint) put_joint(id, joint);
+    scene_.names_.assign(record->name, id);
+    scene_.frames_.assign(id, Ref<const FrameRecord>(record));
+    scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
+    forget_layout();
+}
+
+void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
+    std::vector<std::pair<FrameId, FrameSpecification>> numbered;
+    numbered.reserve(frames.size());
+    for (const FrameSpecification& frame : frames)
+        numbered.emplace_back(scene_.next_frame_ + static_cast<FrameId>(numbered.size()), frame);
+    add_frames_with_ids(numbered);
+}
+
+void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames) {
+    std::unordered_map<std::string_view, std::size_t> position;
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        if (!position.emplace(frames[i].second.name, i).second) throw duplicate("frame", frames[i].second.name);
+    all_or_nothing([&] {
+        std::vector<char> done(frames.size(), 0);
+        std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
+        for (std::size_t first = 0; first < frames.size(); ++first) {
+            for (path.assign(1, first); !path.empty();) {
+                const std::size_t at = path.back();
+                const FrameSpecification& frame = frames[at].second;
+                const auto parent = position.find(frame.parent);
+                if (!done[at] && parent != position.end() && !done[parent->second]) {
+                    if (path.size() > frames.size())
+                        throw Error(ErrorKind::cycle, "frame " + quoted(frame.name) + " is its own ancestor",
+                                    {{"frame", frame.name}, {"parent", frame.parent}});
+                    path.push_back(parent->second);
+                    continue;
+                }
+                if (!done[at]) {
+                    FrameSpecification alone = frame;
+                    alone.joint.mimic.clear();  // leaders may come later: followed up below
+                    add(alone, frames[at].first);
+                    done[at] = 1;
+                }
+                path.pop_back();
+            }
+        }
+        for (const auto& [id, frame] : frames)
+            if (!frame.joint.mimic.empty()) set_joint(frame.name, frame.joint);
+        for (const auto& [id, frame] : frames) {
+            if (!frame.inertia) continue;
+            const BodyRecord& on = body(record(frame.name).body);
+            if (on.inertia_frame != no_frame)
+                throw Error(ErrorKind::scene, "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
+                                                  quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
+            set_inertia(frame.name, frame.inertia);
+        }
+    });
+}
+
+void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
+    const FrameRecord& top = record(name);
+    const Layout& flat = scene_.layout();
+    std::vector<FrameId> leaving;
+    for (std::int32_t index : flat.subtree(flat.index_of(top.id))) leaving.push_back(flat.ids[index]);
+    if (!with_subtree && leaving.size() > 1)
+        throw Error(ErrorKind::scene, "frame " + quoted(name) + " has children, the first is " +
+                                          quoted(record(leaving[1]).name->text) +
+                                          "; remove them first or ask for the subtree");
+    std::vector<FrameId> gone = leaving;
+    std::sort(gone.begin(), gone.end());
+    require_no_followers(gone);
+    forget_layout();
+    leave_groups(gone);
+    for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
+        const FrameRecord& frame = record(*at);
+        drop_joint(frame);
+        leave_body(frame);
+        scene_.names_.remove(std::string_view(frame.name->text));
+        scene_.frames_.remove(*at);
+    }
+    std::vector<Pair> pairs;
+    const auto goes = [&gone](FrameId id) { return std::binary_search(gone.begin(), gone.end(), id); };
+    scene_.allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
+        if (goes(pair.first) || goes(pair.second)) pairs.push_back(pair);
+    });
+    for (const Pair& pair : pairs) scene_.allowed_.remove(pair);
+}
+
+void SceneEdit::rename_frame(std::string_view name, std::string_view new_name) {
+    const FrameId id = record(name).id;
+    if (name == new_name) return;
+    require_new_frame_name(new_name);
+    const auto changed = make_ref<const Name>(new_name);
+    scene_.names_.remove(std::string_view(name));
+    scene_.names_.assign(changed, id);
+    own(id).name = changed;
+}
+
+// --- what frames carry -----------------------------------------------------------------------------------------------
+
+void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
+    if (frame.details ? frame.details->same_content(details) : details.empty()) return;
+    own(frame.id).details = details_or_null(std::move(details));
+}
+
+void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    details.classes = std::move(classes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    details.shapes = std::move(shapes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::add_shape(std::string_view frame, const AttachedShape& shape) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    details.shapes.push_back(shape);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    std::sort(attributes.begin(), attributes.end());
+    details.attributes = std::move(attributes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
+    const Pair pair = SceneGraph::ordered(record(a).id, record(b).id);
+    if (pair.first == pair.second)
+        throw Error(ErrorKind::scene, "frame " + quoted(a) + " cannot collide with itself; name two frames");
+    const Ref<const Name>* old = scene_.allowed_.find(pair);
+    if (old && (*old)->text == reason) return;
+    scene_.allowed_.assign(pair, make_ref<const Name>(reason));
+}
+
+void SceneEdit::forbid_collision(std::string_view a, std::string_view b) {
+    const Pair pair = SceneGraph::ordered(record(a).id, record(b).id);
+    if (!scene_.allowed_.find(pair)) return;
+    scene_.allowed_.remove(pair);
+}
+
+// --- groups ----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::set_group(const GroupSpecification& group) {
+    if (group.name.empty()) throw Error(ErrorKind::scene, "a group needs a name that is not empty");
+    auto made = make_ref<GroupRecord>();
+    for (const std::string& frame : group.frames) {
+        const FrameId id = record(frame).id;
+        if (std::find(made->frames.begin(), made->frames.end(), id) == made->frames.end()) made->frames.push_back(id);
+    }
+    std::vector<std::string_view> below;  // groups reached from here
+    for (const std::string& member : group.groups) {
+        if (member == group.name) throw Error(ErrorKind::cycle, "group " + quoted(member) + " cannot hold itself");
+        if (!scene_.groups_.find(std::string_view(member))) throw unknown_name("group", member, scene_.group_names());
+        if (std::find(below.begin(), below.end(), member) != below.end()) continue;
+        made->groups.push_back(make_ref<const Name>(member));
+        below.push_back(member);
+    }
+    for (std::size_t next = 0; next < below.size(); ++next)
+        for (const Ref<const Name>& nested : (*scene_.groups_.find(below[next]))->groups) {
+            if (nested->text == group.name)
+                throw Error(ErrorKind::cycle, "group " + quoted(below[next]) + " holds group " + quoted(group.name) +
+                                                  ", which cannot hold it in turn");
+            if (std::find(below.begin(), below.end(), nested->text) == below.end()) below.push_back(nested->text);
+        }
+    const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
+    const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));
+    if (old && (*old)->frames == made->frames &&
+        std::equal((*old)->groups.begin(), (*old)->groups.end(), made->groups.begin(), made->groups.end(), same_name))
+        return;
+    scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
+}
+
+void SceneEdit::remove_group(std::string_view name) {
+    if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
+    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
+    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+        const auto is_it = [&](const Ref<const Name>& member) { return member->text == name; };
+        if (std::none_of(group->groups.begin(), group->groups.end(), is_it)) return;
+        const Ref<GroupRecord> changed(new GroupRecord(*group));
+        std::erase_if(changed->groups, is_it);
+        holders.emplace_back(holder, changed);
+    });
+    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+    scene_.groups_.remove(name);
+}
+
+void SceneEdit::leave_groups(const std::vector<FrameId>& leaving) {
+    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
+    const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
+    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+        if (std::none_of(group->frames.begin(), group->frames.end(), goes)) return;
+        const Ref<GroupRecord> changed(new GroupRecord(*group));
+        std::erase_if(changed->frames, goes);
+        holders.emplace_back(holder, changed);
+    });
+    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+}
+
+}  // namespace tmkit

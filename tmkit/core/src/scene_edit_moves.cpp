@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "scene_errors.hpp"
+#include "tmkit/scene_edit.hpp"
+
+namespace tmkit {
+
+namespace {
+
+// Poses this near are one pose said twice: rounding of a product, not a move.
+constexpr double same_pose_tolerance = 1e-9;
+
+}  // namespace
+
+// --- bodies ------------------------------------------------------------------------------------------------------------
+
+// Throws when a new frame may not sit on the body it asks for.
+void SceneEdit::check_entry(const FrameSpecification& specification, const FrameRecord* parent) const {
+    const std::string& name = specification.body.empty() ? specification.name : specification.body;
+    const BodyId* existing = scene_.body_names_.find(std::string_view(name));
+    if (!existing) return;
+    if (specification.body.empty()) throw duplicate("body", name);
+    if (parent && *existing == parent->body) {
+        if (specification.joint.type != JointType::fixed)
+            throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " and its parent " +
+                                              quoted(parent->name->text) + " are on one body " + quoted(name) +
+                                              ", so the edge between them must be fixed");
+        return;
+    }
+    for (FrameId top : body(*existing).tops)
+        if (parent && scene_.root_of(top) == scene_.root_of(parent->id))
+            throw Error(ErrorKind::scene, "body " + quoted(name) + " is already in this tree, with frame " +
+                                              quoted(record(top).name->text) + "; put frame " +
+                                              quoted(specification.name) +
+                                              " under a frame of that body, or on another body");
+}
+
+BodyId SceneEdit::enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent) {
+    const std::string& name = specification.body.empty() ? specification.name : specification.body;
+    if (const BodyId* existing = scene_.body_names_.find(std::string_view(name))) {
+        const BodyId id = *existing;
+        if (parent != no_frame && record(parent).body == id) return id;
+        const Ref<BodyRecord> changed(new BodyRecord(body(id)));
+        changed->tops.push_back(frame);
+        scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
+        return id;
+    }
+    const auto made = make_ref<BodyRecord>();
+    made->name = make_ref<const Name>(name);
+    made->tops = {frame};
+    const BodyId id = scene_.next_body_++;
+    scene_.body_names_.assign(made->name, id);
+    scene_.bodies_.assign(id, Ref<const BodyRecord>(made));
+    return id;
+}
+
+void SceneEdit::leave_body(const FrameRecord& leaving) {
+    const BodyRecord& old = body(leaving.body);
+    const auto at = std::find(old.tops.begin(), old.tops.end(), leaving.id);
+    const bool carries_inertia = old.inertia_frame == leaving.id;
+    if (at == old.tops.end() && !carries_inertia) return;
+    if (at != old.tops.end() && old.tops.size() == 1) {
+        const Ref<const Name> name = old.name;  // outlives the record
+        scene_.body_names_.remove(std::string_view(name->text));
+        scene_.bodies_.remove(leaving.body);
+        return;
+    }
+    auto changed = Ref<BodyRecord>(new BodyRecord(old));
+    if (at != old.tops.end()) changed->tops.erase(changed->tops.begin() + (at - old.tops.begin()));
+    if (carries_inertia) {
+        // The inertia stays with the body: say it again in the axes of the frame above, if that is on the same body.
+        if (at == old.tops.end()) {
+            const FrameRecord& above = record(leaving.parent);
+            changed->inertia = *scene_.inertia(above.name->text);
+            changed->inertia_frame = above.id;
+        } else {
+            changed->inertia = Inertia{};  // no pose to the frames in other trees is known, so it cannot be theirs
+            changed->inertia_frame = no_frame;
+        }
+    }
+    scene_.bodies_.assign(leaving.body, Ref<const BodyRecord>(changed));
+}
+
+void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const {
+    const FrameId to = scene_.root_of(parent.id);
+    if (scene_.root_of(moving.id) == to) return;  // the bodies of one tree stay joined as they were
+    const Layout& flat = scene_.layout();
+    for (std::int32_t index : flat.subtree(flat.index_of(moving.id))) {
+        if (flat.body[index] == moving.body && parent.body == moving.body) continue;  // joined by the new edge itself
+        const BodyRecord& carried = body(flat.body[index]);
+        for (FrameId top : carried.tops)
+            if (scene_.root_of(top) == to)
+                throw Error(ErrorKind::scene, "moving frame " + quoted(moving.name->text) + " under " +
+                                                  quoted(parent.name->text) + " would give body " +
+                                                  quoted(carried.name->text) +
+                                                  " two paths: that tree already has its frame " +
+                                                  quoted(record(top).name->text));
+    }
+}
+
+void SceneEdit::check_joint_of_parts(const FrameRecord& moving) const {
+    if (moving.joint_type != JointType::fixed)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and its new parent are on one body, so the "
+                                                                             "edge between them must be fixed");
+}
+
+// The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
+void SceneEdit::join_parts(const FrameRecord& moving) {
+    auto changed = Ref<BodyRecord>(new BodyRecord(body(moving.body)));
+    std::erase(changed->tops, moving.id);
+    scene_.bodies_.assign(moving.body, Ref<const BodyRecord>(changed));
+}
+
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
+bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
+    if (record(moving.parent).body != moving.body) return false;
+    if (parent.body != moving.body)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is fixed on body " +
+                                          quoted(body(moving.body).name->text) +
+                                          " and cannot leave it; reparent the topmost frame of the body");
+    const Pose before = scene_.pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
+    const auto [metres, radians] = before.distance(pose);
+    if (metres > same_pose_tolerance || radians > same_pose_tolerance)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and " + quoted(parent.name->text) +
+                                          " are on one body, so the pose between them cannot change");
+    return true;
+}
+
+// --- moves -------------------------------------------------------------------------------------------------------------
+
+void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) {
+    if (moving.parent == no_frame)
+        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is a root, which has no parent to change");
+    if (moving.parent == parent.id && moving.pose == pose) return;
+    if (scene_.is_ancestor(moving.id, parent.id))
+        throw Error(ErrorKind::cycle, "frame " + quoted(moving.name->text) + " cannot hang off " +
+                                          quoted(parent.name->text) + ", which is itself or its descendant",
+                    {{"frame", moving.name->text}, {"parent", parent.name->text}});
+    check_bodies_on_move(moving, parent);
+    if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return;
+    const FrameId id = moving.id, new_parent = parent.id;
+    if (parent.body == moving.body && record(moving.parent).body != moving.body) {
+        check_joint_of_parts(moving);
+        join_parts(moving);
+    }
+    FrameRecord& changed = own(id);
+    changed.parent = new_parent;
+    changed.pose = pose;
+    note_move(id);
+}
+
+void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose) {
+    move(record(frame), record(parent), pose);
+}
+
+void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q) {
+    const FrameRecord& moving = record(frame);
+    const FrameRecord& target = record(parent);
+    if (moving.parent == target.id) return;
+    if (scene_.is_ancestor(moving.id, target.id)) return move(moving, target, moving.pose);  // which refuses
+    Pose parent_from_frame = scene_.pose(frame, parent, q);
+    if (moving.joint)  // the new edge must give this pose at the joint's present value
+        parent_from_frame =
+            parent_from_frame *
+            joint_motion(moving.joint_type, moving.joint->axis, scene_.joint_value(moving, q)).inverse();
+    return move(moving, target, parent_from_frame);
+}
+
+void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) {
+    const FrameRecord& moving = record(frame);
+    if (moving.parent == no_frame)
+        throw Error(ErrorKind::scene, "frame " + quoted(frame) + " is a root, which has no pose");
+    return move(moving, record(moving.parent), parent_from_frame);
+}
+
+}  // namespace tmkit

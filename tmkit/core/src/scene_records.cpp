@@ -1,0 +1,36 @@
+#include "tmkit/scene_records.hpp"
+
+#include <cmath>
+
+#include "tmkit/error.hpp"
+
+namespace tmkit {
+
+void Inertia::check() const {
+    if (!(mass > 0.0) || !std::isfinite(mass))
+        throw Error(ErrorKind::scene, "mass must be positive and finite, not " + std::to_string(mass) +
+                                          "; leave the inertia out for a body without mass");
+    for (double value : center)
+        if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
+    const auto& m = matrix;
+    const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
+    for (double value : m)
+        if (!std::isfinite(value)) throw Error(ErrorKind::scene, "inertia matrix must be finite");
+    if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
+        throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
+    // Sylvester's criterion with slack: all principal minors, since semi-definite is enough.
+    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
+    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
+    const double slack2 = slack * std::abs(trace), slack3 = slack2 * std::abs(trace);
+    if (m[0] < -slack || m[4] < -slack || m[8] < -slack || xy < -slack2 || xz < -slack2 || yz < -slack2 ||
+        determinant < -slack3)
+        throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
+}
+
+bool FrameSpecification::same_content(const FrameSpecification& o) const {
+    return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
+           (!is_actuated(joint.type) || joint.same_content(o.joint)) && body == o.body && classes == o.classes &&
+           shapes == o.shapes && inertia == o.inertia && attributes == o.attributes;
+}
+
+}  // namespace tmkit
