@@ -20,9 +20,9 @@ beside what it costs the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Concatenate, Generic, ParamSpec, overload
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, overload
 
 import numpy as np
 
@@ -79,10 +79,13 @@ class _Recorded(Generic[_Arguments]):
         self._edit = edit
         self.__doc__ = f"Do ``SceneGraph.{edit.__name__}`` with the same arguments, and return the history with it."
 
-    @overload
-    def __get__(self, history: None, owner: type[SceneHistory]) -> _Recorded[_Arguments]: ...
-    @overload
-    def __get__(self, history: SceneHistory, owner: type[SceneHistory]) -> Callable[_Arguments, SceneHistory]: ...
+    if TYPE_CHECKING:  # typing keeps what is overloaded, and with it this module, beyond the interpreter's end
+
+        @overload
+        def __get__(self, history: None, owner: type[SceneHistory]) -> _Recorded[_Arguments]: ...
+        @overload
+        def __get__(self, history: SceneHistory, owner: type[SceneHistory]) -> Callable[_Arguments, SceneHistory]: ...
+
     def __get__(
         self, history: SceneHistory | None, owner: type[SceneHistory]
     ) -> _Recorded[_Arguments] | Callable[_Arguments, SceneHistory]:
@@ -132,6 +135,14 @@ class SceneHistory:
     set_inertia = _Recorded(SceneGraph.set_inertia)
     allow_collision = _Recorded(SceneGraph.allow_collision)
     forbid_collision = _Recorded(SceneGraph.forbid_collision)
+    set_attributes = _Recorded(SceneGraph.set_attributes)
+    set_attribute = _Recorded(SceneGraph.set_attribute)
+    set_group = _Recorded(SceneGraph.set_group)
+    remove_group = _Recorded(SceneGraph.remove_group)
+    mount = _Recorded(SceneGraph.mount)
+    merge = _Recorded(SceneGraph.merge)
+    extract = _Recorded(SceneGraph.extract)
+    apply = _Recorded(SceneGraph.apply)
 
     def record(self, edit: str, scene: SceneGraph) -> SceneHistory:
         """Return the history with a version that was made in any other way, such as many edits at once.
@@ -298,9 +309,11 @@ def _restored(entries: tuple[HistoryEntry, ...], undone: tuple[HistoryEntry, ...
 
 
 def _kept(value: object) -> object:
-    """Return an argument as a value that nobody can change: arrays and lists as tuples."""
+    """Return an argument as a value that nobody can change: arrays and lists as tuples, mappings as tuples of pairs."""
     if isinstance(value, np.ndarray):
         return _kept(value.tolist())
+    if isinstance(value, Mapping):
+        return tuple((key, _kept(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return tuple(_kept(item) for item in value)
     return value
