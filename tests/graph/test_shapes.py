@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkit.errors import SceneError, ShapeError, TmkitError
+from tmkit.errors import SceneError, ShapeError, TmkitError, UnknownNameError
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -24,10 +25,13 @@ from tmkit.graph import (
     Cylinder,
     Fixed,
     Free,
+    HeightField,
     Inertia,
     Joint,
     Mesh,
     Mimic,
+    Plane,
+    PointCloud,
     Prismatic,
     Revolute,
     Shape,
@@ -77,26 +81,163 @@ def test_a_mesh() -> None:
             array[...] = 0
 
 
-def test_a_mesh_keeps_its_own_numbers() -> None:
-    """The arrays that a mesh was made of may change later."""
+def test_a_plane() -> None:
+    """A plane has no sizes and no end but one."""
+    plane = Plane()
+    assert (plane.kind, plane.dimensions, plane.volume, repr(plane)) == ("plane", (), np.inf, "Plane()")
+    lower, upper = plane.bounds
+    assert (lower.tolist(), upper.tolist()) == ([-np.inf] * 3, [np.inf, np.inf, 0.0])
+    assert plane == Plane()
+
+
+def test_a_point_cloud() -> None:
+    """A cloud gives back its points and radius, and its bounds hold the balls; it has no volume."""
+    points = [[0, 0, 0], [1, 2, 3], [0.5, -1, 1]]
+    cloud = PointCloud(points, radius=0.25, source="scan.ply")
+    assert (cloud.kind, cloud.dimensions, cloud.source) == ("point_cloud", (0.25,), "scan.ply")
+    assert cloud.points.tolist() == points
+    assert [corner.tolist() for corner in cloud.bounds] == [[-0.25, -1.25, -0.25], [1.25, 2.25, 3.25]]
+    assert (cloud.vertices.shape, cloud.faces.shape, cloud.heights.shape) == ((0, 3), (0, 3), (0, 0))
+    assert repr(cloud) == "PointCloud(3 points, radius=0.25, source='scan.ply')"
+    with pytest.raises(ShapeError, match="a point cloud has no volume: its balls may overlap"):
+        _ = cloud.volume
+
+
+def test_a_height_field() -> None:
+    """A field gives back its heights row by row; its bounds reach from the floor to the top."""
+    heights = [[0, 0.5, 0], [0.25, 1, 0]]
+    field = HeightField(heights, size=[4, 2], floor=-1)
+    assert (field.kind, field.dimensions, field.heights.tolist()) == ("height_field", (4, 2, -1), heights)
+    assert [corner.tolist() for corner in field.bounds] == [[-2, -1, -1], [2, 1, 1]]
+    assert repr(field) == "HeightField(2 x 3 heights, size=(4, 2), floor=-1)"
+    assert HeightField(np.ones((3, 3)), size=[2, 3], floor=0.5).volume == pytest.approx(3.0)
+    assert field.volume == pytest.approx(8 + (2 * (0 + 1) + 0.5 + 0.25) / 6 * 4 + (2 * (0.5 + 0) + 0 + 1) / 6 * 4)
+    assert HeightField(heights, size=[4, 2]).dimensions[2] == pytest.approx(-0.4)
+    assert HeightField(np.reshape(heights, (3, 2)), size=[4, 2], floor=-1) != field
+
+
+def test_shapes_keep_their_own_numbers() -> None:
+    """The arrays that a shape was made of may change later."""
     vertices, faces = CORNER.copy(), FACES.copy()
-    mesh = Mesh(vertices, faces)
+    shapes = [Mesh(vertices, faces), PointCloud(vertices, radius=1), HeightField(vertices, size=[1, 1])]
     vertices[:], faces[:] = 7.0, 0
-    assert mesh == Mesh(CORNER, FACES)
+    assert shapes == [Mesh(CORNER, FACES), PointCloud(CORNER, radius=1), HeightField(CORNER, size=[1, 1])]
+
+
+def test_arrays_of_shapes_are_views() -> None:
+    """The arrays show the shape's own memory, read-only, and live on without it."""
+    shapes = [Mesh(CORNER, FACES), PointCloud(CORNER, radius=1), HeightField(CORNER, size=[1, 1])]
+    for name, shape in zip(("vertices", "points", "heights"), shapes, strict=True):
+        array = getattr(shape, name)
+        assert np.shares_memory(array, getattr(copy.copy(shape), name))
+        assert np.shares_memory(array, getattr(AttachedShape(shape).shape, name))
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    array = Mesh(CORNER, FACES).vertices
+    assert array.tolist() == CORNER.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8, np.float64, np.float32, list])
+def test_arrays_of_any_type_are_read(kind: Callable[[Any], Any]) -> None:
+    """Faces may come as integers of any width or as whole floats, points as any real numbers."""
+    convert = (lambda array: array.tolist()) if kind is list else (lambda array: array.astype(kind))
+    assert Mesh(CORNER, convert(FACES)) == Mesh(CORNER, FACES)
+    assert Mesh(CORNER, convert(np.asfortranarray(FACES))) == Mesh(CORNER, FACES)
+    assert PointCloud(convert(CORNER), radius=1) == PointCloud(CORNER, radius=1)
+
+
+_MEMORY = """
+import gc, os, pickle
+import numpy as np
+from tmkit.graph import AttachedShape, Free, Mesh, SceneGraph, Sphere
+from tmkit.motion import CollisionWorld
+
+def megabytes():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+def make():
+    i = np.arange(1_000_000, dtype=np.int32)
+    vertices = np.random.default_rng(0).random((500_000, 3))
+    faces = np.column_stack([i, i + 1, i + 2]) % 500_000
+    return Mesh(vertices, faces.astype(np.int32))
+
+Mesh(np.eye(3), [[0, 1, 2]]).vertices
+CollisionWorld(SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Sphere(1))]))
+before = megabytes()
+mesh = make()
+print(megabytes() - before)  # 12 MB of vertices, 12 MB of faces
+scene = SceneGraph().add_frame("mesh", "world", joint=Free(), shapes=[AttachedShape(mesh)])
+versions = [scene]
+for k in range(1000):
+    versions.append(versions[-1].add_frame(f"f{k}", "mesh", shapes=[AttachedShape(mesh)]))
+arrays = [version.shapes("mesh")[0].shape.vertices for version in versions]
+worlds = [CollisionWorld(scene, level="box") for _ in range(10)]
+again = pickle.loads(pickle.dumps(versions[100]))
+del again
+print(megabytes() - before)
+del mesh, scene, versions, worlds
+array = arrays[500]
+del arrays
+print(megabytes() - before)  # the view keeps the shape
+total = float(array.sum())
+del array
+print(megabytes() - before)
+"""
+
+
+def test_a_large_mesh_exists_once_and_is_freed() -> None:
+    """A million triangles take their 24 MB once, whatever holds them, and are gone with the last holder."""
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # what is freed goes back to the system at once
+    run = subprocess.run([sys.executable, "-c", _MEMORY], env=environment, capture_output=True, check=True, text=True)
+    made, held, viewed, freed = (float(line) for line in run.stdout.split())
+    assert 22 < made < 34
+    assert held < made + 20  # a thousand versions of a scene take some themselves
+    assert viewed > 22
+    assert freed < 14
 
 
 def test_shapes_are_equal_by_content() -> None:
     """Kind and numbers count, the source of a mesh does not; equal shapes have equal hashes and digests."""
     shapes = [entry[0] for entry in _SHAPES] + [Mesh(CORNER, FACES), Mesh(CORNER, FACES[::-1]), Box([1, 2, 4])]
+    shapes += [
+        Plane(),
+        PointCloud(CORNER, radius=0.5),
+        PointCloud(CORNER, radius=0.25),
+        PointCloud(CORNER[:3], radius=0.5),
+    ]
+    shapes += [
+        HeightField(CORNER, size=[1, 2]),
+        HeightField(CORNER, size=[2, 1]),
+        HeightField(CORNER, size=[1, 2], floor=-9),
+    ]
     assert len(set(shapes)) == len({shape.digest for shape in shapes}) == len(shapes)
     for shape in shapes:
         for twin in (pickle.loads(pickle.dumps(shape)), copy.copy(shape), copy.deepcopy(shape)):
             assert twin == shape
             assert (hash(twin), twin.digest, repr(twin)) == (hash(shape), shape.digest, repr(shape))
+    for named in (PointCloud(CORNER, radius=1, source="a"), HeightField(CORNER, size=[1, 1], source="a")):
+        assert pickle.loads(pickle.dumps(named)).source == "a"
+    assert PointCloud(CORNER, radius=1, source="a") == PointCloud(CORNER, radius=1)
     assert Mesh(CORNER, FACES, source="a") == Mesh(CORNER, FACES, source="b")
     assert pickle.loads(pickle.dumps(Mesh(CORNER, FACES, source="a"))).source == "a"
     assert Cylinder(1, 2) != Cone(1, 2)
     assert Box([1, 1, 1]) != "a box"
+
+
+def test_shapes_pickled_before_there_were_clouds() -> None:
+    """The state of older pickles, with vertices and faces for every kind, is still read."""
+    for shape, state in (
+        (Box([1, 2, 3]), ("box", [1, 2, 3], np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int32), "")),
+        (Mesh(CORNER, FACES, source="a"), ("mesh", [], CORNER, FACES, "a")),
+    ):
+        old = Shape.__new__(Shape)
+        old.__setstate__(state)
+        assert (old, old.source) == (shape, shape.source)
+    part = AttachedShape.__new__(AttachedShape)
+    part.__setstate__((Sphere(1), Pose(), None, True, True, 0.5))
+    assert part == AttachedShape(Sphere(1), friction=0.5)
 
 
 def test_digests_are_the_same_in_every_process() -> None:
@@ -129,6 +270,25 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (lambda: Mesh(CORNER, [[0, 1, 2.5]]), ShapeError, "faces must hold integers of 32 bits, not 2.5"),
     (lambda: Mesh(CORNER, [[0, 1, 1e12]]), ShapeError, "faces must hold integers of 32 bits, not 1e"),
     (lambda: Mesh(CORNER * np.nan, FACES), ShapeError, "vertices holds nan; only finite numbers"),
+    (lambda: PointCloud(np.zeros((0, 3)), radius=1), ShapeError, r"a point cloud needs points \(n, 3\), at least one"),
+    (lambda: PointCloud([1, 2, 3], radius=1), ShapeError, r"points must have shape \(m, 3\), not \(3,\)"),
+    (lambda: PointCloud([["a", "b", "c"]], radius=1), ShapeError, "points must be an array of real numbers"),
+    (lambda: PointCloud([[1, 2, np.nan]], radius=1), ShapeError, "points holds nan; only finite numbers"),
+    (
+        lambda: PointCloud(CORNER, radius=-1, source="x.ply"),
+        ShapeError,
+        r"needs a positive finite radius in metres, not -1.0+ \(x.ply\)",
+    ),
+    (lambda: PointCloud(CORNER, radius=np.inf), ShapeError, "a positive finite radius in metres, not inf"),
+    (lambda: HeightField([1, 2], size=[1, 1]), ShapeError, r"heights must have shape \(rows, columns\), not \(2,\)"),
+    (lambda: HeightField([[1, 2]], size=[1, 1]), ShapeError, r"at least 2 of each, not \(1, 2\)"),
+    (lambda: HeightField(np.zeros((0, 0)), size=[1, 1]), ShapeError, r"at least 2 of each, not \(0, 0\)"),
+    (lambda: HeightField([[1, 2], [3, np.inf]], size=[1, 1]), ShapeError, "heights holds inf; only finite numbers"),
+    (lambda: HeightField(CORNER, size=[1, 0]), ShapeError, "a positive finite size in metres, not 0.0"),
+    (lambda: HeightField(CORNER, size=[1, 2, 3]), ShapeError, "size must hold 2 numbers"),
+    (lambda: HeightField(CORNER, size=[1, 1], floor=0), ShapeError, "a floor below its lowest height 0.0+, not 0.0"),
+    (lambda: HeightField(CORNER, size=[1, 1], floor=-np.inf), ShapeError, "a floor below its lowest .*, not -inf"),
+    (lambda: AttachedShape(Sphere(1), level="hul"), UnknownNameError, "did you mean 'hull'"),
     (lambda: AttachedShape(Sphere(1), color=[1, 0, 0]), ShapeError, "color must hold 4 numbers"),
     (lambda: AttachedShape(Sphere(1), color=[1, 0, 0, 2]), ShapeError, "red, green, blue, alpha between 0 and 1"),
     (
@@ -178,7 +338,9 @@ def test_attached_shapes() -> None:
     assert (full.visual, full.collision, full.friction) == (False, False, 0.6)
     plain = AttachedShape(Sphere(1))
     assert (plain.pose, plain.color, plain.visual, plain.collision) == (Pose(), None, True, True)
-    assert plain.friction is None
+    assert (plain.friction, plain.level) == (None, None)
+    assert AttachedShape(Sphere(1), level="box").level == "box"
+    assert repr(AttachedShape(Sphere(1), level="box")).endswith(", level='box')")
     assert repr(plain) == "AttachedShape(Sphere(radius=1), Pose([0, 0, 0], quat_xyzw=[0, 0, 0, 1]))"
     with pytest.raises(AttributeError):
         plain.visual = False  # type: ignore[misc]  # that it fails is the test
@@ -195,6 +357,9 @@ def test_attached_shapes_are_equal_by_content() -> None:
         AttachedShape(Sphere(1), collision=False),
         AttachedShape(Sphere(1), friction=0.5),
         AttachedShape(Sphere(1), friction=0.0),
+        AttachedShape(Sphere(1), level="exact"),
+        AttachedShape(Sphere(1), level="hull"),
+        AttachedShape(Sphere(1), level="box"),
     ]
     assert len(set(variants)) == len(variants)
     for attached in variants:

@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "bindings.hpp"
 
@@ -25,10 +26,34 @@ Array as_array(nb::handle values, const char* what, ErrorKind kind) {
     }
 }
 
-std::string shape_text(const Array& array) {
+template <class AnyArray>
+std::string shape_text(const AnyArray& array) {
     std::string text = "(";
     for (std::size_t i = 0; i < array.ndim(); ++i) text += (i ? ", " : "") + std::to_string(array.shape(i));
     return text + (array.ndim() == 1 ? ",)" : ")");
+}
+
+template <class AnyArray>
+void require_columns(const AnyArray& array, const char* what, std::size_t columns, ErrorKind kind) {
+    if (array.ndim() != 2 || array.shape(1) != columns)
+        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " + shape_text(array));
+}
+
+// The fast way for integers; false for all other arrays.
+template <class Integer>
+bool read_integers(nb::handle values, const char* what, std::size_t columns, ErrorKind kind,
+                   std::vector<std::int32_t>& result) {
+    nb::ndarray<const Integer, nb::c_contig, nb::device::cpu> array;
+    if (!nb::try_cast(values, array)) return false;
+    require_columns(array, what, columns, kind);
+    result.reserve(array.size());
+    for (std::size_t i = 0; i < array.size(); ++i) {
+        const Integer index = array.data()[i];
+        if (index != static_cast<std::int32_t>(index))
+            throw Error(kind, std::string(what) + " must hold integers of 32 bits, not " + std::to_string(index));
+        result.push_back(static_cast<std::int32_t>(index));
+    }
+    return true;
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
@@ -58,9 +83,29 @@ Vector3 read_vector3(nb::handle values, const char* what) {
 
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
-    if (array.ndim() != 2 || array.shape(1) != columns)
-        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " + shape_text(array));
+    require_columns(array, what, columns, kind);
     return finite(array, what, kind);
+}
+
+std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind) {
+    const Array array = as_array(values, what, kind);
+    if (array.ndim() != 2)
+        throw Error(kind, std::string(what) + " must have shape (rows, columns), not " + shape_text(array));
+    columns = array.shape(1);
+    return finite(array, what, kind);
+}
+
+std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
+    std::vector<std::int32_t> indices;
+    if (read_integers<std::int32_t>(values, what, columns, kind, indices) ||
+        read_integers<std::int64_t>(values, what, columns, kind, indices))
+        return indices;
+    for (const double index : read_matrix(values, what, columns, kind)) {
+        if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
+            throw Error(kind, std::string(what) + " must hold integers of 32 bits, not " + number_text(index));
+        indices.push_back(static_cast<std::int32_t>(index));
+    }
+    return indices;
 }
 
 ConfigurationArgument::ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene)

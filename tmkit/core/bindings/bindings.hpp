@@ -59,6 +59,12 @@ Vector3 read_vector3(nb::handle values, const char* what);
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);
+// The same of any number of columns, which is told.
+std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind);
+// Any (m, columns) array of integers of 32 bits.
+std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns, ErrorKind kind);
+// Throws unknown_name for what is no level.
+CollisionLevel read_level(const std::string& name);
 
 inline ReadOnlyArray make_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
     return make_owned(std::move(values), shape);

@@ -59,8 +59,7 @@ void make_world(CollisionWorld* self, const SceneGraph& scene, const std::vector
     options.movable = movable;
     options.margin = margin;
     for (const auto& [pair, value] : pair_margins) options.pair_margins.push_back({pair.first, pair.second, value});
-    if (level == "exact") options.level = CollisionLevel::exact;
-    else if (level != "hull") throw unknown_name("level", level, {"exact", "hull"});
+    options.level = read_level(level);
     nb::gil_scoped_release released;
     new (self) CollisionWorld(scene, std::move(options));
 }
@@ -176,6 +175,10 @@ joined (connected by fixed edges alone). A pair is in contact when its signed di
 margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root stood at the identity.
 Immutable; any number of threads may ask at once, and no answer depends on what was asked before.
 
+A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or deepest
+piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that piece
+sideways.
+
 Args:
     scene: the version of the scene.
     movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies on a
@@ -183,9 +186,12 @@ Args:
     margin: metres; negative lets all pairs overlap by so much.
     pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
         them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
-    level: how meshes count: ``"hull"`` as their convex hulls, ``"exact"`` as their triangles (surfaces only: an object
-        wholly inside a mesh goes unnoticed; how deep two meshes may penetrate is judged by their hulls). Hulls and
-        triangle trees are computed once for each shape and shared.
+    level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
+        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how deep
+        two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields are the
+        boxes around them in their own axes. At the other levels a point cloud is its balls and a height field the
+        ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is free at
+        "exact". Hulls and trees are computed once for each shape and shared.
 
 Raises:
     UnknownNameError: a frame that is not in the scene, or another level.
@@ -198,8 +204,8 @@ Cost: some microseconds plus the hulls not yet computed; a check of an arm over 
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; }, "The default margin in metres.")
         .def_prop_ro("level", [](const CollisionWorld& w) {
-            return w.options().level == CollisionLevel::hull ? "hull" : "exact";
-        }, "How meshes count: \"hull\" or \"exact\".")
+            return name_of(w.options().level);
+        }, "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
         .def_prop_ro("movable", [](const CollisionWorld& w) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable))); },
                      "Names of the frames whose edge joins nothing.")
         .def_prop_ro("pairs", &checked_pairs, "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
@@ -240,7 +246,7 @@ Raises:
              "Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.")
         .def("__repr__", [](const CollisionWorld& w) {
             return "CollisionWorld(" + std::to_string(w.pairs().size()) + " pairs, margin=" + number_text(w.options().margin) +
-                   ", level='" + (w.options().level == CollisionLevel::hull ? "hull" : "exact") + "')";
+                   ", level='" + name_of(w.options().level) + "')";
         });
 }
 

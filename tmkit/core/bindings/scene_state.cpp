@@ -18,7 +18,8 @@ nb::tuple scene_state(const SceneGraph& scene) {
         for (const AttachedShape& a : record.details->shapes) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
-            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision, a.friction));
+            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision, a.friction,
+                                           a.level ? nb::cast(name_of(*a.level)) : nb::none()));
         }
         return attached;
     };
@@ -37,13 +38,13 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(3, shapes, frames, allowed, groups);
+    return nb::make_tuple(4, shapes, frames, allowed, groups);
 }
 
 SceneGraph scene_from_state(const nb::tuple& state) {
     const int format = nb::cast<int>(state[0]);
-    if (format != 2 && format != 3)
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 and 3 are read");
+    if (format < 2 || format > 4)  // 2 had no groups and attributes, 3 no levels of shapes
+        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 4 are read");
     const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
     std::vector<FrameSpecification> specifications;
     for (nb::handle entry : nb::cast<nb::list>(state[2])) {
@@ -52,7 +53,8 @@ SceneGraph scene_from_state(const nb::tuple& state) {
         for (nb::handle item : nb::cast<nb::list>(f[6])) {
             const nb::tuple a = nb::cast<nb::tuple>(item);
             attached.push_back({shapes.at(nb::cast<std::size_t>(a[0])).shape, nb::cast<Pose>(a[1]), nb::cast<std::array<double, 4>>(a[2]),
-                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5]), nb::cast<std::optional<double>>(a[6])});
+                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5]), nb::cast<std::optional<double>>(a[6]), std::nullopt});
+            if (format > 3 && !a[7].is_none()) attached.back().level = read_level(nb::cast<std::string>(a[7]));
         }
         specifications.push_back({nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]),
                                   nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached),

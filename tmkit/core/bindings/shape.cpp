@@ -2,9 +2,6 @@
 
 #include <nanobind/stl/array.h>
 
-#include <cmath>
-#include <limits>
-
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
@@ -17,41 +14,94 @@ std::string digest_text(const Shape& shape) {
     return text;
 }
 
+std::string source_text(const Shape& shape) {
+    return shape.source().empty() ? "" : ", source='" + shape.source() + "'";
+}
+
 std::string shape_text(const Shape& shape) {
-    if (shape.kind() == ShapeKind::mesh)
-        return "Mesh(" + std::to_string(shape.vertices().size() / 3) + " vertices, " +
-               std::to_string(shape.faces().size() / 3) + " faces" +
-               (shape.source().empty() ? "" : ", source='" + shape.source() + "'") + ")";
+    const auto& d = shape.dimensions();
+    switch (shape.kind()) {
+        case ShapeKind::mesh:
+            return "Mesh(" + std::to_string(shape.vertices().size() / 3) + " vertices, " +
+                   std::to_string(shape.faces().size() / 3) + " faces" + source_text(shape) + ")";
+        case ShapeKind::plane: return "Plane()";
+        case ShapeKind::point_cloud:
+            return "PointCloud(" + std::to_string(shape.points().size() / 3) + " points, radius=" + number_text(d[0]) +
+                   source_text(shape) + ")";
+        case ShapeKind::height_field:
+            return "HeightField(" + std::to_string(shape.rows()) + " x " + std::to_string(shape.columns()) +
+                   " heights, size=(" + number_text(d[0]) + ", " + number_text(d[1]) + "), floor=" + number_text(d[2]) +
+                   source_text(shape) + ")";
+        case ShapeKind::box: return "Box([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
+        default: break;
+    }
     std::string text = name_of(shape.kind());
     text[0] = static_cast<char>(std::toupper(text[0]));
-    const auto& d = shape.dimensions();
-    if (shape.kind() == ShapeKind::box)
-        return text + "([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
     return text + "(radius=" + number_text(d[0]) + (d.size() > 1 ? ", length=" + number_text(d[1]) : "") + ")";
 }
 
 Ref<const Shape> make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
     std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
-    const std::vector<double> f = read_matrix(faces, "faces", 3, ErrorKind::shape);
-    for (double index : f)
-        if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
-            throw Error(ErrorKind::shape, "faces must hold integers of 32 bits, not " + number_text(index));
-    return Shape::mesh(std::move(v), std::vector<std::int32_t>(f.begin(), f.end()), source);
+    return Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source);
 }
 
-Ref<const Shape> shape_from_state(const std::string& kind, std::vector<double> dimensions, const nb::object& vertices,
-                                  const nb::object& faces, const std::string& source) {
-    if (kind == "mesh") return make_mesh({vertices}, {faces}, source);
+Ref<const Shape> make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
+    return Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape), radius, source);
+}
+
+Ref<const Shape> make_field(const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
+                            const std::string& source) {
+    std::size_t columns = 0;
+    std::vector<double> h = read_grid(heights, "heights", columns, ErrorKind::shape);
+    const std::vector<double> s = read_vector(size, "size", 2, ErrorKind::shape);
+    return Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source);
+}
+
+// What pickle keeps: (kind, dimensions, arrays, source); before there were clouds and fields, vertices and faces stood in
+// the place of the arrays.
+Ref<const Shape> shape_from_state(const nb::tuple& state) {
+    const auto kind = nb::cast<std::string>(state[0]);
+    auto dimensions = nb::cast<std::vector<double>>(state[1]);
+    const std::size_t size = nb::len(state);
+    const auto source = nb::cast<std::string>(state[size - 1]);
+    const auto array = [&](std::size_t i) {
+        return ArrayArgument{nb::borrow(size == 5 ? nb::object(state[2 + i]) : nb::object(state[2][i]))};
+    };
+    if (kind == "mesh") return make_mesh(array(0), array(1), source);
+    if (kind == "plane") return Shape::plane();
+    if (kind == "point_cloud") return make_cloud(array(0), dimensions.at(0), source);
+    if (kind == "height_field")
+        return make_field(array(0), {nb::make_tuple(dimensions.at(0), dimensions.at(1))}, dimensions.at(2), source);
     for (const ShapeKind candidate : {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return Shape::primitive(candidate, std::move(dimensions));
     throw Error(ErrorKind::shape, "unknown shape kind '" + kind + "'");
 }
 
+nb::tuple shape_state(nb::handle self) {
+    const Shape& shape = *nb::cast<const ShapeHandle&>(self).shape;
+    nb::tuple arrays = nb::make_tuple();
+    if (shape.kind() == ShapeKind::mesh) arrays = nb::make_tuple(self.attr("vertices"), self.attr("faces"));
+    if (shape.kind() == ShapeKind::point_cloud) arrays = nb::make_tuple(self.attr("points"));
+    if (shape.kind() == ShapeKind::height_field) arrays = nb::make_tuple(self.attr("heights"));
+    return nb::make_tuple(name_of(shape.kind()), shape.dimensions(), arrays, shape.source());
+}
+
+// A read-only array over numbers of a shape, which lives as long as the array.
+template <class Number>
+OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>& numbers,
+                           std::initializer_list<std::size_t> shape) {
+    auto* owned = new Ref<const Shape>(handle.shape);
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Ref<const Shape>*>(p); });
+    return {nb::cast(nb::ndarray<nb::numpy, const Number>(numbers.data(), shape.size(), shape.begin(), owner))};
+}
+
 AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                            bool visual, bool collision, const std::optional<double>& friction) {
+                            bool visual, bool collision, const std::optional<double>& friction,
+                            const std::optional<std::string>& level) {
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
         throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
-    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction};
+    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction, std::nullopt};
+    if (level) attached.level = read_level(*level);
     if (color) {
         const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
         for (double v : c)
@@ -61,33 +111,142 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const st
     return attached;
 }
 
+std::string attached_text(const AttachedShape& a) {
+    const std::string level = a.level ? std::string(", level='") + name_of(*a.level) + "'" : "";
+    return "AttachedShape(" + shape_text(*a.shape) + ", " + pose_text(a.pose) + level + ")";
+}
+
+std::optional<std::string> level_text(const std::optional<CollisionLevel>& level) {
+    return level ? std::optional<std::string>(name_of(*level)) : std::nullopt;
+}
+
+void bind_large_shapes(nb::module_& m) {
+    m.def("Plane", [] { return ShapeHandle{Shape::plane()}; },
+          "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each other.");
+    m.def("PointCloud",
+          [](const ArrayArgument& points, double radius, const std::string& source) {
+              return ShapeHandle{make_cloud(points, radius, source)};
+          },
+          nb::arg("points"), nb::kw_only(), nb::arg("radius"), nb::arg("source") = "",
+          R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
+
+Args:
+    points: (n, 3) metres.
+    radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between them.
+    source: where it came from; a remark.
+
+Raises:
+    ShapeError: no points, numbers that are not finite, or a radius that is not positive.)");
+    m.def("HeightField",
+          [](const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
+             const std::string& source) { return ShapeHandle{make_field(heights, size, floor, source)}; },
+          nb::arg("heights"), nb::kw_only(), nb::arg("size"), nb::arg("floor") = nb::none(), nb::arg("source") = "",
+          R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
+
+Column ``i`` of row ``j`` stands at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
+size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least x and
+y to that of largest x and y.
+
+Args:
+    heights: (rows, columns) z of the surface in metres, at least 2 of each.
+    size: (2,) full lengths along x and y in metres.
+    floor: z of the underside, below all heights; left out, a tenth of the longer side below the lowest.
+    source: where it came from; a remark.
+
+Raises:
+    ShapeError: too few heights, numbers that are not finite, a size that is not positive, or a floor that is too high.)");
+}
+
+void bind_attached_shape(nb::module_& m) {
+    nb::class_<AttachedShape>(m, "AttachedShape", R"(A shape on a frame: where it sits and what it is for. Immutable.
+
+Args:
+    shape: the shape.
+    pose: frame_from_shape.
+    color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
+    visual: whether it is drawn.
+    collision: whether it collides.
+    friction: coefficient of friction of its surface, or None to let the simulator choose.
+    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision world
+        choose; see ``CollisionWorld``.
+
+Raises:
+    ShapeError: a colour outside 0 to 1, or a negative friction.
+    UnknownNameError: another level.)")
+        .def("__init__",
+             [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
+                bool visual, bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
+                 new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+             },
+             nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
+             nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(), nb::arg("level") = nb::none())
+        .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
+        .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
+        .def_prop_ro("color",
+                     [](const AttachedShape& a) {
+                         return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3])) : std::nullopt;
+                     },
+                     "Red, green, blue, alpha from 0 to 1, or None.")
+        .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
+        .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
+        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
+        .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
+                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
+        .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); })
+        .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
+        .def("__repr__", &attached_text)
+        .def("__getstate__", [](nb::handle self) {
+            return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
+                                  self.attr("collision"), self.attr("friction"), self.attr("level"));
+        })
+        .def("__setstate__", [](AttachedShape& self, const nb::tuple& s) {
+            const auto level = nb::len(s) > 6 ? nb::cast<std::optional<std::string>>(s[6]) : std::nullopt;
+            new (&self) AttachedShape(make_attached(nb::cast<ShapeHandle>(s[0]), nb::cast<Pose>(s[1]),
+                                                    nb::cast<std::optional<ArrayArgument>>(s[2]), nb::cast<bool>(s[3]),
+                                                    nb::cast<bool>(s[4]), nb::cast<std::optional<double>>(s[5]), level));
+        });
+}
+
 }  // namespace
+
+CollisionLevel read_level(const std::string& name) {
+    for (const CollisionLevel level : {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
+        if (name == name_of(level)) return level;
+    throw unknown_name("level", name, {"exact", "hull", "box"});
+}
 
 void bind_shape(nb::module_& m) {
     nb::class_<ShapeHandle>(m, "Shape", R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
-Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule`` and ``Mesh``. Equal and hashed by content; the source of
-a mesh is a remark and no part of it. Metres throughout, in the shape's own axes.)")
+Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and ``HeightField``.
+Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of it. Metres throughout, in
+the shape's own axes. Arrays are read-only and show the shape's own memory, which they keep alive.)")
         .def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-                     "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule`` or ``mesh``.")
+                     "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud`` or ``height_field``.")
         .def_prop_ro("dimensions", [](const ShapeHandle& s) { return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions()))); },
-                     "Metres: box (x, y, z); sphere (radius,); cylinder, cone, capsule (radius, length); mesh ().")
+                     "Metres: box (x, y, z); sphere and point cloud (radius,); cylinder, cone, capsule (radius, length); height field "
+                     "(x, y, floor); mesh and plane ().")
         .def_prop_ro("vertices",
-                     [](const ShapeHandle& s) { return make_array(s.shape->vertices(), {s.shape->vertices().size() / 3, 3}); },
-                     "(n, 3) vertices of a mesh in metres, a read-only copy; (0, 3) for other kinds.")
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3}); },
+                     "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
         .def_prop_ro("faces",
-                     [](const ShapeHandle& s) {
-                         return make_owned(s.shape->faces(), {s.shape->faces().size() / 3, 3});
-                     },
-                     "(m, 3) indices of the corners of a mesh's triangles, a read-only copy; (0, 3) for other kinds.")
-        .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); }, "Where a mesh came from; may be empty.")
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->faces(), {s.shape->faces().size() / 3, 3}); },
+                     "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
+        .def_prop_ro("points",
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->points(), {s.shape->points().size() / 3, 3}); },
+                     "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
+        .def_prop_ro("heights",
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), {s.shape->rows(), s.shape->columns()}); },
+                     "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
+        .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); }, "Where a mesh, a cloud or a field came from; may be empty.")
         .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
                      "32 hexadecimal digits that depend on the content alone, the same in every process.")
         .def_prop_ro("bounds",
                      [](const ShapeHandle& s) { return std::make_pair(make_array(s.shape->lower()), make_array(s.shape->upper())); },
-                     "Lower and upper corner (3,) of the axis-aligned box around the shape, metres.")
+                     "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
         .def_prop_ro("volume", [](const ShapeHandle& s) { return s.shape->volume(); },
-                     "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face outwards.")
+                     "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face outwards; "
+                     "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
         .def("__eq__", [](const ShapeHandle& a, nb::handle b) {
             return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
         })
@@ -95,16 +254,8 @@ a mesh is a remark and no part of it. Metres throughout, in the shape's own axes
         .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) { return s; })
         .def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"))
-        .def("__getstate__",
-             [](nb::handle self) {
-                 return nb::make_tuple(self.attr("kind"), nb::list(self.attr("dimensions")), self.attr("vertices"),
-                                       self.attr("faces"), self.attr("source"));
-             })
-        .def("__setstate__",
-             [](ShapeHandle& self, const nb::tuple& state) {
-                 new (&self) ShapeHandle{shape_from_state(nb::cast<std::string>(state[0]), nb::cast<std::vector<double>>(state[1]),
-                                                          nb::borrow(state[2]), nb::borrow(state[3]), nb::cast<std::string>(state[4]))};
-             });
+        .def("__getstate__", &shape_state)
+        .def("__setstate__", [](ShapeHandle& self, const nb::tuple& state) { new (&self) ShapeHandle{shape_from_state(state)}; });
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
         m.def(name, [kind](double radius, double length) { return ShapeHandle{Shape::primitive(kind, {radius, length})}; },
               nb::arg("radius"), nb::arg("length"), text);
@@ -128,42 +279,8 @@ Args:
 Raises:
     ShapeError: no rows, numbers that are not finite, or an index out of range.)");
 
-    nb::class_<AttachedShape>(m, "AttachedShape", R"(A shape on a frame: where it sits and what it is for. Immutable.
-
-Args:
-    shape: the shape.
-    pose: frame_from_shape.
-    color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
-    visual: whether it is drawn.
-    collision: whether it collides.
-    friction: coefficient of friction of its surface, or None to let the simulator choose.
-
-Raises:
-    ShapeError: a colour outside 0 to 1, or a negative friction.)")
-        .def("__init__",
-             [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                bool visual, bool collision, const std::optional<double>& friction) {
-                 new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction));
-             },
-             nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
-             nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none())
-        .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
-        .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
-        .def_prop_ro("color",
-                     [](const AttachedShape& a) {
-                         return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3])) : std::nullopt;
-                     },
-                     "Red, green, blue, alpha from 0 to 1, or None.")
-        .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
-        .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
-        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
-        .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); })
-        .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
-        .def("__repr__", [](const AttachedShape& a) { return "AttachedShape(" + shape_text(*a.shape) + ", " + pose_text(a.pose) + ")"; })
-        .def("__getstate__", [](nb::handle self) { return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"), self.attr("collision"), self.attr("friction")); })
-        .def("__setstate__", [](AttachedShape& self, const nb::tuple& s) {
-            new (&self) AttachedShape(make_attached(nb::cast<ShapeHandle>(s[0]), nb::cast<Pose>(s[1]), nb::cast<std::optional<ArrayArgument>>(s[2]), nb::cast<bool>(s[3]), nb::cast<bool>(s[4]), nb::cast<std::optional<double>>(s[5])));
-        });
+    bind_large_shapes(m);
+    bind_attached_shape(m);
 }
 
 }  // namespace tmkit::bindings

@@ -15,8 +15,10 @@ std::size_t dimension_count(ShapeKind kind) {
     switch (kind) {
         case ShapeKind::box: return 3;
         case ShapeKind::sphere: return 1;
-        case ShapeKind::mesh: return 0;
-        default: return 2;
+        case ShapeKind::cylinder:
+        case ShapeKind::cone:
+        case ShapeKind::capsule: return 2;
+        default: return 0;
     }
 }
 
@@ -52,16 +54,27 @@ private:
     std::array<std::uint64_t, 2> lanes_{0x2545F4914F6CDD1Dull, 0x94D049BB133111EBull};
 };
 
+// " (source)" for messages.
+std::string remark(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 }  // namespace
 
 const char* name_of(ShapeKind kind) {
-    static constexpr const char* names[] = {"box", "sphere", "cylinder", "cone", "capsule", "mesh"};
+    static constexpr const char* names[] = {"box",  "sphere", "cylinder",    "cone",        "capsule",
+                                            "mesh", "plane",  "point_cloud", "height_field"};
     return names[static_cast<int>(kind)];
+}
+
+const char* name_of(CollisionLevel level) {
+    static constexpr const char* names[] = {"exact", "hull", "box"};
+    return names[static_cast<int>(level)];
 }
 
 Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions) {
     const std::size_t expected = dimension_count(kind);
-    if (kind == ShapeKind::mesh || dimensions.size() != expected)
+    if (kind >= ShapeKind::mesh || dimensions.size() != expected)
         throw Error(ErrorKind::shape, std::string("a ") + name_of(kind) + " takes " + std::to_string(expected) +
                                           " dimensions, not " + std::to_string(dimensions.size()));
     for (double value : dimensions)
@@ -69,11 +82,11 @@ Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions
             throw Error(ErrorKind::shape, std::string("a ") + name_of(kind) +
                                               " needs positive finite dimensions in metres, not " +
                                               std::to_string(value));
-    return Ref<const Shape>(new Shape(kind, std::move(dimensions), {}, {}, ""));
+    return Ref<const Shape>(new Shape({.kind = kind, .dimensions = std::move(dimensions)}));
 }
 
 Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source) {
-    const auto place = source.empty() ? std::string() : " (" + source + ")";
+    const std::string place = remark(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
         throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows" + place);
     for (double value : vertices)
@@ -83,21 +96,91 @@ Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int3
         if (index < 0 || index >= count)
             throw Error(ErrorKind::shape, "a mesh has a face that names vertex " + std::to_string(index) +
                                               ", but there are " + std::to_string(count) + place);
-    return Ref<const Shape>(new Shape(ShapeKind::mesh, {}, std::move(vertices), std::move(faces), std::move(source)));
+    return Ref<const Shape>(new Shape({.kind = ShapeKind::mesh,
+                                       .numbers = std::move(vertices),
+                                       .faces = std::move(faces),
+                                       .source = std::move(source)}));
 }
 
-Shape::Shape(ShapeKind kind, std::vector<double> dimensions, std::vector<double> vertices,
-             std::vector<std::int32_t> faces, std::string source)
-    : kind_(kind), dimensions_(std::move(dimensions)), vertices_(std::move(vertices)), faces_(std::move(faces)),
-      source_(std::move(source)) {
+Ref<const Shape> Shape::plane() { return Ref<const Shape>(new Shape({.kind = ShapeKind::plane})); }
+
+Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, std::string source) {
+    const std::string place = remark(source);
+    if (points.empty() || points.size() % 3)
+        throw Error(ErrorKind::shape, "a point cloud needs points (n, 3), at least one" + place);
+    if (points.size() / 3 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw Error(ErrorKind::shape, "a point cloud holds at most 2147483647 points" + place);
+    if (!(radius > 0.0) || !std::isfinite(radius))
+        throw Error(ErrorKind::shape,
+                    "a point cloud needs a positive finite radius in metres, not " + std::to_string(radius) + place);
+    for (double value : points)
+        if (!std::isfinite(value)) throw Error(ErrorKind::shape, "a point cloud has a point that is not finite" + place);
+    return Ref<const Shape>(new Shape({.kind = ShapeKind::point_cloud,
+                                       .dimensions = {radius},
+                                       .numbers = std::move(points),
+                                       .source = std::move(source)}));
+}
+
+Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
+                                     std::optional<double> floor, std::string source) {
+    const std::string place = remark(source);
+    const std::size_t rows = columns == 0 ? 0 : heights.size() / columns;
+    if (rows < 2 || columns < 2 || rows * columns != heights.size())
+        throw Error(ErrorKind::shape, "a height field needs heights (rows, columns), at least 2 of each, not (" +
+                                          std::to_string(rows) + ", " + std::to_string(columns) + ")" + place);
+    if (heights.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / 2))
+        throw Error(ErrorKind::shape, "a height field holds at most 1073741823 heights" + place);
+    for (double side : size)
+        if (!(side > 0.0) || !std::isfinite(side))
+            throw Error(ErrorKind::shape,
+                        "a height field needs a positive finite size in metres, not " + std::to_string(side) + place);
+    for (double height : heights)
+        if (!std::isfinite(height))
+            throw Error(ErrorKind::shape, "a height field has a height that is not finite" + place);
+    const double lowest = *std::min_element(heights.begin(), heights.end());
+    const double bottom = floor.value_or(lowest - 0.1 * std::max(size[0], size[1]));
+    if (!(bottom < lowest) || !std::isfinite(bottom))
+        throw Error(ErrorKind::shape, "a height field needs a floor below its lowest height " + std::to_string(lowest) +
+                                          ", not " + std::to_string(bottom) + place);
+    return Ref<const Shape>(new Shape({.kind = ShapeKind::height_field,
+                                       .dimensions = {size[0], size[1], bottom},
+                                       .numbers = std::move(heights),
+                                       .columns = columns,
+                                       .source = std::move(source)}));
+}
+
+Shape::Shape(Content content)
+    : kind_(content.kind), dimensions_(std::move(content.dimensions)), numbers_(std::move(content.numbers)),
+      faces_(std::move(content.faces)), columns_(content.columns), source_(std::move(content.source)) {
     ContentHash hash;
     const std::uint64_t kind_word = static_cast<std::uint64_t>(kind_);
     hash.add(&kind_word, sizeof kind_word);
     hash.add(dimensions_);
-    hash.add(vertices_);
+    hash.add(numbers_);
     hash.add(faces_);
+    if (kind_ == ShapeKind::height_field) {
+        const std::uint64_t columns_word = columns_;
+        hash.add(&columns_word, sizeof columns_word);
+    }
     digest_ = hash.lanes();
     measure();
+}
+
+const std::vector<double>& Shape::numbers_of(ShapeKind kind) const {
+    static const std::vector<double> none;
+    return kind == kind_ ? numbers_ : none;
+}
+
+Vector3 Shape::surface_point(std::size_t row, std::size_t column) const {
+    const double across = static_cast<double>(column) / static_cast<double>(columns_ - 1) - 0.5;
+    const double along = static_cast<double>(row) / static_cast<double>(rows() - 1) - 0.5;
+    return {across * dimensions_[0], along * dimensions_[1], numbers_[row * columns_ + column]};
+}
+
+double Shape::volume() const {
+    if (kind_ == ShapeKind::point_cloud)
+        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap" + remark(source_));
+    return volume_;
 }
 
 void Shape::measure() {
@@ -125,27 +208,55 @@ void Shape::measure() {
             centred(d[0], d[0], d[1] / 2 + d[0]);
             volume_ = pi * d[0] * d[0] * (d[1] + 4.0 / 3.0 * d[0]);
             break;
-        case ShapeKind::mesh: {
-            const double infinity = std::numeric_limits<double>::infinity();
-            lower_ = {infinity, infinity, infinity};
-            upper_ = {-infinity, -infinity, -infinity};
-            const auto vertex = [this](std::int32_t i) {
-                return Vector3{vertices_[3 * i], vertices_[3 * i + 1], vertices_[3 * i + 2]};
-            };
-            for (std::size_t i = 0; i < vertices_.size(); ++i) {
-                lower_[i % 3] = std::min(lower_[i % 3], vertices_[i]);
-                upper_[i % 3] = std::max(upper_[i % 3], vertices_[i]);
-            }
-            for (std::size_t i = 0; i < faces_.size(); i += 3)
-                volume_ += dot(vertex(faces_[i]), cross(vertex(faces_[i + 1]), vertex(faces_[i + 2]))) / 6.0;
+        case ShapeKind::plane:
+            centred(infinity, infinity, infinity);
+            upper_[2] = 0.0;
+            volume_ = infinity;
             break;
-        }
+        case ShapeKind::mesh:
+        case ShapeKind::point_cloud: measure_numbers(); break;
+        case ShapeKind::height_field: measure_field(); break;
     }
+}
+
+// The bounds of vertices or balls, and the volume within faces.
+void Shape::measure_numbers() {
+    lower_ = {infinity, infinity, infinity};
+    upper_ = {-infinity, -infinity, -infinity};
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+        lower_[i % 3] = std::min(lower_[i % 3], numbers_[i]);
+        upper_[i % 3] = std::max(upper_[i % 3], numbers_[i]);
+    }
+    if (kind_ == ShapeKind::point_cloud)
+        for (int k = 0; k < 3; ++k) {
+            lower_[k] -= dimensions_[0];
+            upper_[k] += dimensions_[0];
+        }
+    const auto vertex = [this](std::int32_t i) {
+        return Vector3{numbers_[3 * i], numbers_[3 * i + 1], numbers_[3 * i + 2]};
+    };
+    for (std::size_t i = 0; i < faces_.size(); i += 3)
+        volume_ += dot(vertex(faces_[i]), cross(vertex(faces_[i + 1]), vertex(faces_[i + 2]))) / 6.0;
+}
+
+// Each cell holds two prisms, each as high as the mean of its corners; the diagonal belongs to both.
+void Shape::measure_field() {
+    const double floor = dimensions_[2];
+    lower_ = {-0.5 * dimensions_[0], -0.5 * dimensions_[1], floor};
+    upper_ = {0.5 * dimensions_[0], 0.5 * dimensions_[1], *std::max_element(numbers_.begin(), numbers_.end())};
+    double sum = 0.0;
+    const auto height = [&](std::size_t row, std::size_t column) { return numbers_[row * columns_ + column] - floor; };
+    for (std::size_t row = 0; row + 1 < rows(); ++row)
+        for (std::size_t column = 0; column + 1 < columns_; ++column)
+            sum += 2.0 * (height(row, column) + height(row + 1, column + 1)) + height(row, column + 1) +
+                   height(row + 1, column);
+    const double cells = static_cast<double>((rows() - 1) * (columns_ - 1));
+    volume_ = sum / 6.0 * dimensions_[0] * dimensions_[1] / cells;
 }
 
 bool Shape::same_content(const Shape& other) const {
     return this == &other || (digest_ == other.digest_ && kind_ == other.kind_ && dimensions_ == other.dimensions_ &&
-                              vertices_ == other.vertices_ && faces_ == other.faces_);
+                              columns_ == other.columns_ && numbers_ == other.numbers_ && faces_ == other.faces_);
 }
 
 }  // namespace tmkit

@@ -10,7 +10,13 @@
 //     a query walks the tree with the box of each moving shape, and tests moving shapes against each other by a list.
 //
 // What the boxes leave over goes through a separating-axis test of oriented boxes, and only then to coal's GJK. On the
-// way a pair is looked up in a table (moving frames x all frames) in constant time.
+// way a pair is looked up in a table (moving frames x all frames) in constant time. All boxes are those of the whole
+// shapes, whatever the level.
+//
+// Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box around it in its own
+// axes. A point cloud and a height field are themselves at `exact` and at `hull` (the hull of a room would fill it), and
+// boxes at `box`. All other shapes are themselves. A shape may carry a level of its own. What is free at `box` is free
+// at `hull`, and what is free at `hull` is free at `exact`.
 //
 // Which pairs. Two frames with collision shapes are checked unless they are on one body, or the scene allows the pair,
 // or they are *rigidly joined*: connected by fixed edges alone. An edge whose lower frame is listed as movable joins
@@ -38,8 +44,6 @@
 
 namespace tmkit {
 
-enum class CollisionLevel : std::uint8_t { exact, hull };  // meshes as triangles, or as their convex hulls
-
 struct PairMargin {
     std::string frame_a, frame_b;
     double margin = 0.0;  // metres; negative: penetration up to that depth is free; minus infinity: never checked
@@ -49,7 +53,7 @@ struct CollisionOptions {
     std::vector<std::string> movable;       // frames whose edge may be changed by later edits
     double margin = 0.0;                    // metres; negative: so much overlap is free
     std::vector<PairMargin> pair_margins;   // refine the margin of pairs that are checked anyway
-    CollisionLevel level = CollisionLevel::hull;
+    CollisionLevel level = CollisionLevel::hull;  // of shapes that have none of their own
 };
 
 // Two frames in contact, as far as numbers can say: point midway between the nearest points, normal from a to b, both in

@@ -1,14 +1,20 @@
 // Shapes: what a frame looks like and collides with.
 //
 // A Shape is immutable and shared by reference between all versions of all scenes, the collision worlds and Python: a
-// mesh exists once in memory however many hold it. Its collision structure (a coal geometry) hangs off the shape, is
-// built on first use, once, safely from many threads, and is freed with the last owner of the shape.
+// mesh exists once in memory however many hold it. Its collision structures hang off the shape, one for each level of
+// detail, are built on first use, once, safely from many threads, and are freed with the last owner of the shape.
 //
 // Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius, length), centred at their
-// origin along z, a capsule's length without its caps, a cone's tip at +z. Equality and hash are by content (kind,
-// dimensions, vertices, faces); the source of a mesh is a remark and no part of it.
+// origin along z, a capsule's length without its caps, a cone's tip at +z; plane (), the half space z <= 0; point cloud
+// (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content (kind,
+// dimensions, numbers, faces); the source of a mesh, a cloud or a field is a remark and no part of it.
+//
+// A height field is the ground between its surface and a flat underside at z = floor. Its heights stand on a grid of
+// rows x columns points from (-x/2, -y/2) to (x/2, y/2): the column counts along x, the row along y. Each cell is two
+// triangles that share the edge from its corner of least x and y to that of largest x and y.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -21,9 +27,16 @@
 
 namespace tmkit {
 
-enum class ShapeKind { box, sphere, cylinder, cone, capsule, mesh };
+// The numbers are part of the digest: new kinds go to the end.
+enum class ShapeKind { box, sphere, cylinder, cone, capsule, mesh, plane, point_cloud, height_field };
 
 const char* name_of(ShapeKind kind);
+
+// How much of a shape counts in a collision: all of it, its convex hull, or the box around it in its own axes.
+enum class CollisionLevel : std::uint8_t { exact, hull, box };
+constexpr std::size_t collision_level_count = 3;
+
+const char* name_of(CollisionLevel level);
 
 // What a collision structure derives from, so that the graph need not know the collision library.
 class CollisionStructure {
@@ -37,43 +50,70 @@ public:
     static Ref<const Shape> primitive(ShapeKind kind, std::vector<double> dimensions);
     // vertices: 3 n numbers, metres; faces: 3 m indices. Throws Error(shape) when empty, not finite or out of range.
     static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source);
+    static Ref<const Shape> plane();
+    // points: 3 n numbers, metres. Throws Error(shape) when empty or not finite, or for a radius that is not positive.
+    static Ref<const Shape> point_cloud(std::vector<double> points, double radius, std::string source);
+    // heights: row by row, metres; size: along x and y. Without a floor it lies a tenth of the longer side below the
+    // lowest height. Throws Error(shape) for fewer than 2 rows or columns, a height that is not finite, a size that is
+    // not positive, or a floor that is not below all heights.
+    static Ref<const Shape> height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
+                                         std::optional<double> floor, std::string source);
 
     ShapeKind kind() const { return kind_; }
     const std::vector<double>& dimensions() const { return dimensions_; }
-    const std::vector<double>& vertices() const { return vertices_; }
+    // Empty unless the shape is of the kind that has them.
+    const std::vector<double>& vertices() const { return numbers_of(ShapeKind::mesh); }
+    const std::vector<double>& points() const { return numbers_of(ShapeKind::point_cloud); }
+    const std::vector<double>& heights() const { return numbers_of(ShapeKind::height_field); }
     const std::vector<std::int32_t>& faces() const { return faces_; }
+    std::size_t columns() const { return columns_; }  // of a height field; else 0
+    std::size_t rows() const { return columns_ == 0 ? 0 : numbers_.size() / columns_; }
+    // The corner of a height field's surface at a row and a column.
+    Vector3 surface_point(std::size_t row, std::size_t column) const;
     const std::string& source() const { return source_; }
     // 128 bits of content hash, stable across processes and platforms of one byte order.
     const std::array<std::uint64_t, 2>& digest() const { return digest_; }
-    const Vector3& lower() const { return lower_; }
+    const Vector3& lower() const { return lower_; }  // infinite for a plane
     const Vector3& upper() const { return upper_; }
-    // Cubic metres; for a mesh the signed volume of its faces, right when it is closed and faces outwards.
-    double volume() const { return volume_; }
+    // Cubic metres; for a mesh the signed volume of its faces, right when it is closed and faces outwards; infinite for
+    // a plane. Throws Error(shape) for a point cloud, whose balls overlap.
+    double volume() const;
 
     bool same_content(const Shape& other) const;
 
-    // Collision structures by level: 0 exact, 1 convex hull. `build` runs at most once for each level.
+    // The collision structure of a level. `build` runs at most once for each.
     template <class Build>
-    const CollisionStructure& collision_structure(int level, Build&& build) const {
-        std::call_once(built_[level], [&] { structures_[level] = build(*this); });
-        return *structures_[level];
+    const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
+        const auto slot = static_cast<std::size_t>(level);
+        std::call_once(built_[slot], [&] { structures_[slot] = build(*this); });
+        return *structures_[slot];
     }
 
-    Shape(ShapeKind kind, std::vector<double> dimensions, std::vector<double> vertices,
-          std::vector<std::int32_t> faces, std::string source);
-
 private:
+    struct Content {
+        ShapeKind kind;
+        std::vector<double> dimensions, numbers;
+        std::vector<std::int32_t> faces;
+        std::size_t columns = 0;
+        std::string source;
+    };
+    explicit Shape(Content content);
+    const std::vector<double>& numbers_of(ShapeKind kind) const;
     void measure();
+    void measure_numbers();
+    void measure_field();
 
     ShapeKind kind_;
-    std::vector<double> dimensions_, vertices_;
+    std::vector<double> dimensions_;
+    std::vector<double> numbers_;  // vertices, points or heights
     std::vector<std::int32_t> faces_;
+    std::size_t columns_;
     std::string source_;
     std::array<std::uint64_t, 2> digest_{};
     Vector3 lower_{}, upper_{};
     double volume_ = 0.0;
-    mutable std::once_flag built_[2];
-    mutable std::unique_ptr<CollisionStructure> structures_[2];
+    mutable std::once_flag built_[collision_level_count];
+    mutable std::unique_ptr<CollisionStructure> structures_[collision_level_count];
 };
 
 // A shape on a frame: where it sits, and what it is for.
@@ -85,11 +125,12 @@ struct AttachedShape {
     bool visual = true;
     bool collision = true;
     std::optional<double> friction;            // coefficient of its surface; none: the simulator chooses
+    std::optional<CollisionLevel> level;       // how much of it counts; none: the collision world chooses
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&
                has_color == other.has_color && visual == other.visual && collision == other.collision &&
-               friction == other.friction;
+               friction == other.friction && level == other.level;
     }
 };
 

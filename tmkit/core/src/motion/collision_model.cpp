@@ -8,13 +8,6 @@
 namespace tmkit {
 namespace {
 
-Bounds bounds_of(const CollisionItem& item, const coal::Transform3s& pose) {
-    const coal::Vec3s center = pose.transform(item.center);
-    const coal::Vec3s half = pose.getRotation().cwiseAbs() * item.half;
-    return {{center[0] - half[0], center[1] - half[1], center[2] - half[2]},
-            {center[0] + half[0], center[1] + half[1], center[2] + half[2]}};
-}
-
 std::vector<Bounds> all_bounds(const CollisionWorld::Rules& rules,
                                const std::vector<CollisionView::Model::Placed>& placed, std::int32_t from) {
     std::vector<Bounds> result;
@@ -24,15 +17,6 @@ std::vector<Bounds> all_bounds(const CollisionWorld::Rules& rules,
 }
 
 }  // namespace
-
-double Bounds::distance(const Bounds& other) const {
-    double sum = 0.0;
-    for (int i = 0; i < 3; ++i) {
-        const double gap = std::max({0.0, lower[i] - other.upper[i], other.lower[i] - upper[i]});
-        sum += gap * gap;
-    }
-    return std::sqrt(sum);
-}
 
 BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
     std::vector<std::int32_t> items(boxes.size());

@@ -1,40 +1,22 @@
 // What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a view.
 #pragma once
 
-#include <coal/collision_data.h>
-#include <coal/narrowphase/gjk.h>
-
 #include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
+#include "collision_solids.hpp"
 #include "tmkit/collision_world.hpp"
 
 namespace tmkit {
 
-// A coal geometry as it hangs off a Shape, or why there is none.
-class CoalStructure : public CollisionStructure {
-public:
-    std::unique_ptr<coal::CollisionGeometry> geometry;
-    std::optional<Error> failure;
-    bool convex = true;  // false: a triangle mesh
-};
-
-// The structure of a shape at a level; built on first use. Throws Error(shape).
-const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level);
-
-coal::Transform3s to_coal(const Pose& pose);
-
 using MarginClass = std::uint16_t;  // 0: the pair is not checked; k: its margin is margins[k]
 
 // One collision shape of the scene.
-struct CollisionItem {
-    std::int32_t object;   // number of its frame among the frames with shapes
-    const coal::CollisionGeometry* geometry;
-    bool convex;
-    const coal::CollisionGeometry* hull;  // of a mesh at the level exact, where a pair may penetrate; null otherwise
-    Pose frame_from_shape;
-    coal::Vec3s center, half;  // bounding box in the axes of the shape
+struct CollisionItem : Solid {
+    std::int32_t object;    // number of its frame among the frames with shapes
+    Pose frame_from_shape;  // of the solid, whose origin may differ from the shape's
 };
 
 // A collision shape where it stands: what the narrow phase sees. The order of two of them may change the last bits.
@@ -46,8 +28,9 @@ struct PlacedShape {
 
 // Whether the signed distance of two shapes is at most the margin.
 bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
-// Their signed distance, point and normal.
-Contact measure(const PlacedShape& a, const PlacedShape& b, double margin);
+// Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
+Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
+                double limit = std::numeric_limits<double>::infinity());
 // Adds their contact when there is one.
 void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
             std::vector<Contact>& contacts);
@@ -82,19 +65,6 @@ private:
     MarginClass class_of(double margin);
     std::vector<Exception> exceptions_;
     std::vector<std::int32_t> first_exception_;  // by object, offsets
-};
-
-struct Bounds {
-    std::array<double, 3> lower, upper;
-    bool overlaps(const Bounds& other) const {
-        return lower[0] <= other.upper[0] && other.lower[0] <= upper[0] && lower[1] <= other.upper[1] &&
-               other.lower[1] <= upper[1] && lower[2] <= other.upper[2] && other.lower[2] <= upper[2];
-    }
-    Bounds inflated(double by) const {
-        return {{lower[0] - by, lower[1] - by, lower[2] - by}, {upper[0] + by, upper[1] + by, upper[2] + by}};
-    }
-    // The distance of two boxes, zero when they overlap.
-    double distance(const Bounds& other) const;
 };
 
 // A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its subtree.
@@ -182,8 +152,9 @@ struct CollisionView::Model {
     bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
         return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
     }
-    Contact measure(const Candidate& c, const Scratch::Data& scratch) const {
-        return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin);
+    Contact measure(const Candidate& c, const Scratch::Data& scratch,
+                    double limit = std::numeric_limits<double>::infinity()) const {
+        return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin, limit);
     }
     void gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
         tmkit::gather(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch, contacts);
@@ -197,8 +168,7 @@ private:
 struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
     std::vector<Bounds> shape_bounds;
-    coal::details::GJK gjk{128, 1e-6};
-    coal::details::MinkowskiDiff difference;
+    NarrowPhaseRoom narrow;
 };
 
 inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {

@@ -1,85 +1,12 @@
 // The collision shapes of a scene and the rules that say which pairs of frames are checked, and with what margin.
-#include <coal/BV/OBBRSS.h>
-#include <coal/BVH/BVH_model.h>
-#include <coal/shape/convex.h>
-#include <coal/shape/geometric_shapes.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "collision_model.hpp"
-#include "convex_hull.hpp"
 
 namespace tmkit {
 namespace {
-
-std::string described(const Shape& shape) {
-    return shape.source().empty() ? std::string("a mesh") : "mesh '" + shape.source() + "'";
-}
-
-std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
-    const std::vector<double>& v = shape.vertices();
-    auto points = std::make_shared<std::vector<coal::Vec3s>>(v.size() / 3);
-    for (std::size_t i = 0; i < points->size(); ++i) (*points)[i] = coal::Vec3s(v[3 * i], v[3 * i + 1], v[3 * i + 2]);
-    return points;
-}
-
-// coal holds the number of a corner's neighbours in one byte.
-constexpr std::size_t most_neighbours = 254;
-
-std::size_t largest_neighbourhood(const Hull& hull) {
-    std::vector<std::size_t> neighbours(hull.vertices.size(), 0);
-    for (const auto& triangle : hull.triangles)
-        for (const std::int32_t corner : triangle) ++neighbours[corner];
-    return *std::max_element(neighbours.begin(), neighbours.end());
-}
-
-std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
-    const auto points = points_of(shape);
-    const Hull hull = convex_hull(shape.vertices().data(), points->size(), most_neighbours);
-    const auto refuse = [&](const std::string& why) {
-        return Error(ErrorKind::shape, described(shape) + why,
-                     {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
-    };
-    if (hull.triangles.empty())
-        throw refuse(" has no convex hull with a volume: its " + std::to_string(points->size()) +
-                     " vertices lie in one plane; use a box instead, or check it at the level 'exact'");
-    if (largest_neighbourhood(hull) > most_neighbours)
-        throw refuse(" has a convex hull where more than " + std::to_string(most_neighbours) +
-                     " edges meet in one corner; use a cone or cylinder instead, or a mesh with fewer facets");
-    auto corners = std::make_shared<std::vector<coal::Vec3s>>();
-    for (const std::int32_t vertex : hull.vertices) corners->push_back((*points)[vertex]);
-    auto triangles = std::make_shared<std::vector<coal::Triangle>>();
-    for (const auto& [a, b, c] : hull.triangles) triangles->emplace_back(a, b, c);
-    return std::make_unique<coal::Convex<coal::Triangle>>(corners, static_cast<unsigned int>(corners->size()), triangles,
-                                                          static_cast<unsigned int>(triangles->size()));
-}
-
-std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {
-    const std::vector<std::int32_t>& f = shape.faces();
-    std::vector<coal::Triangle> triangles;
-    for (std::size_t i = 0; i + 2 < f.size(); i += 3) triangles.emplace_back(f[i], f[i + 1], f[i + 2]);
-    const auto points = points_of(shape);
-    auto model = std::make_unique<coal::BVHModel<coal::OBBRSS>>();
-    model->beginModel(static_cast<unsigned int>(triangles.size()), static_cast<unsigned int>(points->size()));
-    model->addSubModel(*points, triangles);
-    model->endModel();
-    return model;
-}
-
-std::unique_ptr<coal::CollisionGeometry> build_geometry(const Shape& shape, CollisionLevel level) {
-    const std::vector<double>& d = shape.dimensions();
-    switch (shape.kind()) {
-        case ShapeKind::box: return std::make_unique<coal::Box>(d[0], d[1], d[2]);
-        case ShapeKind::sphere: return std::make_unique<coal::Sphere>(d[0]);
-        case ShapeKind::cylinder: return std::make_unique<coal::Cylinder>(d[0], d[1]);
-        case ShapeKind::cone: return std::make_unique<coal::Cone>(d[0], d[1]);
-        case ShapeKind::capsule: return std::make_unique<coal::Capsule>(d[0], d[1]);
-        case ShapeKind::mesh: break;
-    }
-    return level == CollisionLevel::hull ? build_hull(shape) : build_triangles(shape);
-}
 
 std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std::string& frame) {
     return layout.index_of(scene.record(frame).id);
@@ -108,31 +35,6 @@ void check_options(const CollisionOptions& options) {
 
 }  // namespace
 
-const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level) {
-    const auto build = [level](const Shape& from) -> std::unique_ptr<CollisionStructure> {
-        auto structure = std::make_unique<CoalStructure>();
-        structure->convex = from.kind() != ShapeKind::mesh || level == CollisionLevel::hull;
-        try {
-            structure->geometry = build_geometry(from, level);
-            structure->geometry->computeLocalAABB();
-        } catch (const Error& error) {  // kept, so that it need not be found out again
-            structure->failure = error;
-        }
-        return structure;
-    };
-    const auto& structure =
-        static_cast<const CoalStructure&>(shape.collision_structure(static_cast<int>(level), build));
-    if (structure.failure) throw *structure.failure;
-    return structure;
-}
-
-coal::Transform3s to_coal(const Pose& pose) {
-    const Matrix3 r = pose.rotation();
-    coal::Matrix3s rotation;
-    rotation << r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8];
-    return {rotation, coal::Vec3s(pose.translation[0], pose.translation[1], pose.translation[2])};
-}
-
 CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
     : scene(std::move(s)), options(std::move(o)), layout(&scene.layout()) {
     check_options(options);
@@ -152,10 +54,11 @@ void CollisionWorld::Rules::collect_items() {
             if (!attached.collision) continue;
             if (first) object_frame.push_back(static_cast<std::int32_t>(frame));
             first = false;
-            const CoalStructure& structure = collision_structure(*attached.shape, options.level);
-            const coal::AABB& box = structure.geometry->aabb_local;
-            items.push_back({static_cast<std::int32_t>(object_frame.size()) - 1, structure.geometry.get(),
-                             structure.convex, structure.convex ? nullptr : hull_for_depth(*attached.shape), attached.pose, box.center(), 0.5 * (box.max_ - box.min_)});
+            const CoalStructure& structure = collision_structure(*attached.shape, attached.level.value_or(options.level));
+            CollisionItem item{structure.solid(), static_cast<std::int32_t>(object_frame.size()) - 1, attached.pose};
+            item.frame_from_shape = attached.pose * Pose{structure.offset};
+            if (item.kind == SolidKind::triangles) item.hull = hull_for_depth(*attached.shape);
+            items.push_back(item);
         }
     }
 }
@@ -164,11 +67,7 @@ void CollisionWorld::Rules::collect_items() {
 const coal::CollisionGeometry* CollisionWorld::Rules::hull_for_depth(const Shape& shape) const {
     const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
     if (options.margin >= 0.0 && std::none_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates)) return nullptr;
-    try {
-        return collision_structure(shape, CollisionLevel::hull).geometry.get();
-    } catch (const Error&) {
-        return nullptr;
-    }
+    return hull_or_null(shape);
 }
 
 void CollisionWorld::Rules::find_rigid_clusters() {

@@ -26,11 +26,10 @@ std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
 
 void keep_nearest(const CollisionView::Model& model, const CollisionView::Model::Candidate& candidate,
                   const CollisionView::Scratch::Data& scratch, std::optional<Contact>& best) {
-    if (best && model.bounds(candidate.a, scratch).distance(model.bounds(candidate.b, scratch)) >
-                    std::max(best->distance, 0.0))
-        return;
-    const Contact contact = model.measure(candidate, scratch);
-    if (!best || contact.distance < best->distance) best = contact;
+    const double limit = best ? best->distance : std::numeric_limits<double>::infinity();
+    if (model.bounds(candidate.a, scratch).distance(model.bounds(candidate.b, scratch)) > std::max(limit, 0.0)) return;
+    const Contact contact = model.measure(candidate, scratch, limit);
+    if (contact.distance < limit) best = contact;
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_CASE("a collision structure is made once") {
     const auto shape = Shape::primitive(ShapeKind::sphere, {1.0});
     std::atomic<int> built{0};
     at_once([&](int) {
-        for (int level : {0, 1})
+        for (const auto level : {tmkit::CollisionLevel::exact, tmkit::CollisionLevel::box})
             shape->collision_structure(level, [&](const Shape&) {
                 ++built;
                 return std::make_unique<Nothing>();

@@ -1,0 +1,162 @@
+// What the narrow phase compares: convex solids, triangle meshes, half spaces, and bodies of many convex pieces.
+//
+// A point cloud is a body of balls, a height field one of prisms (two under each cell, from the surface down to the
+// floor). Their pieces hang in a tree of boxes, and whatever meets such a body meets a few of its pieces: so any two
+// kinds can be compared, a cloud with a cloud too, while only three pairs need an answer of their own (convex with
+// convex, convex with triangles, and a half space with either). Exact for balls and prisms, where coal's octree rounds
+// points to voxels and its height field knows no distances. Half spaces never meet each other.
+//
+// Lengths in metres. A gap is a signed distance; for a body of pieces it is that of its nearest or deepest piece.
+#pragma once
+
+#include <coal/collision_data.h>
+#include <coal/narrowphase/gjk.h>
+#include <coal/shape/convex.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tmkit/error.hpp"
+#include "tmkit/shape.hpp"
+
+namespace tmkit {
+
+struct Bounds {
+    std::array<double, 3> lower, upper;
+    bool overlaps(const Bounds& other) const {
+        return lower[0] <= other.upper[0] && other.lower[0] <= upper[0] && lower[1] <= other.upper[1] &&
+               other.lower[1] <= upper[1] && lower[2] <= other.upper[2] && other.lower[2] <= upper[2];
+    }
+    Bounds inflated(double by) const {
+        return {{lower[0] - by, lower[1] - by, lower[2] - by}, {upper[0] + by, upper[1] + by, upper[2] + by}};
+    }
+    // The distance of two boxes, zero when they overlap.
+    double distance(const Bounds& other) const;
+};
+
+enum class SolidKind : std::uint8_t { convex, triangles, plane, pieces };
+
+class CoalStructure;
+
+// A shape, or a piece of one, as the narrow phase sees it. It owns nothing.
+struct Solid {
+    SolidKind kind = SolidKind::convex;
+    const coal::CollisionGeometry* geometry = nullptr;  // of a convex solid or triangles
+    const CoalStructure* structure = nullptr;           // of all but single pieces
+    const coal::CollisionGeometry* hull = nullptr;      // of triangles that may penetrate; else null
+    coal::Vec3s center = coal::Vec3s::Zero(), half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
+};
+
+// Where a prism of a height field takes shape while it is compared; nested comparisons need one each. Made when needed.
+class PrismRoom {
+public:
+    // The prism under three corners, down to z = bottom.
+    const coal::Convex<coal::Triangle>& prism(const std::array<coal::Vec3s, 3>& top, double bottom);
+
+private:
+    std::shared_ptr<std::vector<coal::Vec3s>> corners_;
+    std::unique_ptr<coal::Convex<coal::Triangle>> prism_;
+};
+
+// Room to compare in; one for each thread.
+struct NarrowPhaseRoom {
+    coal::details::GJK gjk{128, 1e-6};
+    coal::details::MinkowskiDiff difference;
+    coal::Box box{1.0, 1.0, 1.0};
+    std::array<PrismRoom, 2> prisms;  // outer, inner
+};
+
+// The convex pieces of a point cloud or a height field, in a tree of boxes. Immutable; refers to the shape.
+class Pieces {
+public:
+    explicit Pieces(const Shape& shape);
+
+    // Visit pieces, those of small keys sooner. `key(bounds)` says what the key of a box and all within it is at least;
+    // what has a key above `limit` is passed over, and visit(piece) may lower it. `enter(bounds, count)` may keep the
+    // search out of a box of `count` pieces. Stops when visit returns true.
+    template <class Key, class Enter, class Visit>
+    bool visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit) const;
+
+    // A piece with its pose, given that of the whole.
+    Solid piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room, coal::Transform3s& piece_pose) const;
+    // The box around a piece, in the axes of the whole.
+    Bounds bounds(std::int32_t number) const;
+
+private:
+    struct Node {
+        Bounds bounds;
+        std::int32_t begin, end;  // its pieces in `order_`
+        std::int32_t second;      // number of its second child, the first follows it; 0 for a leaf
+    };
+    struct Cells {  // rows and columns of cells, half open
+        std::int32_t row_begin, row_end, column_begin, column_end;
+    };
+    std::int32_t build_points(std::int32_t begin, std::int32_t end);
+    std::int32_t build_cells(const Cells& cells);
+    std::int32_t add_leaf(std::int32_t begin);
+    void join(std::int32_t node, std::int32_t first, std::int32_t second);
+    Vector3 prism_corner(std::int32_t number, int corner) const;
+
+    const Shape* shape_;
+    std::unique_ptr<coal::CollisionGeometry> ball_;  // of a point cloud
+    std::vector<std::int32_t> order_;                // numbers of pieces, leaf by leaf
+    std::vector<Node> nodes_;
+};
+
+// What hangs off a Shape for each level, or why there is nothing.
+class CoalStructure : public CollisionStructure {
+public:
+    const Shape* shape = nullptr;
+    SolidKind kind = SolidKind::convex;
+    std::unique_ptr<coal::CollisionGeometry> geometry;
+    std::unique_ptr<Pieces> pieces;
+    Vector3 offset{};  // of the geometry's origin in the shape's axes
+    coal::Vec3s center, half;
+    std::optional<Error> failure;
+
+    Solid solid() const { return {kind, geometry.get(), this, nullptr, center, half}; }
+};
+
+// The structure of a shape at a level; built on first use. Throws Error(shape).
+const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level);
+// The convex hull of a mesh, null when it has none.
+const coal::CollisionGeometry* hull_or_null(const Shape& shape);
+
+coal::Transform3s to_coal(const Pose& pose);
+
+// The box of a solid at a pose; huge numbers where a plane has no end.
+Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose);
+
+template <class Key, class Enter, class Visit>
+bool Pieces::visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit_piece) const {
+    struct Waiting {
+        std::int32_t node;
+        double key;
+    };
+    std::array<Waiting, 64> stack;  // at most one for each level of the tree, which halves
+    std::size_t waiting = 0;
+    stack[waiting++] = {0, key(nodes_[0].bounds)};
+    while (waiting > 0) {
+        const Waiting next = stack[--waiting];
+        if (next.key > limit) continue;
+        const Node& node = nodes_[next.node];
+        if (node.second == 0) {
+            for (std::int32_t i = node.begin; i < node.end; ++i) {
+                const Bounds box = bounds(order_[i]);
+                if (key(box) <= limit && enter(box, 1) && visit_piece(order_[i])) return true;
+            }
+            continue;
+        }
+        if (!enter(node.bounds, node.end - node.begin)) continue;
+        Waiting near{next.node + 1, key(nodes_[next.node + 1].bounds)}, far{node.second, key(nodes_[node.second].bounds)};
+        if (far.key < near.key) std::swap(near, far);
+        stack[waiting++] = far;
+        stack[waiting++] = near;
+    }
+    return false;
+}
+
+}  // namespace tmkit
