@@ -58,6 +58,7 @@ void write(Writer& out, const AttachedShape& attached) {
     out.flag(attached.collision);
     out.flag(attached.friction.has_value());
     out.number(attached.friction.value_or(0.0));
+    out.number(attached.level ? 1 + static_cast<std::uint64_t>(*attached.level) : std::uint64_t{0});
 }
 
 void write(Writer& out, const Inertia& inertia) {
