@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
+from tmkit.graph import SceneHistory, find_structure
+from tmkit.graph.structure import ChildOf, Part, Pattern
 
 
 def scenes() -> None:
@@ -25,6 +27,17 @@ def scenes() -> None:
     with scene.edit() as edit:
         edit.reparent("cup", "world", pose=tk.Pose())
     assert_type(edit.finish(), tk.SceneGraph)
+
+
+def looking() -> None:
+    """A history has the edits of a scene, with their arguments; matches map roles to frames."""
+    log = SceneHistory(tk.SceneGraph()).add_frame("cup", "world", pose=tk.Pose()).set_classes("cup", ["movable"])
+    assert_type(log.undo(), SceneHistory)
+    assert_type(log.scene, tk.SceneGraph)
+    assert_type(log.scene.tree(depth=3), str)
+    pattern = Pattern([Part("thing", ["movable"]), Part("place")], [ChildOf("thing", "place")])
+    for match in find_structure(log.scene, pattern):
+        assert_type(match["thing"], str)
 
 
 def planning() -> None:

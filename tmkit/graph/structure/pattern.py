@@ -138,8 +138,15 @@ class Relation(ABC):
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         """Tell whether the relation holds between two frames of a placed scene."""
 
-    def _meaning(self) -> Hashable:
-        """What the relation says but for the names of the parts: equal for relations that mean the same."""
+    def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
+        """Tell of each of several frames whether the relation holds between it and ``frame``; to override for speed."""
+        if frame_is_a:
+            return [self.holds(placed, frame, other) for other in others]
+        return [self.holds(placed, other, frame) for other in others]
+
+    @property
+    def meaning(self) -> Hashable:
+        """What the relation says but for the names of the parts; equal for relations that mean the same."""
         own = tuple((entry.name, getattr(self, entry.name)) for entry in fields(self) if entry.name not in ("a", "b"))
         return (type(self), own)
 
@@ -156,7 +163,7 @@ class Condition:
         """Return what the condition says when every role is called by another's place."""
         a, b = place_of[self.a], place_of[self.b]
         pair = (min(a, b), max(a, b)) if self.relation.is_symmetric else (a, b)
-        return (self.relation._meaning(), pair)
+        return (self.relation.meaning, pair)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ class PlacedScene:
         self._at: Kinematics | None = None
         self._roots: dict[str, str] = {}
         self._bodies: dict[str, tuple[_Body, ...]] = {}
+        self._balls: Vector = np.zeros((0, 4))
+        self._ball_rows: dict[str, int] = {}
         self._distances: dict[tuple[str, str], float] = {}
 
     @property
@@ -116,6 +118,18 @@ class PlacedScene:
                 self._distances[first, second] = known
         return known
 
+    def are_near(self, frame: str, others: Sequence[str], *, limit: float) -> list[bool]:
+        """Tell of each of several frames whether it may be within ``limit`` metres of a frame, by balls around both."""
+        for name in (frame, *others):
+            if name not in self._ball_rows:
+                self._add_ball(name)
+        rows = np.fromiter((self._ball_rows[name] for name in others), dtype=np.intp, count=len(others))
+        x, y, z, reach = self._balls[self._ball_rows[frame]]
+        balls = self._balls[rows]
+        squared = (balls[:, 0] - x) ** 2 + (balls[:, 1] - y) ** 2 + (balls[:, 2] - z) ** 2
+        near: list[bool] = (np.sqrt(squared) <= balls[:, 3] + reach + limit).tolist()
+        return near
+
     def horizontal_distance(self, a: str, b: str) -> float:
         """Return the distance in metres of the shadows of two frames, cast along ``up``; 0 where they overlap."""
         return min(
@@ -140,6 +154,16 @@ class PlacedScene:
                 if at_least <= min(best, limit):
                     best = min(best, max(0.0, gap(x.core, y.core) - x.radius - y.radius))
         return best
+
+    def _add_ball(self, frame: str) -> None:
+        """Work out a ball around all shapes of a frame: middle and radius."""
+        bodies = self._bodies_of(frame)
+        center = np.mean([body.center for body in bodies], axis=0)
+        reach = max(float(np.linalg.norm(body.center - center)) + body.reach for body in bodies)
+        if len(self._ball_rows) == len(self._balls):
+            self._balls = np.concatenate([self._balls, np.zeros((max(64, len(self._balls)), 4))])
+        self._balls[len(self._ball_rows)] = (*center, reach)
+        self._ball_rows[frame] = len(self._ball_rows)
 
     def _center_of(self, frame: str) -> Vector:
         pose = self.kinematics.pose(frame)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -65,6 +66,12 @@ class Touching(_Placed):
     def is_symmetric(self) -> bool:
         """It is."""
         return True
+
+    def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
+        """Tell the same of several frames at once: most are far away."""
+        del frame_is_a  # the same both ways
+        near = placed.are_near(frame, others, limit=self.tolerance)
+        return [is_near and self.holds(placed, frame, other) for other, is_near in zip(others, near, strict=True)]
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return placed.distance(a, b, limit=self.tolerance) <= self.tolerance
