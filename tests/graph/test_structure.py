@@ -112,10 +112,13 @@ _TURNS = ([0, 0, 0], [math.pi / 2, 0, 0], [0, math.pi / 2, 0], [0, 0, math.pi / 
 def scenes(draw: st.DrawFn) -> SceneGraph:
     """Return a strategy of small scenes: shapes on a grid of half metres, turned by right angles."""
     scene = SceneGraph()
-    for number in range(draw(st.integers(1, 6))):
-        coordinates = [draw(st.sampled_from([0.0, 0.5, 1.0, 2.0])) for _ in range(3)]
+    for number in range(draw(st.integers(3, 6))):
+        coordinates = [draw(st.sampled_from([0.0, 0.0, 0.5, 1.0])) for _ in range(3)]
         parent = draw(st.sampled_from(scene.frame_names))
-        shapes = [AttachedShape(shape) for shape in draw(st.lists(st.sampled_from(_SHAPES), max_size=2))]
+        shapes = [
+            AttachedShape(shape)
+            for shape in draw(st.lists(st.sampled_from(_SHAPES), min_size=draw(st.integers(0, 1)), max_size=2))
+        ]
         classes = draw(st.sampled_from([[], [], ["movable"], ["movable", "surface"]]))
         pose = Pose.from_rpy(coordinates, draw(st.sampled_from(_TURNS)))
         scene = scene.add_frame(f"f{number}", parent, pose=pose, shapes=shapes, classes=classes)
@@ -144,11 +147,11 @@ def patterns(draw: st.DrawFn) -> Pattern:
     for name in part_names:
         count = draw(st.integers(1, max(1, min(3, left - len(part_names) + len(parts) + 1))))
         left -= count
-        look = draw(st.sampled_from([{}, {}, {}, {"classes": ["movable"]}, {"shape": "box"}, {"shape": "sphere"}]))
+        look = draw(st.sampled_from([*[{}] * 5, {"classes": ["movable"]}, {"shape": "box"}, {"shape": "sphere"}]))
         parts.append(Part(name, count=count, **look))
     counts = {part.name: part.count for part in parts}
     pairs = [(a, b) for a in part_names for b in part_names if a != b or counts[a] > 1]
-    chosen = draw(st.lists(st.tuples(st.sampled_from(_RELATIONS), st.sampled_from(pairs)), max_size=4))
+    chosen = draw(st.lists(st.tuples(st.sampled_from(_RELATIONS), st.sampled_from(pairs)), max_size=2))
     return Pattern(parts, [relation(*pair) for relation, pair in chosen])
 
 
