@@ -73,7 +73,7 @@ def test_a_plate_with_four_legs_is_a_table() -> None:
 def symmetries(pattern: Pattern) -> list[tuple[int, ...]]:
     """Return all permutations of roles that leave descriptions and conditions as they are, by trying them all."""
     parts = [pattern.part_of(role) for role in pattern.roles]
-    looks = [(p.classes, p.shape, p.dimensions, p.test) for p in parts]
+    looks = [(p.classes, p.shape, p.dimensions, p.attributes, p.test) for p in parts]
     everyone = range(len(parts))
     said = {c.renamed(everyone) for c in pattern.conditions}
     return [
@@ -366,6 +366,19 @@ def test_what_patterns_refuse(make: Callable[[], object], error: type[Exception]
     """A pattern that could not mean anything is refused when it is made."""
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_part_may_ask_for_attributes() -> None:
+    """All attributes that a part names must be there with those values, lists and mappings included."""
+    scene = SceneGraph().add_frame("a", "world").add_frame("b", "world").add_frame("c", "world")
+    scene = scene.set_attributes("a", {"owner": "ann", "sides": [1, {"x": 2}], "spare": None})
+    scene = scene.set_attributes("b", {"owner": "ann"})
+    assert find_structure(scene, Pattern([Part("p", attributes={"owner": "ann"})])) == ({"p": "a"}, {"p": "b"})
+    pattern = Pattern([Part("p", attributes={"sides": [1, {"x": 2}], "owner": "ann"})])
+    assert find_structure(scene, pattern) == ({"p": "a"},)
+    assert eval(repr(pattern), {"Pattern": Pattern, "Part": Part}) == pattern
+    assert hash(pattern) == hash(Pattern([Part("p", attributes={"owner": "ann", "sides": (1, {"x": 2})})]))
+    assert find_structure(scene, Pattern([Part("p", attributes={"owner": "bob"})])) == ()
 
 
 def test_the_same_frames_in_several_specifications() -> None:

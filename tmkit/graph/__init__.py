@@ -39,7 +39,7 @@ from tmkit._core import (
 from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.structure import find_structure
-from tmkit.graph.traversal import chain, common_ancestor, joints_between, path, walk
+from tmkit.graph.traversal import chain, walk
 
 __all__ = [
     "AttachedShape",
@@ -71,11 +71,8 @@ __all__ = [
     "Shape",
     "Sphere",
     "chain",
-    "common_ancestor",
     "diff",
     "find_structure",
-    "joints_between",
-    "path",
     "tree_html",
     "tree_svg",
     "tree_text",

@@ -1,12 +1,12 @@
-"""Walks through a scene graph, and the ways between two frames.
+"""Walks through a scene graph.
 
-A scene is a forest: every frame has one parent, or none. So between two frames of one tree there is exactly one way: up
-from the first to their nearest common ancestor, then down to the second. The poses that a relation composes, and the
-joints that it depends on, are those along this way.
+A scene is a forest: every frame has one parent, or none. A walk goes down from a frame, and stops where it is told to;
+a chain leads from a frame down to another. The way between any two frames, up to their nearest common ancestor and down
+again, is a scene's own: ``scene.path``, ``scene.common_ancestor``, ``scene.joints_between``.
 
-All functions are queries of one version and take names. Children come in insertion order, so a walk is in the same
-order every time. A walk holds the frames that wait, never the whole tree, and no function recurses: a chain of a
-hundred thousand frames is walked like any other. Ways cost O(depth log n) for the names, a step of a walk O(log n).
+Both are queries of one version and take names. Children come in insertion order, so a walk is in the same order every
+time. A walk holds the frames that wait, never the whole tree, and nothing recurses: a chain of a hundred thousand
+frames is walked like any other. A chain costs O(depth log n), a step of a walk O(log n).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from tmkit._core import SceneGraph
-from tmkit.errors import DisconnectedError, SceneError
+from tmkit.errors import SceneError
 
-__all__ = ["chain", "common_ancestor", "joints_between", "path", "walk"]
+__all__ = ["chain", "walk"]
 
 
 def walk(
@@ -64,29 +64,6 @@ def _walk(
         waiting.extend((child, level + 1) for child in (reversed(children) if by_depth else children))
 
 
-def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
-    """Return the nearest frame that both ``a`` and ``b`` hang below, or are. O(depth log n).
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames stand in different trees.
-    """
-    return _meeting(scene, a, b)[0][-1]
-
-
-def path(scene: SceneGraph, a: str, b: str) -> tuple[str, ...]:
-    """Return the frames on the way from ``a`` to ``b``, both included: up to the common ancestor, then down.
-
-    O(depth log n). ``path(scene, b, a)`` is the same backwards; the way from a frame to itself is that frame.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames stand in different trees.
-    """
-    up, down = _meeting(scene, a, b)
-    return (*up, *down)
-
-
 def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
     """Return the frames from ``base`` down to ``tip``, both included, where ``tip`` hangs below ``base`` or is it.
 
@@ -101,31 +78,3 @@ def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
         scene.parent(base)  # an unknown name is refused as such
         raise SceneError(f"frame '{tip}' does not hang below '{base}'", base=base, tip=tip)
     return frames[frames.index(base) :: -1]
-
-
-def joints_between(scene: SceneGraph, a: str, b: str) -> tuple[str, ...]:
-    """Return the names of the joints on the way from ``a`` to ``b``, in its order: what their relation depends on.
-
-    A joint that mimics another is named itself. Fixed and free edges have no joint that moves, so none is named.
-    O(depth log n).
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames stand in different trees.
-    """
-    up, down = _meeting(scene, a, b)
-    joints = (scene.joint(frame) for frame in (*up[:-1], *down))  # the edge above the common ancestor is not on the way
-    return tuple(joint.name for joint in joints if joint.is_actuated)
-
-
-def _meeting(scene: SceneGraph, a: str, b: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the frames from ``a`` up to the common ancestor, which is the last, and those from there down to ``b``."""
-    up, down = (a, *scene.ancestors(a)), (b, *scene.ancestors(b))
-    if up[-1] != down[-1]:
-        raise DisconnectedError(
-            f"frames '{a}' and '{b}' stand in different trees, of '{up[-1]}' and '{down[-1]}'", target=b, reference=a
-        )
-    shared = 0  # frames that both have, counted from the root
-    while shared < min(len(up), len(down)) and up[-1 - shared] == down[-1 - shared]:
-        shared += 1
-    return up[: len(up) - shared + 1], down[: len(down) - shared][::-1]

@@ -1,8 +1,8 @@
 """Finding structures in a scene: a plate with four legs below it is a table.
 
-A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes) and how they stand to
-each other (relations such as :class:`Above` or :class:`Touching`, each with its tolerances). :func:`find_structure`
-returns every place in a scene where it is met::
+A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes, attributes) and how
+they stand to each other (relations such as :class:`Above` or :class:`Touching`, each with its tolerances).
+:func:`find_structure` returns every place in a scene where it is met::
 
     table = Pattern(
         [

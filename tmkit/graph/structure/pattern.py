@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ class Part:
             ``mesh``; any, or none at all, when left out.
         dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order (a
             box has x, y, z). A box fits in any order of its axes. The first shape on the frame that fits counts.
+        attributes: attributes that the frame must have, with these values.
         test: anything else, asked of the scene and the name of a frame.
         count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so on.
 
@@ -58,6 +59,7 @@ class Part:
     classes: tuple[str, ...] = ()
     shape: str | None = None
     dimensions: tuple[Range, ...] = ()
+    attributes: tuple[tuple[str, object], ...] = ()
     test: Callable[[SceneGraph, str], bool] | None = None
     count: int = 1
 
@@ -68,6 +70,7 @@ class Part:
         *,
         shape: str | None = None,
         dimensions: Iterable[Sequence[float]] = (),
+        attributes: Mapping[str, object] | Iterable[tuple[str, object]] = (),
         test: Callable[[SceneGraph, str], bool] | None = None,
         count: int = 1,
     ) -> None:
@@ -82,7 +85,8 @@ class Part:
             raise SceneError(f"part '{name}': a {shape} has {_DIMENSIONS[shape]} dimensions, not {len(ranges)}")
         if count < 1:
             raise SceneError(f"part '{name}' is there at least once, not {count} times")
-        values = (name, tuple(sorted(set(classes))), shape, ranges, test, count)
+        asked = _frozen(dict(attributes))
+        values = (name, tuple(sorted(set(classes))), shape, ranges, asked, test, count)
         for entry, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, entry.name, value)
 
@@ -97,6 +101,10 @@ class Part:
             return False
         if self.shape is not None and not any(self._fits(attached.shape) for attached in scene.shapes(frame)):
             return False
+        if self.attributes:
+            known = scene.attributes(frame)
+            if any(key not in known or _frozen(known[key]) != value for key, value in self.attributes):
+                return False
         return self.test is None or self.test(scene, frame)
 
     def _fits(self, shape: Shape) -> bool:
@@ -215,6 +223,13 @@ class Pattern:
         raise UnknownNameError.of("role", role, self.roles)
 
 
+def _frozen(value: object) -> object:
+    """Return the value of an attribute as one that compares and hashes: lists as tuples, mappings as sorted pairs."""
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, _frozen(item)) for key, item in value.items()))
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+
+
 def _range(what: str, values: Sequence[float]) -> Range:
     """Return (smallest, largest) as floats, or refuse them."""
     if len(values) != 2 or not float(values[0]) <= float(values[1]):  # a NaN is refused too
@@ -238,7 +253,7 @@ def _pairs_of(relation: Relation, parts: dict[str, Part]) -> list[tuple[str, str
 def _order_conditions(pattern: Pattern) -> Iterable[tuple[int, int]]:
     """Yield (i, j), where a symmetry that keeps all roles before i takes i to j: role i is the earlier frame."""
     parts = [pattern.part_of(role) for role in pattern.roles]
-    looks = [(part.classes, part.shape, part.dimensions, part.test) for part in parts]
+    looks = [(part.classes, part.shape, part.dimensions, part.attributes, part.test) for part in parts]
     for i, j in itertools.combinations(range(len(looks)), 2):
         if looks[i] == looks[j] and _has_symmetry(pattern.conditions, looks, fixed=i, image=j):
             yield i, j
