@@ -19,8 +19,11 @@ from tmkit.graph import (
     Continuous,
     Cylinder,
     Free,
+    HeightField,
     Mesh,
     Mimic,
+    Plane,
+    PointCloud,
     Prismatic,
     Revolute,
     SceneGraph,
@@ -90,6 +93,9 @@ def test_parts_of_the_tree() -> None:
         "└─ door [revolute mimics slide = 0.6] at (0.25, 0, 0)"
     )
     assert SceneGraph(root=None).tree() == "(no frames)"
+    ground = [Plane(), PointCloud([[0, 0, 0]], radius=0.1), HeightField([[0, 0], [0, 1]], size=[2, 3])]
+    seen = SceneGraph().set_shapes("world", [AttachedShape(shape) for shape in ground])
+    assert seen.tree() == "world: plane, cloud of 1 point, height field 2×3"
     assert SceneGraph(root=None).add_root("a").add_root("b").tree() == "a\nb"
 
 

@@ -10,8 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from tmkit.graph import AttachedShape, Box, Capsule, Cone, Cylinder, Mesh, SceneGraph, Shape, Sphere
-from tmkit.graph.structure import PlacedScene
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightField,
+    Mesh,
+    Plane,
+    PointCloud,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.graph.structure import Above, PlacedScene, RestsOn, Touching
 from tmkit.spatial import Pose
 
 _coordinate = st.floats(-3.0, 3.0, width=32)
@@ -89,6 +102,45 @@ def test_a_mesh_counts_as_its_hull_and_a_frame_as_all_its_shapes() -> None:
     assert placed.distance("b", "a") == placed.distance("a", "b")
     assert placed.heights("a") == pytest.approx((-0.1, 0.1))
     assert placed.distance("a", "b", limit=0.5) > 0.5
+
+
+def test_clouds_and_fields_count_as_their_hulls() -> None:
+    """A cloud is the hull of its balls; a field reaches from its heights down to its floor."""
+    cloud = PointCloud([[0, 0, 0], [1, 0, 0]], radius=0.1)
+    assert distance(Sphere(0.1), cloud, Pose([0.5, 0.5, 0])) == pytest.approx(0.3)
+    field = HeightField([[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]], size=[2.0, 4.0], floor=-1.0)
+    assert distance(Sphere(0.1), field, Pose([1.0, 0.0, 1.5])) == pytest.approx(0.4)
+    assert distance(Sphere(0.1), field, Pose([-1.0, -3.0, 0.0])) == pytest.approx(0.9)
+    assert distance(Sphere(0.1), field, Pose([0.0, 0.0, -1.5])) == pytest.approx(0.4)
+    assert distance(Sphere(0.1), field, Pose([-2.0, 0.0, -0.5])) == pytest.approx(0.9)
+
+
+def test_a_plane_is_all_behind_it() -> None:
+    """Things stand on a floor wherever it is entered, and touch a wall; a floor reaches as far as one likes."""
+    scene = SceneGraph().add_frame("floor", "world", pose=Pose([5, 5, 0.1]), shapes=[AttachedShape(Plane())])
+    wall = Pose.from_rpy([0, -1, 0], [-math.pi / 2, 0, 0])  # its normal is +y
+    scene = scene.add_frame("wall", "world", pose=wall, shapes=[AttachedShape(Plane())])
+    scene = scene.add_frame("box", "world", pose=Pose([0, 0, 0.6]), shapes=[AttachedShape(Box([1, 1, 1]))])
+    scene = scene.add_frame("ball", "world", pose=Pose([9, 9, 3]), shapes=[AttachedShape(Sphere(0.5))])
+    placed = PlacedScene(scene)
+    assert placed.heights("floor") == (-math.inf, pytest.approx(0.1))
+    assert placed.heights("wall") == (-math.inf, math.inf)
+    assert placed.distance("box", "floor") == pytest.approx(0.0)
+    assert placed.distance("ball", "floor") == pytest.approx(2.4)
+    assert placed.distance("box", "wall") == pytest.approx(0.5)
+    assert placed.distance("floor", "wall") == 0.0
+    assert placed.horizontal_distance("ball", "floor") == 0.0
+    assert placed.horizontal_distance("wall", "box") == pytest.approx(0.5)
+    assert placed.horizontal_distance_of_center("ball", "floor") == 0.0
+    assert placed.are_near("floor", ["ball", "box"], limit=0.0) == [True, True]
+    assert RestsOn("a", "b").holds(placed, "box", "floor")
+    assert not RestsOn("a", "b").holds(placed, "ball", "floor")
+    assert Above("a", "b").holds(placed, "ball", "floor")
+    assert Touching("a", "b").holds(placed, "floor", "box")
+    opposite = scene.add_frame("ceiling", "world", pose=Pose.from_rpy([0, 0, 4], [math.pi, 0, 0]))
+    opposite = opposite.set_shapes("ceiling", [AttachedShape(Plane())])
+    assert PlacedScene(opposite).distance("floor", "ceiling") == pytest.approx(3.9)
+    assert PlacedScene(opposite).heights("ceiling") == (pytest.approx(4.0), math.inf)
 
 
 @given(_sizes, _sizes, _poses)

@@ -244,4 +244,8 @@ def _shape_words(shape: Shape) -> str:
     sizes = [number(size) for size in shape.dimensions]
     if shape.kind == "box":
         return f"box {'×'.join(sizes)}"
+    if shape.kind == "height_field":
+        return f"height field {'×'.join(sizes[:2])}"
+    if shape.kind == "point_cloud":
+        return f"cloud of {count_of('point', len(shape.points))}"
     return f"{shape.kind} {' '.join(f'{letter} {size}' for letter, size in zip('rh', sizes, strict=False))}".rstrip()

@@ -33,7 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "Part", "Pattern", "Relation"]
 
 Range = tuple[float, float]
-_DIMENSIONS = {"box": 3, "sphere": 1, "cylinder": 2, "cone": 2, "capsule": 2, "mesh": 0}  # of each kind of shape
+_DIMENSIONS = {  # of each kind of shape, how many
+    "box": 3,
+    "sphere": 1,
+    "cylinder": 2,
+    "cone": 2,
+    "capsule": 2,
+    "mesh": 0,
+    "plane": 0,
+    "point_cloud": 1,
+    "height_field": 3,
+}
 
 
 @dataclass(frozen=True)
@@ -43,10 +53,10 @@ class Part:
     Args:
         name: what matches and relations call it.
         classes: all classes that the frame must have.
-        shape: the kind of shape that must be on the frame: ``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule`` or
-            ``mesh``; any, or none at all, when left out.
+        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, when left out.
         dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order (a
-            box has x, y, z). A box fits in any order of its axes. The first shape on the frame that fits counts.
+            box has x, y, z; what is round a radius, and a length unless it is a sphere; a mesh has none). A box fits in
+            any order of its axes. One shape on the frame that fits is enough.
         attributes: attributes that the frame must have, with these values.
         test: anything else, asked of the scene and the name of a frame.
         count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so on.

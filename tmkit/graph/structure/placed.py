@@ -1,8 +1,9 @@
 """A scene at a configuration, as relations ask about it: places, heights and distances of frames with their shapes.
 
-A frame is as large as all its shapes together; one without shapes is a point. Meshes count as their convex hulls. A
-round thing is its core and a radius (a sphere a point, a capsule a segment), which makes its distances exact. Each
-number is worked out once and kept, whoever asks first; distances of the same two frames are the same both ways.
+A frame is as large as all its shapes together; one without shapes is a point. Meshes, clouds and height fields count as
+their convex hulls, a plane as all that lies behind it. A round thing is its core and a radius (a sphere a point, a
+capsule a segment), which makes its distances exact. Distances and bodies are worked out once and kept; distances of the
+same two frames are the same both ways.
 
 Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees have no places
 relative to each other: what is asked of two such is refused, and :meth:`PlacedScene.are_related` asks first.
@@ -16,23 +17,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import AttachedShape, Kinematics, Pose, SceneGraph
+from tmkit._core import AttachedShape, Kinematics, Pose, SceneGraph, Shape
 from tmkit.errors import SceneError
 from tmkit.graph.structure.gap import Support, gap
 
 __all__ = ["PlacedScene"]
 
 Vector = NDArray[np.float64]
+_ALIKE = 1e-9  # of directions: their cosine is this near to that of equal ones, or of a right angle
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A convex body in the root's axes: the farthest point of its core along a direction, and what lies around it."""
+    """A convex body in the root's axes: the farthest point of its core along a direction, and what lies around it.
+
+    With a ``normal`` it is all that lies behind a plane, of which ``center`` is a point; then it has no core.
+    """
 
     core: Support
     radius: float  # all points this near to the core belong to the body
     center: Vector
     reach: float  # no point of the body is farther from the center
+    normal: Vector | None = None
+
+    def lowest(self, direction: Vector) -> float:
+        """Return the least coordinate of a point of the body along a unit vector."""
+        if self.normal is None:
+            return float(direction @ self.core(-direction)) - self.radius
+        return float(direction @ self.center) if float(direction @ self.normal) < -1.0 + _ALIKE else -np.inf
 
 
 class PlacedScene:
@@ -99,8 +111,7 @@ class PlacedScene:
     def heights(self, frame: str) -> tuple[float, float]:
         """Return how high the lowest and the highest point of a frame are, in metres along ``up``."""
         bodies = self._bodies_of(frame)
-        low = min(float(self._up @ body.core(-self._up)) - body.radius for body in bodies)
-        return low, max(float(self._up @ body.core(self._up)) + body.radius for body in bodies)
+        return min(body.lowest(self._up) for body in bodies), max(-body.lowest(-self._up) for body in bodies)
 
     def distance(self, a: str, b: str, *, limit: float = np.inf) -> float:
         """Return the distance of the nearest points of two frames in metres, 0 where they touch or overlap.
@@ -132,19 +143,12 @@ class PlacedScene:
 
     def horizontal_distance(self, a: str, b: str) -> float:
         """Return the distance in metres of the shadows of two frames, cast along ``up``; 0 where they overlap."""
-        return min(
-            max(0.0, gap(self._shadow(x.core), self._shadow(y.core)) - x.radius - y.radius)
-            for x in self._bodies_of(a)
-            for y in self._bodies_of(b)
-        )
+        return min(self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b))
 
     def horizontal_distance_of_center(self, a: str, b: str) -> float:
         """Return how far, in metres, the middle of the box around ``a``, in its axes, is from the shadow of ``b``."""
-        center = self._center_of(a)
-        return min(
-            max(0.0, gap(self._shadow(_point(center)), self._shadow(body.core)) - body.radius)
-            for body in self._bodies_of(b)
-        )
+        center = _body_of_point(self._center_of(a))
+        return min(self._gap_of_shadows(center, body) for body in self._bodies_of(b))
 
     def _distance(self, first: Sequence[_Body], second: Sequence[_Body], *, limit: float) -> float:
         best = np.inf
@@ -152,7 +156,7 @@ class PlacedScene:
             for y in second:
                 at_least = float(np.linalg.norm(x.center - y.center)) - x.reach - y.reach
                 if at_least <= min(best, limit):
-                    best = min(best, max(0.0, gap(x.core, y.core) - x.radius - y.radius))
+                    best = min(best, _gap_of(x, y))
         return best
 
     def _add_ball(self, frame: str) -> None:
@@ -167,11 +171,19 @@ class PlacedScene:
 
     def _center_of(self, frame: str) -> Vector:
         pose = self.kinematics.pose(frame)
-        shapes = self._scene.shapes(frame)
+        shapes = [a for a in self._scene.shapes(frame) if a.shape.kind != "plane"]
         if not shapes:
             return pose.translation
         corners = np.concatenate([a.pose.apply(_corners(*a.shape.bounds)) for a in shapes])
         return pose.apply((corners.min(axis=0) + corners.max(axis=0)) / 2)
+
+    def _gap_of_shadows(self, first: _Body, second: _Body) -> float:
+        for x, y in ((first, second), (second, first)):
+            if (
+                x.normal is not None
+            ):  # the shadow of what lies behind a plane is everything, unless the plane is upright
+                return _gap_of(x, y) if abs(float(x.normal @ self._up)) < _ALIKE else 0.0
+        return max(0.0, gap(self._shadow(first.core), self._shadow(second.core)) - first.radius - second.radius)
 
     def _shadow(self, core: Support) -> Support:
         """Return the support function of a body pressed flat along ``up``."""
@@ -188,9 +200,22 @@ class PlacedScene:
         if frame not in self._bodies:
             pose = self.kinematics.pose(frame)
             shapes = self._scene.shapes(frame)
-            point = _Body(_point(pose.translation), 0.0, pose.translation, 0.0)
-            self._bodies[frame] = tuple(_body_of(pose, attached) for attached in shapes) or (point,)
+            bodies = tuple(_body_of(pose, attached) for attached in shapes)
+            self._bodies[frame] = bodies or (_body_of_point(pose.translation),)
         return self._bodies[frame]
+
+
+def _gap_of(x: _Body, y: _Body) -> float:
+    """Return the distance of two bodies."""
+    if x.normal is None and y.normal is not None:
+        x, y = y, x
+    if x.normal is not None:
+        return max(0.0, y.lowest(x.normal) - float(x.normal @ x.center))
+    return max(0.0, gap(x.core, y.core) - x.radius - y.radius)
+
+
+def _body_of_point(point: Vector) -> _Body:
+    return _Body(_point(point), 0.0, point, 0.0)
 
 
 def _point(point: Vector) -> Support:
@@ -207,6 +232,8 @@ def _body_of(root_from_frame: Pose, attached: AttachedShape) -> _Body:
     """Return the convex body of a shape on a frame, in the root's axes."""
     root_from_shape = root_from_frame @ attached.pose
     rotation, translation = root_from_shape.rotation, root_from_shape.translation
+    if attached.shape.kind == "plane":
+        return _Body(_point(translation), 0.0, translation, np.inf, normal=rotation[:, 2])
     local, radius = _local_core(attached)
     lower, upper = attached.shape.bounds
 
@@ -231,10 +258,26 @@ def _local_core(attached: AttachedShape) -> tuple[Support, float]:
     if shape.kind == "cone":
         return lambda d: _on_cone(d, *sizes), 0.0
     if shape.kind == "mesh":
-        vertices = shape.vertices
-        return lambda d: vertices[int(np.argmax(vertices @ d))], 0.0
+        return _farthest_of(shape.vertices), 0.0
+    if shape.kind == "point_cloud":
+        return _farthest_of(shape.points), sizes[0]
+    if shape.kind == "height_field":
+        return _farthest_of(_corners_of_field(shape)), 0.0
     lower, upper = shape.bounds
     return lambda d: np.where(d >= 0, upper, lower), 0.0
+
+
+def _farthest_of(points: Vector) -> Support:
+    return lambda d: points[int(np.argmax(points @ d))]
+
+
+def _corners_of_field(shape: Shape) -> Vector:
+    """Return the points of a height field's surface, and the corners of its underside."""
+    heights, (x, y, floor) = shape.heights, shape.dimensions
+    columns, rows = np.linspace(-x / 2, x / 2, heights.shape[1]), np.linspace(-y / 2, y / 2, heights.shape[0])
+    surface = np.stack([*np.meshgrid(columns, rows), heights], axis=-1).reshape(-1, 3)
+    under = [[sx * x / 2, sy * y / 2, floor] for sx in (-1, 1) for sy in (-1, 1)]
+    return np.concatenate([surface, under])
 
 
 def _on_circle(direction: Vector, radius: float) -> Vector:

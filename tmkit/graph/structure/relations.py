@@ -183,7 +183,8 @@ class Perpendicular(_OfAxes):
 class EqualDimensions(Relation):
     """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
 
-    A box may be turned over: its dimensions are compared in order of size. Of meshes the boxes around them count.
+    A box may be turned over: its dimensions are compared in order of size. Of meshes, clouds and
+    fields the boxes around them count.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
@@ -240,7 +241,7 @@ class AncestorOf(Relation):
 
 
 def _sizes(shape: Shape) -> NDArray[np.float64]:
-    if shape.kind in ("box", "mesh"):
+    if shape.kind in ("box", "mesh", "point_cloud", "height_field"):
         lower, upper = shape.bounds
         return np.sort(upper - lower)
     return np.array(shape.dimensions)
