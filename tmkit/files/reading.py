@@ -30,8 +30,9 @@ class ReadingLimits:
         text_bytes: size of a robray, URDF or SRDF file.
         toml_bytes: size of a robot description, whose reader takes time that grows with the square of a key's length.
         json_bytes: size of a JSON scene or plan, which may hold meshes.
-        mesh_bytes: size of a mesh file.
+        mesh_bytes: size of a file of a mesh, of points or of heights.
         mesh_triangles: triangles of one mesh.
+        points: points of one cloud, or heights of one field.
     """
 
     text_bytes: int = 32 * _MEGABYTE
@@ -39,6 +40,7 @@ class ReadingLimits:
     json_bytes: int = 1000 * _MEGABYTE
     mesh_bytes: int = 500 * _MEGABYTE
     mesh_triangles: int = 5_000_000
+    points: int = 5_000_000
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:

@@ -343,6 +343,7 @@ def _attached(draft: GeometryDraft, loader: MeshLoader, friction: float | None) 
             visual=draft.visual,
             collision=draft.collision,
             friction=friction if draft.collision else None,
+            level=draft.level,
         )
 
 

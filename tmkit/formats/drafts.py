@@ -116,6 +116,7 @@ class GeometryDraft:
         color: red, green, blue, alpha from 0 to 1, or ``None`` when the file leaves it open.
         visual: whether it is drawn; ``collision``: whether it collides.
         mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
+        level: how much of it counts in collisions, ``None`` when the file leaves it open.
     """
 
     shape: PrimitiveDraft | MeshDraft | Shape
@@ -125,6 +126,7 @@ class GeometryDraft:
     visual: bool = True
     collision: bool = True
     mass: float | None = None
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,49 +3,39 @@
 ``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits,
 frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
 
-Shapes are listed once each under their content digest. A mesh is written by the ``package://`` URI it came from when
-that still leads to the same content, else with its arrays (base64 of little-endian 64-bit floats and 32-bit
-integers); either way the digest is checked when it is read, so that a mesh file that changed in between is noticed.
+Shapes are listed once each under their content digest; :mod:`tmkit.formats.json_shapes` says how.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.files.output import write_text
+from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
-from tmkit.formats.drafts import MeshDraft
 from tmkit.formats.json_reading import JsonNode
+from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader
 from tmkit.graph import (
     AttachedShape,
-    Box,
-    Capsule,
-    Cone,
     Continuous,
-    Cylinder,
     Fixed,
     FrameSpecification,
     Free,
     Inertia,
     Joint,
-    Mesh,
     Mimic,
     Prismatic,
     Revolute,
     SceneGraph,
     Shape,
-    Sphere,
 )
 from tmkit.spatial import Pose
 
@@ -55,6 +45,7 @@ FORMAT = "tmkit-scene"
 VERSION = 1
 _UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 
+COLLISION_LEVELS = ("box", "hull", "exact")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 
 Json = dict[str, Any]
@@ -78,7 +69,7 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         frame = scene.specification(name)
         for part in frame.shapes:
             if part.shape.digest not in shapes:
-                shapes[part.shape.digest] = _shape_to_json(part.shape, loader)
+                shapes[part.shape.digest] = shape_to_json(part.shape, loader)
         frames.append(_frame_to_json(frame))
     return {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
@@ -90,7 +81,11 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
 
 
 def scene_from_json(
-    document: Mapping[str, Any], *, source: str = "scene", loader: MeshLoader | None = None
+    document: Mapping[str, Any],
+    *,
+    source: str = "scene",
+    loader: MeshLoader | None = None,
+    folder: Path | None = None,
 ) -> SceneGraph:
     """Return the scene of a JSON document.
 
@@ -98,6 +93,7 @@ def scene_from_json(
         document: what :func:`scene_to_json` made.
         source: the file, or a name for it, for messages.
         loader: loads the meshes that are written by their source.
+        folder: where files of points and heights are looked for; without one, the document may name none.
 
     Raises:
         FileFormatError: the document is of another format or version, incomplete or inconsistent, or a mesh is
@@ -111,7 +107,8 @@ def scene_from_json(
         reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
         raise top.get("version").error(reason)
     top.only("allowed", "format", "frames", "shapes", "version")
-    shapes = {digest: _shape_from_json(digest, top.get("shapes"), loader) for digest in top.get("shapes").table()}
+    listed = top.get("shapes")
+    shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
     frames = [_frame_from_json(node, shapes) for node in top.get("frames").items()]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
@@ -125,14 +122,30 @@ def scene_from_json(
         raise top.error(str(error)) from error
 
 
-def write_json_scene(scene: SceneGraph, path: str | os.PathLike[str], *, loader: MeshLoader | None = None) -> None:
+def write_json_scene(
+    scene: SceneGraph,
+    path: str | os.PathLike[str],
+    *,
+    loader: MeshLoader | None = None,
+    arrays_beside: bool = False,
+) -> None:
     """Write the scene as a JSON file; the file is there completely or not at all.
+
+    Args:
+        scene: the scene.
+        path: the file.
+        loader: see :func:`scene_to_json`.
+        arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside the scene, named by
+            their digests, instead of into it.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    text = json.dumps(scene_to_json(scene, loader=loader), indent=1, sort_keys=True, allow_nan=False) + "\n"
-    write_text(Path(path), text)
+    document = scene_to_json(scene, loader=loader)
+    if arrays_beside:
+        for name, data in arrays_as_files(document["shapes"]).items():
+            write_bytes(Path(path).with_name(name), data)
+    write_text(Path(path), json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
@@ -162,7 +175,7 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         raise FileFormatError.at(path, f"no JSON: not UTF-8 text: {error.reason}", line=line) from None
     except ValueError:
         raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
-    return scene_from_json(document, source=str(path), loader=loader)
+    return scene_from_json(document, source=str(path), loader=loader, folder=path.parent)
 
 
 def _numbers(values: Any) -> list[float]:
@@ -249,7 +262,8 @@ def _inertia_from_json(node: JsonNode) -> Inertia | None:
 
 
 def _attached_to_json(part: AttachedShape) -> Json:
-    return {
+    level = {} if part.level is None else {"level": part.level}
+    return level | {
         "collision": part.collision,
         "color": None if part.color is None else _numbers(part.color),
         "friction": part.friction,
@@ -260,16 +274,19 @@ def _attached_to_json(part: AttachedShape) -> Json:
 
 
 def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
-    node.only("collision", "color", "friction", "pose", "shape", "visual")
+    node.only("collision", "color", "friction", "level", "pose", "shape", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
         raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
     color = None if node.get("color").value is None else node.get("color").numbers(4)
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
+    level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
     pose = _pose_from_json(node.get("pose"))
     try:
-        return AttachedShape(shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction)
+        return AttachedShape(
+            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
+        )
     except TmkitError as error:
         raise node.error(str(error)) from error
 
@@ -312,98 +329,3 @@ def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecif
         shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_json(node.get("inertia")),
     )
-
-
-def _shape_to_json(shape: Shape, loader: MeshLoader) -> Json:
-    if shape.kind != "mesh":
-        return {"dimensions": list(shape.dimensions), "kind": shape.kind}
-    source = _portable(shape.source)
-    if source:
-        try:
-            found = _from_source(source, loader)
-        except FileFormatError:
-            found = None
-        if found is not None and found.digest == shape.digest:
-            return {"kind": "mesh", "source": source}
-    return {
-        "faces": base64.b64encode(np.asarray(shape.faces, dtype="<i4").tobytes()).decode("ascii"),
-        "kind": "mesh",
-        "source": source,
-        "vertices": base64.b64encode(np.asarray(shape.vertices, dtype="<f8").tobytes()).decode("ascii"),
-    }
-
-
-def _portable(source: str) -> str:
-    """Return a source without folders, unless it is a package URI."""
-    return source if source.startswith("package://") else source.replace("\\", "/").rpartition("/")[2]
-
-
-def _from_source(source: str, loader: MeshLoader) -> Shape | None:
-    """Return the mesh that a source names, ``None`` when it leads nowhere here."""
-    uri, _, scale = source.partition("#scale=")
-    path = loader.packages.find(uri)
-    if path is None:
-        return None
-    try:
-        factors = tuple(float(factor) for factor in scale.split(",")) if scale else (1.0, 1.0, 1.0)
-        x, y, z = factors
-    except ValueError:
-        return None
-    return loader.load(MeshDraft(path, (x, y, z)))
-
-
-def _shape_from_json(digest: str, shapes: JsonNode, loader: MeshLoader) -> Shape:
-    node = shapes.get(digest)
-    kinds = ("box", "capsule", "cone", "cylinder", "mesh", "sphere")
-    kind = node.get("kind").one_of(kinds)
-    try:
-        shape = _mesh_from_json(node, loader) if kind == "mesh" else _primitive_from_json(kind, node)
-    except FileFormatError:
-        raise
-    except TmkitError as error:
-        raise node.error(str(error)) from error
-    if shape.digest != digest:
-        what = (
-            f"the mesh '{shape.source}' has changed since the scene was written" if kind == "mesh" else "it is broken"
-        )
-        raise node.error(f"{what}: its content has the digest {shape.digest}, expected {digest}")
-    return shape
-
-
-def _primitive_from_json(kind: str, node: JsonNode) -> Shape:
-    node.only("dimensions", "kind")
-    sizes = node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2))
-    if kind == "box":
-        return Box(sizes)
-    makers: dict[str, Callable[..., Shape]] = {
-        "sphere": Sphere,
-        "cylinder": Cylinder,
-        "cone": Cone,
-        "capsule": Capsule,
-    }
-    return makers[kind](*sizes)
-
-
-def _mesh_from_json(node: JsonNode, loader: MeshLoader) -> Shape:
-    source = node.get("source").text()
-    if "vertices" not in node.table():
-        node.only("kind", "source")
-        found = _from_source(source, loader)
-        if found is None:
-            raise node.error(f"the mesh '{source}' is not installed here; give its folder by package_path")
-        return found
-    node.only("faces", "kind", "source", "vertices")
-    vertices = np.frombuffer(_bytes(node.get("vertices"), 24), dtype="<f8").reshape(-1, 3)
-    faces = np.frombuffer(_bytes(node.get("faces"), 12), dtype="<i4").reshape(-1, 3)
-    return Mesh(vertices.astype(np.float64), faces.astype(np.int32), source=source)
-
-
-def _bytes(node: JsonNode, row: int) -> bytes:
-    """Return bytes written in base64, whole rows of so many."""
-    try:
-        data = base64.b64decode(node.text(), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise node.error(f"expected base64: {error}") from None
-    if len(data) % row:
-        raise node.error(f"expected rows of {row} bytes, received {len(data)} bytes")
-    return data

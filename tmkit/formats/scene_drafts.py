@@ -85,7 +85,7 @@ def _joint(joint: Joint, place: Place) -> JointDraft:
 def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
     """Return a shape."""
     color = cast(Any, part.color)
-    return GeometryDraft(part.shape, place, _pose(part.pose), color, part.visual, part.collision)
+    return GeometryDraft(part.shape, place, _pose(part.pose), color, part.visual, part.collision, level=part.level)
 
 
 def _inertia(inertia: Inertia, place: Place) -> InertiaDraft:
