@@ -22,4 +22,5 @@ for name, version in {"scene": scene, "held": held, "put": put, "back": back}.it
     x, y, z = version.pose("cup", "world", q=left).translation
     print(f"{name:5}  cup under {version.parent('cup'):5}  at {x:.2f} {y:.2f} {z:.2f}")
 
-print(scene == held, scene == back)  # compare: by what is in them, however they were made
+print(tk.graph.diff(scene, put))  # compare: by what is in them, however they were made
+print(scene == put, scene == back)
