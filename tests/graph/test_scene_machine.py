@@ -18,7 +18,7 @@ from support.scene_edits import Edit, configurations, edits
 from support.scene_model import RefusedError, SceneModel
 
 from tmkit.errors import DisconnectedError, TmkitError
-from tmkit.graph import SceneEdit, SceneGraph
+from tmkit.graph import SceneEdit, SceneGraph, diff
 
 Version = tuple[SceneGraph, SceneModel]
 
@@ -48,6 +48,15 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         assert scene.local_pose(name) == frame.pose
         assert scene.classes(name) == frame.classes
         assert scene.shapes(name) == frame.shapes
+        assert scene.attributes(name) == dict(frame.attributes)
+        assert scene.frame_of_id(scene.frame_id(name)) == name
+        groups = sorted(group for group, (frames, _) in model.groups.items() if name in frames)
+        assert list(scene.groups_of(name)) == groups
+    assert list(scene.group_names) == sorted(model.groups)
+    for group, (frames, nested) in model.groups.items():
+        assert (scene.group(group).frames, scene.group(group).groups) == (frames, nested)
+        members = {member for inner in model.nested(group) for member in model.groups[inner][0]}
+        assert scene.frames_of_group(group) == tuple(name for name in model.frames if name in members)
     for joint, frame_name in model.joints().items():
         assert scene.joint_frame(joint) == frame_name
     for class_name in ("movable", "surface"):
@@ -109,6 +118,26 @@ def check_refused(edit: Edit, target: SceneGraph | SceneEdit, classes: frozenset
     with pytest.raises(TmkitError) as caught:
         edit.apply_to(target)
     assert type(caught.value) in classes, (type(caught.value), classes, str(caught.value))
+
+
+def check_difference(a: SceneGraph, b: SceneGraph) -> None:
+    """What differs, done to the one, gives the other, and the other way round."""
+    difference = diff(a, b)
+    ids = {name: b.frame_id(name) for name in b.frame_names}
+    result = a.apply(difference)
+    assert result._defects() == ""
+    assert result == b
+    assert {name: result.frame_id(name) for name in result.frame_names} == ids
+    assert b.apply(difference.reversed()) == a
+    assert not diff(result, b)
+    if not difference:
+        assert a == b
+    assert set(difference.added) <= set(b.frame_names)
+    assert set(difference.removed) <= set(a.frame_names)
+    untouched = {frame.frame_id for frame in difference.frames}
+    for name in a.frame_names:
+        if a.frame_id(name) not in untouched:
+            assert a.specification(name).pose == b.specification(b.frame_of_id(a.frame_id(name)) or "").pose
 
 
 def edited(version: Version, edit: Edit) -> Version | None:
@@ -188,8 +217,15 @@ class SceneMachine(RuleBasedStateMachine):
         """Make the scene again of what it says of its frames: equal content, and edits go on from there."""
         scene, model = self.choose(data.draw)
         copy = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)), allowed=scene.allowed_pairs)
+        with copy.edit() as builder:
+            for group in model.groups:
+                builder.set_group(group)
+            for group, (members, nested) in model.groups.items():
+                builder.set_group(group, frames=members, groups=nested)
+        copy = builder.finish()
         assert copy == scene
         assert hash(copy) == hash(scene)
+        assert copy.digest == scene.digest
         self.keep((copy, model))
 
     @precondition(lambda self: len(self.versions) > 1)
@@ -199,6 +235,8 @@ class SceneMachine(RuleBasedStateMachine):
         (a, model_a), (b, model_b) = self.choose(data.draw), data.draw(st.sampled_from(self.versions))
         assert (a == b) == model_a.same_content(model_b)
         assert a != b or hash(a) == hash(b)
+        assert (a == b) == (a.digest == b.digest)
+        check_difference(a, b)
 
     @rule(data=st.data())
     def measure(self, data: st.DataObject) -> None:

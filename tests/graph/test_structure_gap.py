@@ -48,7 +48,7 @@ def test_boxes(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None:
     """Two boxes: the least squares of the difference of a point of each, with coordinates within the sizes."""
     matrix = np.hstack([pose.rotation, -np.eye(3)])
     half = np.array([*a, *b]) / 2
-    solved = lsq_linear(matrix, -pose.translation, bounds=(-half, half), tol=1e-14)
+    solved = lsq_linear(matrix, -pose.translation, bounds=(-half, half), method="bvls", tol=1e-14)
     expected = math.sqrt(max(0.0, 2 * float(solved.cost)))
     assert distance(Box(a), Box(b), pose) == pytest.approx(expected, abs=1e-5)
 
@@ -149,7 +149,7 @@ def test_shadows(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None
     flat = np.diag([1.0, 1.0, 0.0])
     matrix = np.hstack([flat @ pose.rotation, -flat])
     half = np.array([*a, *b]) / 2
-    solved = lsq_linear(matrix, -(flat @ pose.translation), bounds=(-half, half), tol=1e-14)
+    solved = lsq_linear(matrix, -(flat @ pose.translation), bounds=(-half, half), method="bvls", tol=1e-14)
     scene = SceneGraph().add_frame("a", "world", pose=pose, shapes=[AttachedShape(Box(a))])
     scene = scene.add_frame("b", "world", shapes=[AttachedShape(Box(b))])
     expected = math.sqrt(max(0.0, 2 * float(solved.cost)))

@@ -59,6 +59,18 @@ _inertias = st.one_of(
 )
 
 
+_groups = st.sampled_from(["tableware", "cutlery", "kitchen"])
+_attributes = st.dictionaries(
+    st.sampled_from(["colour", "mass", "tags"]),
+    st.sampled_from(["red", 1, 2.5, False, None, ["a", "b"], {"x": 1, "y": [2]}]),
+    max_size=2,
+)
+
+
+def _members(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(names, max_size=3).map(tuple)
+
+
 @dataclass(frozen=True)
 class Edit:
     """One edit: the method's name, its positional names, and keyword arguments as specifications.
@@ -170,6 +182,13 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
             return Edit("add_shape", (draw(frame), draw(_attached)))
         case "set_inertia":
             return Edit("set_inertia", (draw(frame), draw(_inertias)))
+        case "set_attributes":
+            return Edit("set_attributes", (draw(frame), draw(_attributes)))
+        case "set_group":
+            members = {"frames": draw(_members(frame)), "groups": draw(_members(_groups))}
+            return Edit("set_group", (draw(_groups),), members)
+        case "remove_group":
+            return Edit("remove_group", (draw(_groups),))
         case "allow_collision":
             reason = draw(st.sampled_from(["user", "srdf"]))
             return Edit("allow_collision", (draw(frame), draw(frame)), {"reason": reason})
@@ -185,7 +204,17 @@ def _body_of(model: SceneModel, frame: str) -> str | None:
 _KINDS = (
     *["add_frame"] * 6,
     *["reparent", "reparent_keeping_pose", "remove_frame", "set_pose", "set_joint"] * 2,
-    *["add_root", "rename_frame", "set_classes", "set_shapes", "add_shape", "set_inertia"],
+    *[
+        "add_root",
+        "rename_frame",
+        "set_classes",
+        "set_shapes",
+        "add_shape",
+        "set_inertia",
+        "set_attributes",
+        "remove_group",
+    ],
+    *["set_group"] * 2,
     *["allow_collision"] * 2,
     "forbid_collision",
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +131,7 @@ class FrameModel:
     matrix: Matrix = field(default_factory=lambda: np.eye(4), compare=False)
     classes: tuple[str, ...] = ()
     shapes: tuple[AttachedShape, ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()  # sorted by key
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +164,12 @@ class BodyInertia:
 
 @dataclass
 class SceneModel:
-    """Frames by name in insertion order, inertia by body, reasons by allowed pair."""
+    """Frames by name in insertion order, inertia by body, reasons by allowed pair, members by group."""
 
     frames: dict[str, FrameModel] = field(default_factory=dict)
     inertias: dict[str, BodyInertia] = field(default_factory=dict)
     allowed: dict[frozenset[str], str] = field(default_factory=dict)
+    groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)  # frames, groups
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -176,6 +179,7 @@ class SceneModel:
             list(self.frames.items()) == list(other.frames.items())
             and self.inertias == other.inertias
             and self.allowed == other.allowed
+            and self.groups == other.groups
         )
 
     def require(self, *names: str) -> None:
@@ -322,7 +326,7 @@ class SceneModel:
         return changed
 
     def _with_frame(self, name: str, frame: FrameModel) -> SceneModel:
-        return SceneModel({**self.frames, name: frame}, self.inertias, self.allowed)
+        return SceneModel({**self.frames, name: frame}, self.inertias, self.allowed, self.groups)
 
     # --- edits ------------------------------------------------------------------------------------------------------
 
@@ -383,7 +387,11 @@ class SceneModel:
             if stays is not None:
                 moved = inertia.moved(stays, self.pose(inertia.frame, stays, self.zero()))
                 inertias[body] = inertia if stays == inertia.frame else moved
-        return SceneModel(frames, inertias, allowed)
+        groups = {
+            group: (tuple(frame for frame in members if frame not in leaving), nested)
+            for group, (members, nested) in self.groups.items()
+        }
+        return SceneModel(frames, inertias, allowed, groups)
 
     def rename_frame(self, name: str, new_name: str) -> SceneModel:
         """Give a frame another name in the same place; bodies and joints keep theirs."""
@@ -401,7 +409,8 @@ class SceneModel:
             for other, frame in self.frames.items()
         }
         inertias = {body: replace(inertia, frame=renamed(inertia.frame)) for body, inertia in self.inertias.items()}
-        return SceneModel(frames, inertias, {frozenset(map(renamed, p)): r for p, r in self.allowed.items()})
+        groups = {group: (tuple(map(renamed, members)), nested) for group, (members, nested) in self.groups.items()}
+        return SceneModel(frames, inertias, {frozenset(map(renamed, p)): r for p, r in self.allowed.items()}, groups)
 
     def reparent(self, name: str, parent: str, *, pose: PoseSpec) -> SceneModel:
         """Hang a frame under another parent at a pose."""
@@ -485,17 +494,53 @@ class SceneModel:
         if inertia is not None:
             center, matrix = np.array(inertia.center), np.diag(inertia.diagonal)
             inertias[body] = BodyInertia(name, inertia.mass, center, matrix)
-        return SceneModel(self.frames, inertias, self.allowed)
+        return SceneModel(self.frames, inertias, self.allowed, self.groups)
 
     def allow_collision(self, a: str, b: str, *, reason: str) -> SceneModel:
         """Let two frames touch."""
         self.require(a, b)
         if a == b:
             raise RefusedError(SceneError)
-        return SceneModel(self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason})
+        return SceneModel(self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason}, self.groups)
 
     def forbid_collision(self, a: str, b: str) -> SceneModel:
         """Check a pair again."""
         self.require(a, b)
         allowed = {pair: reason for pair, reason in self.allowed.items() if pair != frozenset((a, b))}
-        return SceneModel(self.frames, self.inertias, allowed)
+        return SceneModel(self.frames, self.inertias, allowed, self.groups)
+
+    def set_attributes(self, name: str, attributes: dict[str, Any]) -> SceneModel:
+        """Set all free tags."""
+        self.require(name)
+        return self._with_frame(name, replace(self.frames[name], attributes=tuple(sorted(attributes.items()))))
+
+    # --- groups -----------------------------------------------------------------------------------------------------
+
+    def nested(self, group: str) -> set[str]:
+        """Return a group and all groups in it."""
+        return {group}.union(*(self.nested(member) for member in self.groups[group][1]))
+
+    def set_group(self, name: str, *, frames: tuple[str, ...], groups: tuple[str, ...]) -> SceneModel:
+        """Make or replace a group."""
+        wrong: set[type[Exception]] = set()
+        if any(frame not in self.frames for frame in frames):
+            wrong.add(UnknownNameError)
+        if any(group not in self.groups and group != name for group in groups):
+            wrong.add(UnknownNameError)
+        if name in groups or any(group in self.groups and name in self.nested(group) for group in groups):
+            wrong.add(CycleError)
+        if wrong:
+            raise RefusedError(*wrong)
+        members = (tuple(dict.fromkeys(frames)), tuple(dict.fromkeys(groups)))
+        return SceneModel(self.frames, self.inertias, self.allowed, {**self.groups, name: members})
+
+    def remove_group(self, name: str) -> SceneModel:
+        """Remove a group, also from those that hold it."""
+        if name not in self.groups:
+            raise RefusedError(UnknownNameError)
+        groups = {
+            group: (frames, tuple(member for member in nested if member != name))
+            for group, (frames, nested) in self.groups.items()
+            if group != name
+        }
+        return SceneModel(self.frames, self.inertias, self.allowed, groups)

@@ -29,6 +29,7 @@ from tmkit.graph import (
     Fixed,
     FrameSpecification,
     Free,
+    Group,
     Inertia,
     Joint,
     Mimic,
@@ -71,13 +72,16 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
             if part.shape.digest not in shapes:
                 shapes[part.shape.digest] = shape_to_json(part.shape, loader)
         frames.append(_frame_to_json(frame))
-    return {
+    document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
         "frames": frames,
         "shapes": dict(sorted(shapes.items())),
         "version": VERSION,
     }
+    if scene.group_names:  # said only where there is something to say, as attributes are
+        document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
+    return document
 
 
 def scene_from_json(
@@ -106,7 +110,7 @@ def scene_from_json(
     if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
         reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
         raise top.get("version").error(reason)
-    top.only("allowed", "format", "frames", "shapes", "version")
+    top.only("allowed", "format", "frames", "groups", "shapes", "version")
     listed = top.get("shapes")
     shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
     frames = [_frame_from_json(node, shapes) for node in top.get("frames").items()]
@@ -117,9 +121,10 @@ def scene_from_json(
             raise pair.error(f"expected two frames and a reason, received {len(words)} items")
         allowed.append((words[0], words[1], words[2]))
     try:
-        return SceneGraph.from_frames(frames, allowed=allowed)
+        scene = SceneGraph.from_frames(frames, allowed=allowed)
     except TmkitError as error:
         raise top.error(str(error)) from error
+    return _with_groups(scene, top.get("groups")) if "groups" in document else scene
 
 
 def write_json_scene(
@@ -303,8 +308,31 @@ def _pose_from_json(node: JsonNode) -> Pose:
     return pose
 
 
+def _group_to_json(group: Group) -> Json:
+    return {"frames": list(group.frames), "groups": list(group.groups)}
+
+
+def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
+    """Return the scene with the groups of a document, which may hold each other in any order."""
+    edit = scene.edit()
+    for name in node.table():
+        node.get(name).only("frames", "groups")
+        try:
+            edit.set_group(name)
+        except TmkitError as error:
+            raise node.error(str(error)) from error
+    for name in node.table():
+        members = {kind: [item.text() for item in node.get(name).get(kind).items()] for kind in ("frames", "groups")}
+        try:
+            edit.set_group(name, frames=members["frames"], groups=members["groups"])
+        except TmkitError as error:
+            raise node.get(name).error(str(error)) from error
+    return edit.finish()
+
+
 def _frame_to_json(frame: FrameSpecification) -> Json:
-    return {
+    document: Json = {"attributes": frame.attributes} if frame.attributes else {}
+    return document | {
         "body": frame.body,
         "classes": list(frame.classes),
         "inertia": _inertia_to_json(frame.inertia),
@@ -317,7 +345,7 @@ def _frame_to_json(frame: FrameSpecification) -> Json:
 
 
 def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecification:
-    node.only("body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes")
+    node.only("attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes")
     parent = node.get("parent")
     return FrameSpecification(
         node.get("name").name(),
@@ -328,4 +356,5 @@ def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecif
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_json(node.get("inertia")),
+        attributes=node.get("attributes").table() if "attributes" in node.table() else None,
     )
