@@ -37,7 +37,9 @@ from tmkit._core import (
     diff,
 )
 from tmkit.graph.display import tree_html, tree_svg, tree_text
+from tmkit.graph.folding import consolidated
 from tmkit.graph.history import HistoryEntry, SceneHistory
+from tmkit.graph.movement import moved_frames
 from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, walk
 
@@ -71,8 +73,10 @@ __all__ = [
     "Shape",
     "Sphere",
     "chain",
+    "consolidated",
     "diff",
     "find_structure",
+    "moved_frames",
     "tree_html",
     "tree_svg",
     "tree_text",

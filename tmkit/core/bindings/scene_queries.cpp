@@ -287,6 +287,17 @@ Raises:
             const nb::object text = nb::module_::import_("tmkit.graph.display").attr("tree_text");
             return nb::cast<std::string>(text(self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
         }, nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("depth") = nb::none(), nb::arg("q") = nb::none(), "Return the tree as text, as ``tmkit.graph.tree_text`` does, for ``print(scene.tree())``. O(n).\n\nArgs:\n    frame: the frame at the top; all roots when left out.\n    depth: levels below the top that are shown.\n    q: configuration (n_joints,): values of joints and places of frames are shown too.")
+        .def("consolidated", [](nb::handle self, const nb::typed<nb::iterable, nb::str>& keep) {
+            return nb::typed<nb::object, SceneGraph>(nb::module_::import_("tmkit.graph.folding").attr("consolidated")(self, nb::arg("keep") = keep));
+        }, nb::kw_only(), nb::arg("keep") = nb::tuple(), R"(Return the scene with chains of fixed frames folded into one frame each. O(n log n).
+
+Frames that stay give the same poses (to rounding), joints, collision answers and masses; see ``tmkit.graph.consolidated``.
+
+Args:
+    keep: names of frames that stay in any case.
+
+Raises:
+    UnknownNameError: no such frame to keep.)")
         .def("_repr_html_", [](nb::handle self) { return nb::cast<std::string>(nb::module_::import_("tmkit.graph.display").attr("tree_html")(self)); }, "Return what a notebook shows.");
 }
 

@@ -187,6 +187,10 @@ Raises:
                          return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3])) : std::nullopt;
                      },
                      "Red, green, blue, alpha from 0 to 1, or None.")
+        .def("moved", [](AttachedShape a, const Pose& pose) {
+            a.pose = pose;
+            return a;
+        }, nb::arg("pose"), "Return the same shape for the same purpose at another frame_from_shape.")
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")

@@ -1,0 +1,416 @@
+"""Edits with whole scenes: mounting, merging, extracting, folding; and what moved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.scene_edits import configurations, edits
+from support.scene_model import RefusedError, SceneModel
+
+from tmkit.errors import ConfigurationError, DuplicateNameError, SceneError, TmkitError, UnknownNameError
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Fixed,
+    Free,
+    Inertia,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneGraph,
+    Sphere,
+    consolidated,
+    diff,
+    moved_frames,
+)
+from tmkit.motion import CollisionWorld
+from tmkit.spatial import Pose
+
+
+def gripper() -> SceneGraph:
+    """Return a hand with two fingers, one of which follows the other, a pair that may touch and a group."""
+    scene = SceneGraph(root="palm").add_shape("palm", AttachedShape(Box([0.1, 0.05, 0.02])))
+    with scene.edit() as edit:
+        slide = Prismatic([1, 0, 0], lower=0.0, upper=0.04, name="left_slide")
+        edit.add_frame("left", "palm", pose=Pose([0, 0, 0.05]), joint=slide, shapes=[AttachedShape(Sphere(0.01))])
+        follow = Prismatic([-1, 0, 0], lower=0.0, upper=0.04, name="right_slide", mimic=Mimic("left_slide"))
+        edit.add_frame("right", "palm", pose=Pose([0, 0, 0.05]), joint=follow, shapes=[AttachedShape(Sphere(0.01))])
+        edit.set_inertia("palm", Inertia(0.5))
+        edit.allow_collision("left", "right", reason="they meet")
+        edit.set_group("fingers", frames=["left", "right"])
+        edit.set_group("hand", frames=["palm"], groups=["fingers"])
+    return edit.finish()
+
+
+def test_a_template_is_mounted_twice() -> None:
+    """Names get the prefix, mimic rules and pairs and groups follow, shapes are shared, the template stays as it is."""
+    hand = gripper()
+    scene = SceneGraph()
+    for side, y in (("l/", 0.3), ("r/", -0.3)):
+        scene = scene.mount(hand, "world", prefix=side, pose=Pose([0, y, 1]))
+    assert scene.frame_names == ("world", "l/palm", "l/left", "l/right", "r/palm", "r/left", "r/right")
+    assert scene.joint_names == ("l/left_slide", "r/left_slide")
+    q = scene.configuration({"r/left_slide": 0.02})
+    assert scene.pose("r/right", "r/palm", q=q).translation.tolist() == pytest.approx([-0.02, 0, 0.05])
+    assert scene.pose("l/palm", "r/palm").translation.tolist() == pytest.approx([0, 0.6, 0])
+    assert scene.is_allowed("l/left", "l/right")
+    assert not scene.is_allowed("l/left", "r/right")
+    assert scene.frames_of_group("l/hand") == ("l/palm", "l/left", "l/right")
+    assert scene.inertia("r/palm") == Inertia(0.5)
+    assert hand == gripper()
+    assert scene._defects() == ""
+
+
+def test_mounting_is_all_or_nothing() -> None:
+    """A name that is taken refuses the whole, also in a builder, whose other edits stay."""
+    scene = SceneGraph().add_frame("x/right", "world")
+    with scene.edit() as edit:
+        edit.set_pose("x/right", Pose([1, 0, 0]))
+        with pytest.raises(DuplicateNameError, match="a frame named 'x/right' is already in the scene"):
+            edit.mount(gripper(), "world", prefix="x/")
+    assert edit.finish() == scene.set_pose("x/right", Pose([1, 0, 0]))
+    with pytest.raises(UnknownNameError, match="wrld"):
+        scene.mount(gripper(), "wrld")
+    with pytest.raises(DuplicateNameError, match="a group named 'x/fingers'"):
+        SceneGraph().set_group("x/fingers").mount(gripper(), "world", prefix="x/")
+
+
+def test_mounting_on_a_joint() -> None:
+    """The mounted root may hang on a joint of its own."""
+    turn = Revolute([0, 0, 1], lower=-1, upper=1, name="wrist")
+    scene = SceneGraph().mount(gripper(), "world", prefix="h/", joint=turn)
+    assert scene.joint("h/palm").name == "wrist"
+    assert scene.joint_names == ("wrist", "h/left_slide")
+
+
+def test_merging_scenes_of_one_world() -> None:
+    """What hangs under the other's world comes under ours; other roots stay roots; a frame on both sides is refused."""
+    a = SceneGraph().add_frame("cup", "world").set_group("things", frames=["cup"])
+    b = (
+        SceneGraph()
+        .add_frame("plate", "world", pose=Pose([1, 0, 0]))
+        .add_root("moon")
+        .set_group("things", frames=["plate"])
+    )
+    merged = a.merge(b)
+    assert merged.frame_names == ("world", "cup", "plate", "moon")
+    assert merged.root_names == ("world", "moon")
+    assert merged.pose("plate", "cup").translation.tolist() == [1, 0, 0]
+    assert merged.group("things").frames == ("cup", "plate")
+    with pytest.raises(DuplicateNameError, match="'cup'"):
+        a.merge(SceneGraph().add_frame("cup", "world"))
+    with pytest.raises(SceneError, match="they carry different things"):
+        a.merge(SceneGraph().set_classes("world", ["surface"]))
+
+
+def test_extracting_and_mounting_again() -> None:
+    """A subtree taken out and mounted where it stood says the same."""
+    hand = gripper()
+    scene = (
+        SceneGraph().add_frame("table", "world", pose=Pose([0, 0, 0.7])).mount(hand, "table", pose=Pose([0.1, 0, 0]))
+    )
+    assert scene.extract("palm") == hand
+    emptied = scene.remove_frame("palm", subtree=True).remove_group("hand").remove_group("fingers")
+    again = emptied.mount(scene.extract("palm"), "table", pose=Pose([0.1, 0, 0]))
+    assert again == scene
+    with pytest.raises(SceneError, match="joint 'right_slide' mimics joint 'left_slide', which does not stand below"):
+        scene.extract("right")
+    assert scene.extract("left").frame_names == ("left",)
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(st.data())
+def test_mounting_random_scenes(data: st.DataObject) -> None:
+    """A random scene mounted with a prefix, then extracted, is the scene with that prefix; poses are the same."""
+    scene, model = SceneGraph(), SceneModel().add_root("world")
+    for _ in range(12):
+        edit = data.draw(edits(model))
+        try:
+            changed = edit.apply_to_model(model)
+            result = edit.apply_to(scene)
+        except (RefusedError, TmkitError):
+            continue
+        assert isinstance(result, SceneGraph)
+        scene, model = result, changed
+        if edit.q is not None and edit.positional[0] in scene:
+            name = edit.positional[0]
+            model = model.with_exact_pose(name, scene.local_pose(name))
+    places = {(scene.body(name), scene.root(name)) for name in scene.frame_names}
+    if len(places) > len(scene.body_names):  # a body with frames in two trees, which would become one
+        with pytest.raises(SceneError, match="body 'p/.*' is already in this tree"):
+            SceneGraph(root="hall").mount(scene, "hall", prefix="p/")
+        return
+    mounted = SceneGraph(root="hall").mount(scene, "hall", prefix="p/", pose=Pose([1, 2, 3]))
+    assert mounted._defects() == ""
+    values = data.draw(configurations(model))
+    q = mounted.configuration({f"p/{joint}": value for joint, value in values.items()})
+    for name in scene.frame_names:
+        root = scene.root(name)
+        assert mounted.pose(f"p/{name}", f"p/{root}", q=q) == scene.pose(name, root, q=scene.configuration(values))
+    for root in scene.root_names:
+        part = mounted.extract(f"p/{root}") if not _follows_outside(mounted, f"p/{root}") else None
+        if part is not None:
+            assert part.frame_names == tuple(f"p/{name}" for name in scene.frame_names if scene.root(name) == root)
+            assert part._defects() == ""
+
+
+def _follows_outside(scene: SceneGraph, frame: str) -> bool:
+    inside = set(scene.subtree(frame))
+    mimics = [rule for name in inside if (rule := scene.joint(name).mimic) is not None]
+    return any(scene.joint_frame(rule.joint) not in inside for rule in mimics)
+
+
+# --- folding -------------------------------------------------------------------------------------------------------
+
+
+def robot() -> SceneGraph:
+    """Return two joints with chains of fixed frames between and behind them."""
+    box = AttachedShape(Box([0.1, 0.1, 0.1]))
+    turn = Revolute([0, 0, 1], lower=-2, upper=2)
+    with SceneGraph().edit() as edit:
+        edit.add_frame("base", "world", pose=Pose([0, 0, 0.1]), shapes=[box])
+        edit.add_frame("link", "base", pose=Pose([0.2, 0, 0]), joint=turn, shapes=[box])
+        edit.add_frame("mount", "link", pose=Pose.from_rpy([0.2, 0, 0], [0.3, 0, 0]), shapes=[box])
+        edit.add_frame("adapter", "mount", pose=Pose.from_rpy([0.1, 0, 0], [0, 0.5, 0]))
+        edit.add_frame(
+            "hand", "adapter", pose=Pose([0.1, 0, 0]), joint=Revolute([0, 1, 0], lower=-1, upper=1), shapes=[box]
+        )
+        edit.add_frame("tip", "hand", pose=Pose([0, 0, 0.2]))
+        edit.set_inertia("link", Inertia(2.0, [0.1, 0, 0], matrix=np.diag([0.1, 0.2, 0.2])))
+        edit.set_inertia("mount", Inertia(1.0, [0, 0, 0], matrix=np.diag([0.01, 0.02, 0.02])))
+    return edit.finish()
+
+
+def test_fixed_chains_fold() -> None:
+    """Frames between joints go, what they carried is where it was, masses add up, and what is kept stays."""
+    scene = robot()
+    folded = scene.consolidated()
+    assert folded.frame_names == ("world", "link", "hand")
+    assert [len(folded.shapes(name)) for name in folded.frame_names] == [1, 2, 1]
+    assert folded.joint_names == scene.joint_names
+    inertia = folded.inertia("link")
+    assert inertia is not None
+    assert inertia.mass == 3.0
+    assert inertia.center.tolist() == pytest.approx([(2 * 0.1 + 1 * 0.2) / 3, 0, 0])
+    assert scene.consolidated(keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
+    assert consolidated(folded) is folded
+    with pytest.raises(UnknownNameError, match="did you mean 'tip'"):
+        scene.consolidated(keep=["tips"])
+
+
+def test_frames_with_a_meaning_stay() -> None:
+    """A class, an attribute or a group keeps a frame; so do pairs that only it may touch."""
+    scene = robot()
+    for changed in (
+        scene.set_classes("mount", ["surface"]),
+        scene.set_attribute("mount", "maker", "us"),
+        scene.set_group("tools", frames=["mount"]),
+        scene.allow_collision("mount", "hand"),
+    ):
+        assert "mount" in changed.consolidated()
+    both = scene.allow_collision("mount", "hand").allow_collision("link", "hand").consolidated()
+    assert "mount" not in both
+    assert both.is_allowed("link", "hand")
+
+
+@settings(max_examples=scaled_examples(0.3), deadline=None)
+@given(st.data())
+def test_folding_changes_no_answer(data: st.DataObject) -> None:
+    """Poses of what stays, contacts of the whole and the mass of every moving part are as before."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    scene = SceneGraph()
+    for number in range(14):
+        parent = scene.frame_names[int(rng.integers(len(scene)))]
+        kind = rng.integers(6)
+        joint = Revolute(rng.normal(size=3), lower=-3, upper=3) if kind == 0 else Free() if kind == 1 else Fixed()
+        pose = Pose.from_rpy(rng.uniform(-0.4, 0.4, 3), rng.uniform(-3, 3, 3))
+        shapes = [AttachedShape(Box(rng.uniform(0.05, 0.3, 3)))] if rng.random() < 0.7 else []
+        scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint, shapes=shapes)
+        if rng.random() < 0.4:
+            scene = scene.set_inertia(f"f{number}", Inertia(rng.uniform(0.1, 2), rng.uniform(-0.1, 0.1, 3)))
+        if number and rng.random() < 0.2:
+            other = scene.frame_names[int(rng.integers(1, len(scene) - 1))]
+            scene = scene.allow_collision(f"f{number}", other)
+    keep = [name for name in scene.frame_names if rng.random() < 0.1]
+    folded = scene.consolidated(keep=keep)
+    assert folded._defects() == ""
+    assert set(keep) <= set(folded.frame_names)
+    movable = [name for name in scene.frame_names if scene.joint(name).type == "free"]
+    before, after = (CollisionWorld(s, movable=movable) for s in (scene, folded))
+    for _ in range(5):
+        q = rng.uniform(-3, 3, len(scene.joint_names))
+        for name in folded.frame_names:
+            assert folded.at(q).pose(name).is_close(scene.at(q).pose(name))
+        assert before.in_collision(q) == after.in_collision(q)
+        # One contact is told for a pair of frames, its deepest: of those that were folded together one is left.
+        depths = [contact.distance for contact in before.contacts(q)]
+        left = [contact.distance for contact in after.contacts(q)]
+        assert min(left, default=0.0) == pytest.approx(min(depths, default=0.0), abs=1e-5)
+        assert all(any(abs(depth - other) < 1e-5 for other in depths) for depth in left)
+    assert _mass(folded) == pytest.approx(_mass(scene))
+
+
+def _mass(scene: SceneGraph) -> float:
+    masses = [said.mass for name in scene.frame_names if (said := scene.specification(name).inertia) is not None]
+    return sum(masses)
+
+
+# --- what moved, and the difference in words -------------------------------------------------------------------
+
+
+def test_what_moved() -> None:
+    """A frame moves with what carries it; what was put back did not; what was renamed is the same."""
+    scene = robot()
+    q = scene.configuration({"link": 0.3})
+    turned = scene.set_pose("mount", Pose([0.2, 0, 0.05]))
+    assert moved_frames(scene, turned, q=q) == ("mount", "adapter", "hand", "tip")
+    renamed = turned.rename_frame("tip", "point")
+    assert moved_frames(scene, renamed, q=q) == ("mount", "adapter", "hand", "point")
+    carried = scene.reparent("tip", "base", q=q)
+    assert moved_frames(scene, carried, q=q, metres=1e-12, radians=1e-12) == ()
+    assert moved_frames(scene, carried, q=scene.configuration({"link": 0.5}), metres=1e-9) == ("tip",)
+    with pytest.raises(ConfigurationError):
+        moved_frames(scene, turned)
+    with pytest.raises(SceneError, match="different joints"):
+        moved_frames(scene, scene.set_joint("hand", Fixed()), q=q)
+
+
+def test_a_difference_in_words() -> None:
+    """Names, fields, pairs and groups, both ways round."""
+    a = robot()
+    with a.edit() as edit:
+        edit.rename_frame("tip", "point")
+        edit.set_pose("mount", Pose([0.2, 0, 0.1]))
+        edit.set_classes("mount", ["surface"])
+        edit.add_frame("camera", "base")
+        edit.allow_collision("base", "hand", reason="near")
+        edit.set_group("tools", frames=["hand"])
+    b = edit.finish()
+    change = diff(a, b)
+    assert (change.added, change.removed, change.changed) == (("camera",), (), ("mount", "point"))
+    assert [frame.fields for frame in change.frames] == [("pose", "classes"), ("name",), ()]
+    assert change.pairs == (("base", "hand", None, "near"),)
+    assert change.groups == ("tools",)
+    assert len(change) == 5
+    assert repr(change) == (
+        "SceneDifference('mount': pose, classes, 'point': name, added 'camera', 1 allowed pairs, 1 groups)"
+    )
+    assert change.reversed().removed == ("camera",)
+    assert not diff(a, a)
+    moved = a.set_pose("base", Pose([1, 0, 0])).apply(change)
+    assert moved.local_pose("base") == Pose([1, 0, 0])
+    assert moved.local_pose("mount") == Pose([0.2, 0, 0.1])
+    with pytest.raises(SceneError, match="does not fit this scene: frame 'mount' is not there"):
+        SceneGraph().apply(change)
+    with pytest.raises(SceneError, match="frame 'camera' is already there"):
+        b.apply(diff(a, a.add_frame("camera", "base")))
+
+
+def test_names_that_swap() -> None:
+    """Two frames that swap names, and two that swap places in the tree, are differences like any other."""
+    a = SceneGraph().add_frame("x", "world", joint=Free()).add_frame("y", "x", pose=Pose([1, 0, 0]), joint=Free())
+    swapped = a.rename_frame("x", "z").rename_frame("y", "x").rename_frame("z", "y")
+    assert a.apply(diff(a, swapped)) == swapped
+    turned = a.reparent("y", "world").reparent("x", "y")
+    assert a.apply(diff(a, turned)) == turned
+
+
+def test_old_pickles_are_read() -> None:
+    """A state of format 2, from before groups and attributes, is read; another is refused."""
+    scene = robot().set_attribute("tip", "maker", "us").set_group("tools", frames=["tip"])
+    format_, shapes, frames, allowed, _ = scene.__getstate__()
+    assert format_ == 3
+    old = SceneGraph.__new__(SceneGraph)
+    old.__setstate__((2, shapes, [frame[:8] for frame in frames], allowed))
+    assert old == robot()
+    with pytest.raises(SceneError, match="format 9, written by another version of tmkit"):
+        SceneGraph.__new__(SceneGraph).__setstate__((9, [], [], []))
+
+
+def test_attributes_are_values() -> None:
+    """What JSON can say goes in and comes out; anything else is refused, and what comes out is a copy."""
+    scene = SceneGraph().set_attributes("world", {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}})
+    assert scene.attributes("world") == {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}}
+    scene.attributes("world")["colour"] = "blue"
+    assert scene.attributes("world")["colour"] == "red"
+    assert scene.set_attribute("world", "colour", "red") is scene
+    assert scene.frames_with_attribute("colour") == ("world",)
+    assert scene.frames_with_attribute("colour", "blue") == ()
+    assert scene.frames_with_attribute("sizes", [1, 2.5]) == ("world",)
+    for bad in (float("nan"), object(), {1, 2}):
+        with pytest.raises(SceneError, match="attribute 'x' must be text, a finite number"):
+            scene.set_attribute("world", "x", bad)
+    with pytest.raises(SceneError, match="key that is not empty"):
+        scene.set_attribute("world", "", 1)
+
+
+# Of a world and a frame x one metre along y. It may change only with the version of what a digest covers.
+DIGEST = "5238f4ce43e5b94f0040fe996a4afb74f903da1663d62d21b77d0ed7c69fa3d1"
+
+
+def test_the_digest_is_one_of_content() -> None:
+    """-0.0 is 0.0; a quaternion and its negative are two poses; the way to a scene does not matter; processes agree."""
+    a = SceneGraph().add_frame("x", "world", pose=Pose([0.0, 1, 0]))
+    assert a.digest == SceneGraph().add_frame("x", "world", pose=Pose([-0.0, 1, 0])).digest
+    negative = SceneGraph().add_frame("x", "world", pose=Pose([0, 1, 0], [0, 0, 0, -1]))
+    assert a != negative
+    assert a.digest != negative.digest
+    detour = (
+        a.add_frame("y", "x")
+        .rename_frame("y", "z")
+        .remove_frame("z")
+        .set_pose("x", Pose())
+        .set_pose("x", Pose([0, 1, 0]))
+    )
+    assert detour == a
+    assert detour.digest == a.digest == DIGEST
+
+
+def test_batches_have_the_bits_of_single_queries() -> None:
+    """Rows of a batch are the single answers; shapes of the arrays are checked."""
+    scene = robot()
+    q = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    rows = scene.pose_batch("tip", "base", q)
+    everything = scene.poses_batch(q)
+    assert rows.shape == (20, 7)
+    assert everything.shape == (20, len(scene), 7)
+    for i, row in enumerate(q):
+        assert rows[i].tolist() == scene.pose("tip", "base", q=row).as_array().tolist()
+        assert everything[i].tolist() == scene.at(row).poses.tolist()
+    assert scene.pose_batch("tip", "base", np.zeros((0, 2))).shape == (0, 7)
+    with pytest.raises(ConfigurationError, match=r"q must have shape \(m, 2\)"):
+        scene.pose_batch("tip", "base", np.zeros((3, 3)))
+
+
+def test_jacobian_of_any_point_in_any_axes() -> None:
+    """A Jacobian is the difference quotient of the point's place, in whatever axes."""
+    scene = robot()
+    q, point, step = np.array([0.4, -0.3]), np.array([0.1, 0.2, -0.1]), 1e-6
+    at = scene.at(q)
+    jacobian = at.jacobian("tip", point=point)
+    for joint in range(2):
+        delta = np.eye(2)[joint] * step
+        ahead, behind = (scene.pose("tip", "world", q=q + sign * delta).apply(point) for sign in (1, -1))
+        assert jacobian[:3, joint] == pytest.approx((ahead - behind) / (2 * step), abs=1e-8)
+    turned = at.jacobian("tip", point=point, axes="hand")
+    rotation = at.pose("hand").rotation
+    assert turned[:3] == pytest.approx(rotation.T @ jacobian[:3])
+    assert turned[3:] == pytest.approx(rotation.T @ jacobian[3:])
+    points = np.random.default_rng(1).normal(size=(5, 3))
+    there = scene.transform_points(points, source="tip", target="base", q=q)
+    assert there == pytest.approx(scene.pose("tip", "base", q=q).apply(points))
+    turned_vectors = scene.transform_vectors(points, source="tip", target="base", q=q)
+    assert turned_vectors == pytest.approx(points @ scene.pose("tip", "base", q=q).rotation.T)
+
+
+def test_ways_through_the_tree() -> None:
+    """Path, common ancestor and the joints between two frames."""
+    scene = robot().add_frame("camera", "base")
+    assert scene.path("camera", "tip") == ("camera", "base", "link", "mount", "adapter", "hand", "tip")
+    assert scene.common_ancestor("camera", "tip") == "base"
+    assert scene.joints_between("camera", "tip") == ("link", "hand")
+    assert scene.joints_between("link", "tip") == ("hand",)
+    assert scene.path("tip", "tip") == ("tip",)
