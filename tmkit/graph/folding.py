@@ -189,7 +189,15 @@ def _allowed(
     pairs: dict[frozenset[str], tuple[str, str, str]] = {}
     for a, b, reason in scene.allowed_pairs:
         holders = [place[name][0] for name in (a, b)]
-        said = [name in kept or any(part.collision for part in scene.shapes(name)) for name in (a, b)]
+        said = [_speaks(scene, name, kept) for name in (a, b)]
         if holders[0] != holders[1] and all(said):
             pairs.setdefault(frozenset(holders), (holders[0], holders[1], reason))
     return list(pairs.values())
+
+
+def _speaks(scene: SceneGraph, name: str, kept: dict[str, _Kept]) -> bool:
+    """Tell whether a pair that names a frame may be said of the frame that holds it now.
+
+    A frame without shapes may have touched anything; once the shapes of others were folded into it, it may not.
+    """
+    return any(part.collision for part in scene.shapes(name)) or (name in kept and not kept[name].collides)
