@@ -44,6 +44,8 @@ from tmkit.graph import (
     Kinematics,
     Mesh,
     Mimic,
+    Plane,
+    PointCloud,
     Prismatic,
     Revolute,
     SceneEdit,
