@@ -90,6 +90,18 @@ def test_contact_attributes_are_in_the_root() -> None:
         contact.point[0] = 1.0
 
 
+def test_contacts_are_numbers_where_no_direction_is_best() -> None:
+    """Concentric balls, and a ball centred on the face of a box, have a point and a unit normal all the same."""
+    for other, at in ((Sphere(0.2), 0.0), (Box([1, 1, 1]), 0.5)):
+        scene = SceneGraph().add_frame("base", "world", shapes=[AttachedShape(other)])
+        joint = Prismatic([0, 0, 1], lower=-1, upper=1)
+        scene = scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.03))])
+        (contact,) = CollisionWorld(scene).contacts([at])
+        assert contact.distance <= -0.03 + 1e-6
+        assert np.isfinite(contact.point).all()
+        assert np.linalg.norm(contact.normal) == pytest.approx(1.0)
+
+
 def test_world_shows_what_it_was_made_of() -> None:
     """Scene, margin, level, movable frames and pairs can be read back."""
     scene = lift(Sphere(0.1))

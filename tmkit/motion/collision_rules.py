@@ -189,9 +189,12 @@ class CollisionRules:
                 found.add(_rest(touched, support))
         return tuple(sorted(found))
 
-    def near_pairs(self, scene: SceneGraph, q: ArrayLike, *, margin: float) -> tuple[tuple[str, str], ...]:
+    def near_pairs(
+        self, scene: SceneGraph, q: ArrayLike, *, margin: float, source: CollisionWorld | None = None
+    ) -> tuple[tuple[str, str], ...]:
         """Return the pairs of frames that are not exempt and nearer to each other than ``margin`` at ``q``."""
-        world = self.world(scene, self.exemptions(scene, touched=self.held(scene)), margin=margin)
+        exemptions = self.exemptions(scene, touched=self.held(scene))
+        world = self.world(scene, exemptions, margin=margin, source=source)
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
 
     def world(
@@ -201,6 +204,7 @@ class CollisionRules:
         *,
         margin: float,
         near: Iterable[tuple[str, str]] = (),
+        source: CollisionWorld | None = None,
     ) -> CollisionWorld:
         """Return the collision world of a version under the given exemptions.
 
@@ -209,16 +213,22 @@ class CollisionRules:
             exemptions: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
+            source: a world of another version, to use what it has worked out; the answers are the same without.
         """
         pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): -TOUCHING for pair in near}
         for exemption in exemptions:
             if exemption.frame_a in scene and exemption.frame_b in scene:
                 pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
-        return CollisionWorld(scene, movable=movable_frames(scene), margin=margin, pair_margins=pair_margins)
+        movable = movable_frames(scene)
+        if source is not None:
+            return source.moved_to(scene, movable=movable, margin=margin, pair_margins=pair_margins)
+        return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=pair_margins)
 
-    def check_world(self, scene: SceneGraph, exemptions: Iterable[Exemption]) -> CollisionWorld:
-        """Return the collision world of a version without margin, as a plan's checker asks it."""
-        return self.world(scene, exemptions, margin=-TOUCHING)
+    def check_world(
+        self, scene: SceneGraph, exemptions: Iterable[Exemption], *, source: CollisionWorld | None = None
+    ) -> CollisionWorld:
+        """Return the collision world of a version without margin, as a plan's checker asks it; see :meth:`world`."""
+        return self.world(scene, exemptions, margin=-TOUCHING, source=source)
 
 
 def _rest(item: str, support: str) -> Exemption:

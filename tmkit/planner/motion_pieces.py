@@ -134,13 +134,15 @@ class MotionPieces:
         self.manipulator = manipulator
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
+        self._world: CollisionWorld | None = None  # the last ones, from which those of the next versions are moved
+        self._check_world: CollisionWorld | None = None
 
     def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
         Without it two blocks that stand side by side would keep the arm from doing anything.
         """
-        return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN)
+        return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
     def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
         """Return the pairs of an object and the still world that are nearer than the margin where it comes to rest.
@@ -151,7 +153,7 @@ class MotionPieces:
         kept = {*moved_frames(scene, self.manipulator), *movable_frames(scene)}
         return tuple(
             (a, b)
-            for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN)
+            for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN, source=self._world)
             if change.frame in (a, b) and (b if a == change.frame else a) not in kept
         )
 
@@ -160,8 +162,10 @@ class MotionPieces:
     ) -> Phase:
         """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
-        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near)
-        return Phase(scene, exemptions, world, self.rules.check_world(scene, exemptions))
+        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
+        check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
+        self._world, self._check_world = world, check_world
+        return Phase(scene, exemptions, world, check_world)
 
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str

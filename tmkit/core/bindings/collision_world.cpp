@@ -53,15 +53,31 @@ NamedContact named(const CollisionWorld& world, const Contact& c) {
 
 using MarginMap = std::map<PairNames, double>;
 
+std::vector<PairMargin> listed(const MarginMap& margins) {
+    std::vector<PairMargin> list;
+    for (const auto& [pair, value] : margins) list.push_back({pair.first, pair.second, value});
+    return list;
+}
+
 void make_world(CollisionWorld* self, const SceneGraph& scene, const std::vector<std::string>& movable, double margin,
                 const MarginMap& pair_margins, const std::string& level) {
     CollisionOptions options;
     options.movable = movable;
     options.margin = margin;
-    for (const auto& [pair, value] : pair_margins) options.pair_margins.push_back({pair.first, pair.second, value});
+    options.pair_margins = listed(pair_margins);
     options.level = read_level(level);
     nb::gil_scoped_release released;
+    scene.layout();  // on the version that Python holds, so that it is there for the next question
     new (self) CollisionWorld(scene, std::move(options));
+}
+
+CollisionWorld moved_to(const CollisionWorld& world, const SceneGraph& scene,
+                        const std::optional<std::vector<std::string>>& movable, std::optional<double> margin,
+                        const std::optional<MarginMap>& pair_margins) {
+    CollisionChanges changes{movable, margin, {}};
+    if (pair_margins) changes.pair_margins = listed(*pair_margins);
+    nb::gil_scoped_release released;
+    return world.moved_to(scene, changes);
 }
 
 std::vector<double> configuration(const CollisionWorld& world, const ArrayArgument& q, const char* name = "q") {
@@ -201,6 +217,29 @@ Raises:
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)")
         .def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
              nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
+        .def("moved_to", &moved_to, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::none(),
+             nb::arg("margin") = nb::none(), nb::arg("pair_margins") = nb::none(),
+             R"(Return the world of another version of the scene, using what this one has worked out.
+
+It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint were
+moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint or more than
+a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot answer (``nearest``,
+``distance``, ``pairs``, path search) is worked out when it is first asked for.
+
+Args:
+    scene: the other version.
+    movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other version.
+    margin: as for ``CollisionWorld``; None for the same margin as here.
+    pair_margins: as for ``CollisionWorld``; None for the margins of here whose frames are in the other version.
+
+Raises:
+    UnknownNameError: a frame that is not in the scene.
+    ConfigurationError: a margin that is infinite or NaN.
+    ShapeError: a mesh without a convex hull.
+
+Cost: about one check for a reparented object; O(changes log n + objects).)")
+        .def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
+             "Tell whether two worlds use the same structures, one having been moved from the other.")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; }, "The default margin in metres.")
         .def_prop_ro("level", [](const CollisionWorld& w) {

@@ -29,6 +29,10 @@
 //
 // Frames of different roots are compared as if every root stood at the identity.
 //
+// Versions. A search asks about thousands of versions that differ in a frame or two. A world can be moved to another
+// version: it keeps the structures of the version they were made for, hides in them what has changed since, and holds the
+// few changed things beside them (src/motion/moved_parts.hpp).
+//
 // Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
 // not depend on what was asked before.
 #pragma once
@@ -56,6 +60,13 @@ struct CollisionOptions {
     CollisionLevel level = CollisionLevel::hull;  // of shapes that have none of their own
 };
 
+// Options for another version of a scene; what is not given stays as it was, but for frames that are gone.
+struct CollisionChanges {
+    std::optional<std::vector<std::string>> movable;
+    std::optional<double> margin;
+    std::optional<std::vector<PairMargin>> pair_margins;
+};
+
 // Two frames in contact, as far as numbers can say: point midway between the nearest points, normal from a to b, both in
 // the axes of the root. The distance is negative for penetration.
 struct Contact {
@@ -81,6 +92,7 @@ public:
 
     // `moves[i]` says whether entry i of the configuration moves; `base` holds the values of the others.
     CollisionView(const CollisionWorld& world, const std::vector<bool>& moves, const double* base);
+    explicit CollisionView(std::unique_ptr<const Model> model);
     CollisionView(CollisionView&&) noexcept;
     ~CollisionView();
 
@@ -109,6 +121,7 @@ public:
     ~Scratch();
     struct Data;
     Data& data() { return *data_; }
+    const Data& data() const { return *data_; }
 
 private:
     std::unique_ptr<Data> data_;
@@ -126,9 +139,16 @@ public:
     // finite or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
     // computed once for each shape in the life of the process.
     CollisionWorld(SceneGraph scene, CollisionOptions options);
+    CollisionWorld(CollisionWorld&&) noexcept;
     ~CollisionWorld();
-    CollisionWorld(const CollisionWorld&) = delete;
     CollisionWorld& operator=(const CollisionWorld&) = delete;
+
+    // The world of another version of the scene: it answers like one made anew, and uses what this one has worked out where
+    // the versions do not differ. O(changes log n + objects) when little differs from the version that was worked out last,
+    // else like a world made anew. Throws as the constructor does.
+    CollisionWorld moved_to(const SceneGraph& scene, const CollisionChanges& changes = {}) const;
+    // Whether the two use the same work.
+    bool shares_with(const CollisionWorld& other) const;
 
     const SceneGraph& scene() const;
     const CollisionOptions& options() const;
@@ -156,13 +176,15 @@ public:
     CollisionView view(const std::vector<bool>& moves, const double* base) const;
 
     struct Rules;
-    const Rules& rules() const { return *rules_; }
+    struct Base;   // opaque
+    struct State;  // opaque
+    const Rules& rules() const;  // of this version; worked out when first asked for
 
 private:
+    explicit CollisionWorld(std::unique_ptr<State> state);
+    FramePair find_variable(const double* q, CollisionView::Scratch& scratch) const;
     FramePair constant_collision() const;
 
-    std::unique_ptr<const Rules> rules_;
-    struct State;
     std::unique_ptr<State> state_;
 };
 

@@ -348,7 +348,11 @@ bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, Colli
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {
     NarrowPhaseRoom room;
-    const Gap found = gap_within(*a.item, *a.pose, *b.item, *b.pose, limit, room, 0);
+    Gap found = gap_within(*a.item, *a.pose, *b.item, *b.pose, limit, room, 0);
+    if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
+        found.normal = Vec3s(0.0, 0.0, 1.0);
+        found.point_a = found.point_b = 0.5 * (a.pose->transform(a.item->center) + b.pose->transform(b.item->center));
+    }
     const Gap gap = a.frame > b.frame ? found.flipped() : found;
     return {std::min(a.frame, b.frame), std::max(a.frame, b.frame), gap.distance, margin,
             to_vector(0.5 * (gap.point_a + gap.point_b)), to_vector(gap.normal)};

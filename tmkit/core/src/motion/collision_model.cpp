@@ -69,20 +69,23 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
     for (auto frame = layout.order.rbegin(); frame != layout.order.rend(); ++frame)
         if (carries[*frame] && layout.parent[*frame] >= 0) carries[layout.parent[*frame]] = true;
 
-    std::vector<std::int32_t> link(n, -1);
-    std::vector<Pose> link_from_frame(n);
+    frame_link.assign(n, -1);
+    link_from_frame.resize(n);
     for (const std::int32_t frame : layout.order) {
-        if (!carries[frame]) continue;
         const std::int32_t parent = layout.parent[frame], entry = layout.q_index[frame];
-        const std::int32_t parent_link = parent < 0 ? -1 : link[parent];
+        const std::int32_t parent_link = parent < 0 ? -1 : frame_link[parent];
         const Pose parent_pose = parent < 0 ? Pose{} : link_from_frame[parent];
         if (entry < 0 || !moves[entry]) {
-            link[frame] = parent_link;
-            link_from_frame[frame] = parent < 0 ? Pose{} : parent_pose * layout.edge(frame, base);
+            frame_link[frame] = parent_link;
+            if (parent >= 0 && parent_link != -2) link_from_frame[frame] = parent_pose * layout.edge(frame, base);
+            continue;
+        }
+        if (!carries[frame]) {
+            frame_link[frame] = -2;
             continue;
         }
         const Pose frame_from_joint = from_z_to(layout.axis[frame]);
-        link[frame] = static_cast<std::int32_t>(links.size());
+        frame_link[frame] = static_cast<std::int32_t>(links.size());
         link_from_frame[frame] = frame_from_joint.inverse();
         links.push_back({parent_link, entry, layout.type[frame] == JointType::prismatic, layout.multiplier[frame],
                          layout.offset[frame], to_coal(parent_pose * layout.pose[frame] * frame_from_joint)});
@@ -90,7 +93,7 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
     for (std::size_t i = 0; i < rules->items.size(); ++i) {
         const CollisionItem& shape = rules->items[i];
         const std::int32_t frame = rules->object_frame[shape.object];
-        placed.push_back({static_cast<std::int32_t>(i), link[frame],
+        placed.push_back({static_cast<std::int32_t>(i), frame_link[frame],
                           to_coal(link_from_frame[frame] * shape.frame_from_shape)});
     }
     // Moving items by link, then those that stand still; within both by number.
@@ -108,7 +111,7 @@ void CollisionView::Model::build_pairs() {
         if (object != last_object) {
             last_object = object;
             table.resize(table.size() + objects);
-            rules->fill_row(object, table.data() + table.size() - objects);
+            rules->fill_row(object, rules->cluster_of(object), table.data() + table.size() - objects);
         }
         row.push_back(static_cast<std::int32_t>(table.size() / objects) - 1);
     }
@@ -142,13 +145,8 @@ void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const 
         }
     }
     for (std::int32_t i = 0; i < moving_count; ++i) {
-        const coal::Transform3s& link = scratch.link_pose[placed[i].link];
-        const coal::Transform3s& local = placed[i].link_from_shape;
-        coal::Transform3s& pose = scratch.shape_pose[i];
-        pose.rotation().noalias() = link.getRotation() * local.getRotation();
-        pose.translation().noalias() = link.getRotation() * local.getTranslation();
-        pose.translation() += link.getTranslation();
-        scratch.shape_bounds[i] = bounds_of(item(i), pose);
+        carry(scratch.link_pose[placed[i].link], placed[i].link_from_shape, scratch.shape_pose[i]);
+        scratch.shape_bounds[i] = bounds_of(item(i), scratch.shape_pose[i]);
     }
 }
 

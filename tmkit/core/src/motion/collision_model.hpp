@@ -35,22 +35,37 @@ Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
 void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
             std::vector<Contact>& contacts);
 
+// The item of a shape on an object. Throws Error(shape).
+CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options);
+
+// The largest margin of any pair, at least 0.
+double largest_margin_of(const CollisionOptions& options);
+// Whether some pair may penetrate.
+bool needs_depth(const CollisionOptions& options);
+// Throws Error(configuration) for a margin that is not finite or two margins for one pair.
+void check_options(const CollisionOptions& options);
+
 struct CollisionWorld::Rules {
     Rules(SceneGraph scene, CollisionOptions options);
 
     SceneGraph scene;
     CollisionOptions options;
     const Layout* layout;
+    std::vector<FrameId> cluster;            // by frame: topmost frame of those that it is rigidly joined with
+    std::vector<std::int32_t> object_of;     // by frame: its object, -1 when it has no collision shape
     std::vector<std::int32_t> object_frame;  // by object: frame number, ascending
-    std::vector<std::int32_t> object_rigid;  // by object: number of its rigid cluster
     std::vector<CollisionItem> items;        // by object
     std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
     double largest_margin = 0.0;
 
     std::size_t object_count() const { return object_frame.size(); }
+    FrameId cluster_of(std::int32_t object) const { return cluster[object_frame[object]]; }
     MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
-    // Fill row[b] with margin_class(object, b) for every object b. O(objects + exceptions of the row).
-    void fill_row(std::int32_t object, MarginClass* row) const;
+    // The same for two that are not rigidly joined.
+    MarginClass exception_class(std::int32_t object_a, std::int32_t object_b) const;
+    // Fill row[b] with the class of the pair (object, b) for every object b, if `object` were rigidly joined with the
+    // cluster. O(objects + exceptions of the row).
+    void fill_row(std::int32_t object, FrameId cluster, MarginClass* row) const;
 
 private:
     struct Exception {  // both orders are stored, sorted
@@ -59,13 +74,19 @@ private:
         bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
     };
     void collect_items();
-    const coal::CollisionGeometry* hull_for_depth(const Shape& shape) const;
     void find_rigid_clusters();
     void collect_exceptions();
     MarginClass class_of(double margin);
     std::vector<Exception> exceptions_;
     std::vector<std::int32_t> first_exception_;  // by object, offsets
 };
+
+// root_from_shape of a shape on a link.
+inline void carry(const coal::Transform3s& link, const coal::Transform3s& link_from_shape, coal::Transform3s& pose) {
+    pose.rotation().noalias() = link.getRotation() * link_from_shape.getRotation();
+    pose.translation().noalias() = link.getRotation() * link_from_shape.getTranslation();
+    pose.translation() += link.getTranslation();
+}
 
 // A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its subtree.
 class BoundsTree {
@@ -123,6 +144,8 @@ struct CollisionView::Model {
 
     const CollisionWorld::Rules* rules;
     std::vector<Link> links;
+    std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
+    std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
     std::vector<Placed> placed;        // moving items first, then those that stand still
     std::int32_t moving_count = 0;
     std::vector<coal::Transform3s> still_pose;  // by item that stands still
@@ -168,6 +191,8 @@ private:
 struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
     std::vector<Bounds> shape_bounds;
+    std::vector<coal::Transform3s> own_pose;  // by item that a moved world keeps apart; see moved_parts.hpp
+    std::vector<Bounds> own_bounds;
     NarrowPhaseRoom narrow;
 };
 

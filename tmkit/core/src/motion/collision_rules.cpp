@@ -12,6 +12,8 @@ std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std:
     return layout.index_of(scene.record(frame).id);
 }
 
+}  // namespace
+
 void check_options(const CollisionOptions& options) {
     if (!std::isfinite(options.margin))
         throw Error(ErrorKind::configuration,
@@ -33,59 +35,64 @@ void check_options(const CollisionOptions& options) {
     }
 }
 
-}  // namespace
+double largest_margin_of(const CollisionOptions& options) {
+    double largest = std::max(0.0, options.margin);
+    for (const PairMargin& pair : options.pair_margins) largest = std::max(largest, pair.margin);
+    return largest;
+}
+
+bool needs_depth(const CollisionOptions& options) {
+    const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
+    return options.margin < 0.0 || std::any_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates);
+}
+
+CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options) {
+    const CoalStructure& structure = collision_structure(*attached.shape, attached.level.value_or(options.level));
+    CollisionItem item{structure.solid(), object, attached.pose * Pose{structure.offset}};
+    // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
+    if (item.kind == SolidKind::triangles && needs_depth(options)) item.hull = hull_or_null(*attached.shape);
+    return item;
+}
 
 CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
     : scene(std::move(s)), options(std::move(o)), layout(&scene.layout()) {
     check_options(options);
     margins = {0.0, options.margin};
-    largest_margin = std::max(0.0, options.margin);
+    largest_margin = largest_margin_of(options);
     collect_items();
     find_rigid_clusters();
     collect_exceptions();
 }
 
 void CollisionWorld::Rules::collect_items() {
+    object_of.assign(layout->size(), -1);
     for (std::size_t frame = 0; frame < layout->size(); ++frame) {
         const FrameRecord& record = scene.record(layout->ids[frame]);
         if (!record.details) continue;
-        bool first = true;
         for (const AttachedShape& attached : record.details->shapes) {
             if (!attached.collision) continue;
-            if (first) object_frame.push_back(static_cast<std::int32_t>(frame));
-            first = false;
-            const CoalStructure& structure = collision_structure(*attached.shape, attached.level.value_or(options.level));
-            CollisionItem item{structure.solid(), static_cast<std::int32_t>(object_frame.size()) - 1, attached.pose};
-            item.frame_from_shape = attached.pose * Pose{structure.offset};
-            if (item.kind == SolidKind::triangles) item.hull = hull_for_depth(*attached.shape);
-            items.push_back(item);
+            if (object_of[frame] < 0) {
+                object_of[frame] = static_cast<std::int32_t>(object_frame.size());
+                object_frame.push_back(static_cast<std::int32_t>(frame));
+            }
+            items.push_back(make_item(object_of[frame], attached, options));
         }
     }
-}
-
-// Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
-const coal::CollisionGeometry* CollisionWorld::Rules::hull_for_depth(const Shape& shape) const {
-    const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
-    if (options.margin >= 0.0 && std::none_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates)) return nullptr;
-    return hull_or_null(shape);
 }
 
 void CollisionWorld::Rules::find_rigid_clusters() {
     std::vector<bool> cut(layout->size(), false);
     for (const std::string& frame : options.movable) cut[number_of(scene, *layout, frame)] = true;
-    std::vector<std::int32_t> cluster(layout->size());
+    cluster.resize(layout->size());
     for (const std::int32_t frame : layout->order) {
         const std::int32_t parent = layout->parent[frame];
         const bool joined = parent >= 0 && layout->type[frame] == JointType::fixed && !cut[frame];
-        cluster[frame] = joined ? cluster[parent] : frame;
+        cluster[frame] = joined ? cluster[parent] : layout->ids[frame];
     }
-    for (const std::int32_t frame : object_frame) object_rigid.push_back(cluster[frame]);
 }
 
 // Bodies are rigid clusters too unless a movable edge lies inside one, so pairs on one body are exceptions.
 void CollisionWorld::Rules::collect_exceptions() {
-    std::vector<std::int32_t> object_of(layout->size(), -1);
-    for (std::size_t i = 0; i < object_frame.size(); ++i) object_of[object_frame[i]] = static_cast<std::int32_t>(i);
     const auto except = [&](std::int32_t a, std::int32_t b, MarginClass margin) {
         if (a < 0 || b < 0 || a == b) return;
         exceptions_.push_back({a, b, margin});
@@ -119,7 +126,6 @@ void CollisionWorld::Rules::collect_exceptions() {
 }
 
 MarginClass CollisionWorld::Rules::class_of(double margin) {
-    largest_margin = std::max(largest_margin, margin);
     const auto found = std::find(margins.begin() + 1, margins.end(), margin);
     if (found != margins.end()) return static_cast<MarginClass>(found - margins.begin());
     if (margins.size() > std::numeric_limits<MarginClass>::max())
@@ -129,18 +135,21 @@ MarginClass CollisionWorld::Rules::class_of(double margin) {
 }
 
 MarginClass CollisionWorld::Rules::margin_class(std::int32_t a, std::int32_t b) const {
-    if (a == b || object_rigid[a] == object_rigid[b]) return 0;
+    return a == b || cluster_of(a) == cluster_of(b) ? MarginClass{0} : exception_class(a, b);
+}
+
+MarginClass CollisionWorld::Rules::exception_class(std::int32_t a, std::int32_t b) const {
     const auto begin = exceptions_.begin() + first_exception_[a], end = exceptions_.begin() + first_exception_[a + 1];
     const auto found = std::lower_bound(begin, end, Exception{a, b, 0});
     return found != end && found->b == b ? found->margin : MarginClass{1};
 }
 
-void CollisionWorld::Rules::fill_row(std::int32_t a, MarginClass* row) const {
+void CollisionWorld::Rules::fill_row(std::int32_t a, FrameId joined, MarginClass* row) const {
     std::fill(row, row + object_count(), MarginClass{1});
     for (std::int32_t e = first_exception_[a]; e < first_exception_[a + 1]; ++e)
         row[exceptions_[e].b] = exceptions_[e].margin;
     for (std::size_t b = 0; b < object_count(); ++b)
-        if (object_rigid[b] == object_rigid[a]) row[b] = 0;
+        if (cluster_of(static_cast<std::int32_t>(b)) == joined) row[b] = 0;
 }
 
 }  // namespace tmkit

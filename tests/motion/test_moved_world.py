@@ -1,0 +1,253 @@
+"""Collision worlds moved from version to version answer like worlds made anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+
+from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Fixed,
+    Free,
+    Plane,
+    PointCloud,
+    Prismatic,
+    Revolute,
+    SceneGraph,
+    Sphere,
+)
+from tmkit.motion import CollisionWorld
+from tmkit.spatial import Pose
+
+THINGS = ("table", "tray", "cup", "lid", "ball", "post")
+PLACES = ("world", "upper", "tip", *THINGS)
+SHAPES = {
+    "box": AttachedShape(Box([0.15, 0.1, 0.2])),
+    "ball": AttachedShape(Sphere(0.08), Pose([0.05, 0, 0])),
+    "plane": AttachedShape(Plane(), Pose([0, 0, -0.3])),
+    "cloud": AttachedShape(PointCloud([[0, 0, 0.1], [0.1, 0, 0], [0, 0.1, 0.2]], radius=0.02)),
+    "seen": AttachedShape(Sphere(0.5), collision=False),
+}
+
+
+def arm_with_things() -> SceneGraph:
+    """Return an arm of three links with a bare tip and a bare extra joint, and things on tables."""
+    scene = SceneGraph()
+    parent = "world"
+    for name, axis in (("base", [0, 0, 1]), ("upper", [0, 1, 0]), ("lower", [0, 1, 0])):
+        link = AttachedShape(Capsule(0.05, 0.3), Pose([0, 0, 0.2]))
+        joint = Revolute(axis, lower=-3, upper=3)
+        scene = scene.add_frame(name, parent, pose=Pose([0, 0, 0.4]), joint=joint, shapes=[link])
+        if parent != "world":
+            scene = scene.allow_collision(parent, name)
+        parent = name
+    scene = scene.add_frame("tip", "lower", pose=Pose([0, 0, 0.45]))
+    scene = scene.add_frame("slide", "tip", joint=Prismatic([0, 0, 1], lower=0, upper=0.1))
+    for number, name in enumerate(THINGS):
+        joint = Free() if number % 2 else Fixed()
+        place = Pose([0.5 * math.cos(number), 0.5 * math.sin(number), 0.5])
+        scene = scene.add_frame(name, "tray" if name in ("cup", "lid") else "world", pose=place, joint=joint,
+                                shapes=[SHAPES["box"]], classes=["movable"])  # fmt: skip
+    return scene
+
+
+def pose_of(numbers: tuple[float, float, float]) -> Pose:
+    """Return a pose of three numbers."""
+    return Pose([numbers[0], numbers[1], 0.3 + numbers[2]], [0, 0, math.sin(numbers[0]), math.cos(numbers[0])])
+
+
+number = st.floats(-1, 1, width=16)
+poses = st.builds(pose_of, st.tuples(number, number, number))
+thing = st.sampled_from(THINGS)
+margins = st.dictionaries(
+    st.tuples(st.sampled_from(["upper", "lower", *THINGS[:3]]), st.sampled_from(THINGS[3:])),
+    st.sampled_from([0.0, 0.05, -0.02, -math.inf]),
+    max_size=3,
+)
+edits = st.one_of(
+    st.tuples(st.just("reparent"), thing, st.sampled_from(PLACES), poses),
+    st.tuples(st.just("reparent"), thing, st.sampled_from(["slide", "lower", "base"]), poses),
+    st.tuples(st.just("set_pose"), st.sampled_from([*THINGS, "tip"]), st.none(), poses),
+    st.tuples(st.just("add"), thing, st.sampled_from(PLACES), poses),
+    st.tuples(st.just("remove"), thing, st.none(), st.none()),
+    st.tuples(st.just("allow"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()),
+    st.tuples(st.just("forbid"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()),
+    st.tuples(st.just("shapes"), st.sampled_from([*THINGS, "tip", "slide"]), st.none(), st.sampled_from(list(SHAPES))),
+    st.tuples(st.just("rename"), thing, thing, st.none()),
+    st.tuples(st.just("joint"), st.sampled_from(["base", "slide"]), st.none(), st.none()),
+)
+
+
+def edited(scene: SceneGraph, edit: tuple[Any, ...]) -> SceneGraph:
+    """Return the scene with the edit done, or as it is when a rule forbids it."""
+    kind, frame, other, value = edit
+    try:
+        match kind:
+            case "reparent":
+                return scene.reparent(frame, other, pose=value)
+            case "set_pose":
+                return scene.set_pose(frame, value)
+            case "add":
+                return scene.add_frame(frame, other, pose=value, shapes=[SHAPES["ball"]])
+            case "remove":
+                return scene.remove_frame(frame, subtree=True)
+            case "allow":
+                return scene.allow_collision(frame, other)
+            case "forbid":
+                return scene.forbid_collision(frame, other)
+            case "shapes":
+                return scene.set_shapes(frame, [SHAPES[value], AttachedShape(Sphere(0.03), Pose([0, 0, 0.2]))])
+            case "rename":
+                return scene.rename_frame(frame, other)
+            case _:
+                return scene.set_joint(frame, Prismatic([0, 1, 0], lower=-1, upper=1))
+    except (ValueError, KeyError):
+        return scene
+
+
+def answers(world: CollisionWorld, q: np.ndarray) -> tuple[object, ...]:
+    """Return all that a world says of a configuration, to the last bit."""
+    nearest = world.nearest(q)
+    rows = [*world.contacts(q), *([nearest] if nearest else [])]
+    return (
+        world.in_collision(q),
+        world.find_collision(q) is None,
+        [(c.frame_a, c.frame_b, c.distance, c.margin, *c.point, *c.normal) for c in rows],
+        world.edge_free(q, q + 0.2, resolution=0.05),
+    )
+
+
+def kept_margins(margins: Mapping[tuple[str, str], float], scene: SceneGraph) -> dict[tuple[str, str], float]:
+    """Return the margins of frames that are in the scene."""
+    return {pair: margin for pair, margin in margins.items() if pair[0] in scene and pair[1] in scene}
+
+
+def check_like_new(world: CollisionWorld, margins: Mapping[tuple[str, str], float], seed: int) -> None:
+    """Compare a world with one made anew for its version."""
+    scene = world.scene
+    new = CollisionWorld(
+        scene, movable=world.movable, margin=world.margin, pair_margins=kept_margins(margins, scene), level=world.level
+    )
+    for q in np.random.default_rng(seed).uniform(-2, 2, (3, len(scene.joint_names))):
+        assert answers(world, q) == answers(new, q)
+    assert world.pairs == new.pairs
+
+
+@settings(max_examples=scaled_examples(2), deadline=None)
+@given(st.data())
+def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
+    """After random edits, branches and changes of options, every world gives the answers of one made anew."""
+    scene = arm_with_things()
+    first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
+    world = CollisionWorld(
+        scene, movable=["cup", "tray"], margin=data.draw(st.sampled_from([0.0, 0.03])), pair_margins=first
+    )
+    kept = [(world, first)]
+    for step in range(data.draw(st.integers(1, 8))):
+        for edit in data.draw(st.lists(edits, min_size=1, max_size=3)):
+            scene = edited(scene, edit)
+        source, known = data.draw(st.sampled_from(kept))
+        given_margins = data.draw(st.one_of(st.none(), margins))
+        movable = data.draw(st.one_of(st.none(), st.lists(thing, unique=True)))
+        now = kept_margins(known if given_margins is None else given_margins, scene)
+        moved = source.moved_to(
+            scene,
+            movable=None if movable is None else [name for name in movable if name in scene],
+            margin=data.draw(st.sampled_from([None, None, None, 0.02])),
+            pair_margins=None if given_margins is None else now,
+        )
+        check_like_new(moved, now, step)
+        kept.append((moved, now))
+        scene = data.draw(st.sampled_from([scene, scene, source.scene]))
+    for number, (moved, known) in enumerate(kept):
+        check_like_new(moved, known, number)
+
+
+def test_small_changes_share_the_structures() -> None:
+    """Reparenting, moving, adding and removing keep the structures; a change of a joint or of many frames does not."""
+    scene = arm_with_things()
+    world = CollisionWorld(scene)
+    for other in (
+        scene,
+        scene.reparent("cup", "tip", q=np.zeros(4)),
+        scene.set_pose("tray", Pose([0, 0, 1])),
+        scene.remove_frame("tray", subtree=True),
+        scene.add_frame("new", "tip", shapes=[SHAPES["box"]]),
+        scene.set_shapes("ball", [SHAPES["ball"]]),
+        scene.allow_collision("lower", "ball"),
+    ):
+        moved = world.moved_to(other)
+        assert moved.shares_with(world)
+        assert moved.scene == other
+        assert moved.moved_to(scene).shares_with(world)
+    assert not world.moved_to(scene.set_joint("base", Revolute([1, 0, 0]))).shares_with(world)
+    assert not world.moved_to(scene.set_pose("lower", Pose([0, 0, 1]))).shares_with(world)
+    assert not world.moved_to(arm_with_things()).shares_with(world)
+    assert not world.moved_to(scene, margin=0.01).shares_with(world)
+    assert world.moved_to(scene, pair_margins={("cup", "ball"): 0.01}).shares_with(world)
+
+
+def test_options_are_kept_or_given() -> None:
+    """What is not given stays as it was, but for frames that are gone."""
+    scene = arm_with_things()
+    world = CollisionWorld(scene, movable=["cup", "lid"], margin=0.01, pair_margins={("cup", "table"): 0.5})
+    gone = world.moved_to(scene.remove_frame("cup"))
+    assert gone.movable == ("lid",)
+    assert gone.margin == 0.01
+    assert ("cup", "table") not in {(a, b) for a, b, _ in gone.pairs}
+    renamed = world.moved_to(scene.rename_frame("cup", "mug"))
+    assert renamed.movable == ("lid",)
+    given = world.moved_to(scene, movable=["cup"], margin=0.02, pair_margins={("lid", "ball"): 0.1})
+    assert given.movable == ("cup",)
+    assert {margin for _, _, margin in given.pairs} == {0.02, 0.1}
+    with pytest.raises(UnknownNameError, match="did you mean 'cup'"):
+        world.moved_to(scene, movable=["cub"])
+    with pytest.raises(UnknownNameError, match="did you mean 'cup'"):
+        world.moved_to(scene, pair_margins={("cub", "lid"): 0.0})
+    with pytest.raises(ConfigurationError, match="a finite distance"):
+        world.moved_to(scene, margin=math.nan)
+
+
+def test_threads_may_move_and_ask_one_world() -> None:
+    """Threads that move one world to many versions at once, and ask, get what one thread gets."""
+    scene = arm_with_things()
+    world = CollisionWorld(scene, movable=list(THINGS))
+    qs = np.random.default_rng(1).uniform(-2, 2, (20, 4))
+    versions = [scene.reparent(name, place, q=qs[0]) for name in THINGS[2:] for place in ("tip", "world", "upper")]
+    expected = [[answers(CollisionWorld(s, movable=THINGS), q) for q in qs] for s in versions]
+    shared = [world.moved_to(version) for version in versions]
+    with ThreadPoolExecutor(8) as pool:
+        own = pool.map(lambda s: [answers(world.moved_to(s), q) for q in qs], versions * 3)
+        same = pool.map(lambda w: [answers(w, q) for q in qs], shared * 3)
+        assert list(own) == expected * 3
+        assert list(same) == expected * 3
+
+
+def test_a_long_walk_of_versions() -> None:
+    """Picking and placing all things in turn, each world moved from the last, stays right and shares now and then."""
+    scene = arm_with_things()
+    world = CollisionWorld(scene, movable=list(THINGS), margin=0.001)
+    rng = np.random.default_rng(4)
+    shared = 0
+    for step in range(40):
+        name = THINGS[2 + step % 4]
+        scene = scene.reparent(name, "tip", q=rng.uniform(-1, 1, 4))
+        scene = scene.reparent(
+            name, ("world", "tray", "post")[step % 3] if name != "post" else "world", q=rng.uniform(-1, 1, 4)
+        )
+        moved = world.moved_to(scene)
+        shared += moved.shares_with(world)
+        check_like_new(moved, {}, step)
+        world = moved
+    assert shared > 20
