@@ -100,3 +100,12 @@ def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"scene\.json.*is not installed here"):
         tk.load_scene(path)
+
+
+def test_a_solid_too_small_for_its_inertia(tmp_path: Path) -> None:
+    """A mesh scaled until its volume is no number any more has no mass to spread."""
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    path = tmp_path / "small.robray"
+    path.write_text('frame a { mass 1; geometry { mesh "m.obj"; scale 1e-320; } }', encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"small\.robray:1:\d+: .*no volume, or one too small for a number"):
+        tk.load_scene(path)

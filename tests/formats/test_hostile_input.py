@@ -155,11 +155,11 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.robray"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(FileFormatError, match=r"x.robray: is too large: .* MB, expected at most 32 MB"):
+    with pytest.raises(FileFormatError, match=r"x.robray: is too large: .* MB, expected at most 4 MB"):
         load_scene(path)
     path.write_text("frame a {}")
     with pytest.raises(FileFormatError, match="is too large"):
-        load_scene(path, limits=ReadingLimits(text_bytes=5))
+        load_scene(path, limits=ReadingLimits(robray_bytes=5))
     assert read_bytes(path, limit=10) == b"frame a {}"
 
 

@@ -9,7 +9,7 @@ hang       it needs longer than the time-out
 memory     it needs more memory than it has
 exception  it raises anything but a :class:`~tmkit.errors.TmkitError`; a warning is an exception
 nameless   it raises a TmkitError whose message names neither the input nor a file beside it
-outside    it opens a file outside the folder of the input, Python and tmkit, or a connection
+outside    it opens a file outside the folder of the input and the one above, Python and tmkit, or a connection
 ========== =============================================================================================
 
 Findings that agree in kind and in the place in the code are one; the first is made small and written to a folder with
@@ -67,7 +67,7 @@ class Target:
         tokens: words of the format.
         nestings: openings and ends of what can stand in itself.
         companions: contents of further files beside the input, by name.
-        outside: contents of files in the folder above, which must not be opened, by name.
+        outside: contents of files two folders above, which must not be opened, by name.
         weight: share of the inputs when there are several targets.
     """
 
@@ -119,12 +119,12 @@ class Worker:
         self._target = target
         self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="tmkit-fuzz-")
-        self._inputs = Path(self._folder.name) / "inputs"
-        self._inputs.mkdir()
+        self._inputs = Path(self._folder.name) / "project" / "inputs"
+        self._inputs.mkdir(parents=True)
         for name, content in target.companions.items():
             (self._inputs / name).write_bytes(content)
         for name, content in target.outside.items():
-            (self._inputs.parent / name).write_bytes(content)
+            (Path(self._folder.name) / name).write_bytes(content)
         self._process: Any = None
         self._connection: Connection | None = None
         self._served = 0
@@ -233,8 +233,14 @@ def _address_space() -> int:
 
 
 def _allowed_folders(folder: Path) -> tuple[str, ...]:
-    """Return what may be read: the input, Python, tmkit with its data."""
-    places = [folder, Path(sys.prefix), Path(sys.base_prefix), Path(tmkit.__file__).parents[1], Path(__file__).parent]
+    """Return what may be read: around the input, Python, tmkit with its data."""
+    places = [
+        folder.parent,
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        Path(tmkit.__file__).parents[1],
+        Path(__file__).parent,
+    ]
     places += [Path(entry) for entry in sys.path if entry]
     return (*(f"{place.resolve()}{os.sep}" for place in places), *(f"{place}{os.sep}" for place in places))
 
@@ -254,6 +260,8 @@ def _outcome(target: Target, path: Path, opened: list[str]) -> Outcome:
         target.read(path)
         outcome = Outcome("value", "value", "")
     except TmkitError as error:
+        if _wants_memory(error):  # said well, but too much was asked for all the same
+            return Outcome("memory", f"memory {_place(error)}", _trace(error))
         message = str(error)
         kind = type(error).__name__
         if any(name in message for name in (target.file, *target.companions)):
@@ -268,6 +276,15 @@ def _outcome(target: Target, path: Path, opened: list[str]) -> Outcome:
     if opened and not outcome.is_finding:
         return Outcome("outside", "outside", "\n".join(opened))
     return outcome
+
+
+def _wants_memory(error: BaseException | None) -> bool:
+    """Whether an error came of want of memory."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _plain(message: str) -> str:

@@ -80,8 +80,8 @@ frame class include def geometry allow_collision parent translation quaternion r
 lower upper mass friction shape mesh color alpha specular dimension delta thickness radius height start_radius
 end_radius start-radius scale visual collision no-shadow isa revolute prismatic fixed continuous box sphere cylinder
 cone grid movable surface pi deg π true false ; { } [ ] ( ) , + - * / ^ ** "" "a" "main.robray" "other.robray" "tri.stl"
-"../outside.robray" "../outside.stl" "file:../outside.robray" "../inputs/other.robray" "/etc/passwd" "file:///etc/passwd"
-"package://tmkit/scenes/blocks3.robray" "package://x/../../outside.robray" "package://inputs/other.robray"
+"../../outside.robray" "../../outside.stl" "file://../../outside.robray" "../inputs/other.robray" "/etc/passwd" "file:///etc/passwd"
+"package://tmkit/scenes/blocks3.robray" "package://x/../../outside.robray" "outside.stl" "outside.robray" "package://inputs/other.robray"
 "package://tmkit/../pyproject.toml" "/dev/zero" "." "~" "http://localhost/x.robray" world table cup arm // # /* */
 """
 

@@ -28,7 +28,7 @@ USER = b'<robot name="r"><link name="a"><visual><geometry><mesh filename="%s"/><
 OBJ = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 WORDS = b"""
 <link name="x"/> <joint> </joint> <mesh <sphere radius="0"/> <capsule radius="1" length="2"/> floating planar fixed
-continuous <!DOCTYPE &amp; &x; <!-- --> <![CDATA[ ]]> filename="../outside.stl" filename="file:///etc/passwd"
+continuous <!DOCTYPE &amp; &x; <!-- --> <![CDATA[ ]]> filename="../../outside.stl" filename="outside.stl" filename="file:///etc/passwd"
 filename="package://x/../outside.stl" scale="0" <origin/> <axis/> <mimic rpy= xyz= v f vt usemtl 1/1/1 -1 facet vertex
 """
 

@@ -119,6 +119,8 @@ def run(*, wants_events: bool) -> int:
             raise
         except typer.Abort:
             return ExitCode.INTERRUPTED
+        except MemoryError as error:
+            return _explain(TmkitError(f"there is not enough memory{f': {error}' if str(error) else ''}"), reporter)
         except Exception as error:
             return _explain(error, reporter)
     return code if isinstance(code, int) else ExitCode.DONE

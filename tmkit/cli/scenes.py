@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+_DEEPEST_SHOWN = 50  # levels
+
 app = typer.Typer(help="Look at scene files.", no_args_is_help=True)
 
 
@@ -27,19 +29,24 @@ def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) ->
     if as_json:
         typer.echo(json.dumps(scene_dump(scene), indent=1))
         return
-    depth = {name: len(scene.ancestors(name)) for name in scene.frame_names}
     for root in scene.root_names:
-        for name in _in_tree_order(scene, root):
+        for name, depth in _in_tree_order(scene, root):
             joint, shapes = scene.joint(name), scene.shapes(name)
             kind = f" [{joint.type}{f' {joint.name}' if joint.is_actuated else ''}]" if joint.type != "fixed" else ""
             classes = f" ({', '.join(scene.classes(name))})" if scene.classes(name) else ""
             look = f": {', '.join(a.shape.kind for a in shapes)}" if shapes else ""
-            typer.echo(f"{'  ' * depth[name]}{name}{kind}{classes}{look}")
+            typer.echo(f"{_indentation(depth)}{name}{kind}{classes}{look}")
 
 
-def _in_tree_order(scene: SceneGraph, root: str) -> Iterator[str]:
-    waiting = [root]
+def _indentation(depth: int) -> str:
+    """Return the blanks before a frame; from some depth on, the depth in words, or long chains would fill gigabytes."""
+    return "  " * depth if depth <= _DEEPEST_SHOWN else f"{'  ' * _DEEPEST_SHOWN}({depth} deep) "
+
+
+def _in_tree_order(scene: SceneGraph, root: str) -> Iterator[tuple[str, int]]:
+    """Yield the frames below a root, children after their parent, and how deep each is."""
+    waiting = [(root, 0)]
     while waiting:
-        name = waiting.pop()
-        yield name
-        waiting.extend(reversed(scene.children(name)))
+        name, depth = waiting.pop()
+        yield name, depth
+        waiting.extend((child, depth + 1) for child in reversed(scene.children(name)))

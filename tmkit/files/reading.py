@@ -27,20 +27,37 @@ class ReadingLimits:
     """How much a file may ask for.
 
     Attributes:
-        text_bytes: size of a robray, URDF or SRDF file.
+        text_bytes: size of a URDF or SRDF file, and of other texts.
+        robray_bytes: size of a robray file with all that it includes, whose reader takes some seconds a megabyte.
         toml_bytes: size of a robot description, whose reader takes time that grows with the square of a key's length.
         json_bytes: size of a JSON scene or plan, which may hold meshes.
         mesh_bytes: size of a file of a mesh, of points or of heights.
         mesh_triangles: triangles of one mesh.
         points: points of one cloud, or heights of one field.
+        frames: frames of one scene, those of all files of a load together.
     """
 
     text_bytes: int = 32 * _MEGABYTE
+    robray_bytes: int = 4 * _MEGABYTE
     toml_bytes: int = 50_000
     json_bytes: int = 1000 * _MEGABYTE
-    mesh_bytes: int = 500 * _MEGABYTE
-    mesh_triangles: int = 5_000_000
+    mesh_bytes: int = 200 * _MEGABYTE
+    mesh_triangles: int = 2_000_000
     points: int = 5_000_000
+    frames: int = 100_000
+
+    def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
+        """Refuse a scene of too many frames.
+
+        Args:
+            count: how many it has, or has at least.
+            error: makes the error that says a reason.
+
+        Raises:
+            FileFormatError: there are more than :attr:`frames`.
+        """
+        if count > self.frames:
+            raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tmkit.errors import FileFormatError, TmkitError
+from tmkit.errors import FileFormatError, ShapeError, TmkitError
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.drafts import (
     AllowedDraft,
@@ -86,6 +86,8 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
             place in its file.
     """
     frames = frames_by_name(draft for scene in drafts for draft in scene.frames)
+    if frames:
+        loader.packages.limits.refuse_frames(len(frames), next(reversed(frames.values())).place.error)
     _check_joint_names(frames.values())
     _check_parents(frames)
     with SceneGraph(root=None).edit() as edit:
@@ -382,4 +384,8 @@ def _inertia(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Seq
         return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
     solids = [shape for shape in shapes if shape.collision] or list(shapes)
     volume = sum(shape.shape.volume for shape in solids)
+    if solids and not volume:
+        raise ShapeError(
+            "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
+        )
     return united_inertia([(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids])

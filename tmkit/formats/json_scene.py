@@ -113,7 +113,9 @@ def scene_from_json(
     top.only("allowed", "format", "frames", "groups", "shapes", "version")
     listed = top.get("shapes")
     shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
-    frames = [_frame_from_json(node, shapes) for node in top.get("frames").items()]
+    nodes = list(top.get("frames").items())
+    loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
+    frames = [_frame_from_json(node, shapes) for node in nodes]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]

@@ -70,9 +70,16 @@ def load_scene(
         raise SceneError("load_scene needs at least one file")
     paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
     loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
+    try:
+        return _load(paths, loader, RemarkLog(on_remark), complete=complete)
+    except MemoryError as error:
+        raise FileFormatError.at(paths[0], "reading the scene needs more memory than there is") from error
+
+
+def _load(paths: Sequence[Path], loader: MeshLoader, remarks: RemarkLog, *, complete: bool) -> SceneGraph:
+    """Return the scene of some files."""
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         return read_json_scene(paths[0], loader=loader)
-    remarks = RemarkLog(on_remark)
     semantics: list[RobotSemantics] = []
     drafts = [_read(path, loader, remarks.note, semantics) for path in paths]
     if not complete:
@@ -124,7 +131,7 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
             path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
         )
     if suffix == ".urdf":
-        return with_always_colliding(read_urdf(path, packages=loader.packages, note=note), loader=loader)
+        return with_always_colliding(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
     if suffix == ".srdf":
         semantics.append(read_srdf(path, note=note))
         return SceneDraft()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
 
 MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply")
+_FIRST_BYTES = 65536  # of a file that are looked at at a time
 
 # The parts of a COLLADA file that say how it looks and moves.
 _LOOKS = (
@@ -130,6 +131,14 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
         raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
     if not os.path.isfile(path):
         raise MeshError.at(path, "there is no such file")
+    try:
+        return _read(path, limits)
+    except MemoryError as error:
+        raise MeshError.at(path, "the mesh needs more memory than there is") from error
+
+
+def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
+    """Return the mesh of a file that is there."""
     data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
     parts = _parts(path, data)
     if not parts:
@@ -225,6 +234,7 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
     """
     from lxml import etree
 
+    _refuse_document_type(path, data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     try:
         root = etree.fromstring(data, parser)
@@ -247,14 +257,50 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
     return etree.tostring(root), 1.0
 
 
+def _refuse_document_type(path: Path, data: bytes) -> None:
+    """Refuse a COLLADA file that could define entities, since a parser of large files lets these grow without bound.
+
+    A document type comes before the root, so no more is read than that takes; by a parser that has bounds.
+    """
+    from lxml import etree
+
+    parser = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True, load_dtd=False)
+    try:
+        for begin in range(0, len(data), _FIRST_BYTES):
+            parser.feed(data[begin : begin + _FIRST_BYTES])
+            event = next(iter(parser.read_events()), None)
+            if event is None:
+                continue
+            root: Any = event[1]
+            information = root.getroottree().docinfo
+            if information.doctype or information.internalDTD is not None:
+                raise MeshError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted")
+            return
+    except etree.XMLSyntaxError as error:
+        raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
+
+
+def _first_of_equal(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
+
+    As :func:`numpy.unique` does, in a third of the time for millions of rows: sorting columns beats comparing rows.
+    """
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    begins = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])[: len(rows)]
+    inverse = np.empty(len(rows), dtype=np.intp)
+    inverse[order] = np.cumsum(begins) - 1
+    return order[begins], inverse
+
+
 def _merged(arrays: MeshArrays) -> MeshArrays:
     """Return the mesh without repeated vertices, without unused ones, and without faces that lost a corner."""
-    used = np.unique(arrays.faces)
-    _, first, inverse = np.unique(arrays.vertices[used] + 0.0, axis=0, return_index=True, return_inverse=True)
+    used = np.flatnonzero(np.bincount(arrays.faces.reshape(-1), minlength=len(arrays.vertices)))
+    first, inverse = _first_of_equal(arrays.vertices[used] + 0.0)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
     new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
-    new_index[used] = rank[inverse.reshape(-1)]
+    new_index[used] = rank[inverse]
     faces = new_index[arrays.faces]
     whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
     return MeshArrays(arrays.vertices[used][np.sort(first)], np.ascontiguousarray(faces[whole]))

@@ -132,14 +132,20 @@ class _Reader:
     variables: dict[str, FrameDraft] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
     files: int = 0
+    bytes: int = 0
     frames: list[FrameDraft] = field(default_factory=list)
     allowed: list[AllowedDraft] = field(default_factory=list)
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
+        limits = self.packages.limits
         source, text = SourceText.read(
-            path, folders=tuple(earlier.parent for earlier in reversed(including)), limits=self.packages.limits
+            path,
+            folders=tuple(earlier.parent for earlier in reversed(including)),
+            limit=limits.robray_bytes,
+            before=self.bytes,
         )
+        self.bytes += len(text)
         is_new = real_path(path) not in self.seen
         self.seen.add(real_path(path))
         self.files += 1
@@ -247,6 +253,7 @@ class _Reader:
             raise place.error("a frame needs a name")
         if depth > 200:
             raise place.error("frames are nested more than 200 deep")
+        self.packages.limits.refuse_frames(len(self.frames) + 1, place.error)
         written = [member for member in block.members if isinstance(member, Attribute)]
         own, parents = self.attributes(written, FRAME_RULES, f"frame '{block.name.text}'", source)
         values = _merged(own, parents)

@@ -229,19 +229,29 @@ class SourceText:
 
     @classmethod
     def read(
-        cls, path: Path, *, folders: tuple[Path, ...] = (), limits: ReadingLimits | None = None
+        cls, path: Path, *, folders: tuple[Path, ...] = (), limit: int | None = None, before: int = 0
     ) -> tuple[SourceText, str]:
         """Return the file as a source of places and as one text.
+
+        Args:
+            path: the file.
+            folders: where else meshes are looked for.
+            limit: bytes that it may have, with those read ``before``; left out, the default of robray files.
+            before: bytes of the files that were read before it for the same scene.
 
         Raises:
             FileFormatError: it cannot be read, is too large, or is not UTF-8.
         """
         try:
-            data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes).removeprefix(codecs.BOM_UTF8)
+            most = limit if limit is not None else ReadingLimits().robray_bytes
+            data = read_bytes(path, limit=most).removeprefix(codecs.BOM_UTF8)
+            if len(data) + before > most:
+                reason = f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected at most that"
+                raise FileFormatError.at(path, reason)
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            before = data[: error.start].decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            whole = data[: error.start].decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+            line, column = whole.count("\n") + 1, len(whole) - whole.rfind("\n")
             reason = f"not UTF-8 text: the byte 0x{data[error.start]:02x} is not valid here"
             raise FileFormatError.at(path, reason, line=line, column=column) from error
         text = text.replace("\r\n", "\n").replace("\r", "\n")

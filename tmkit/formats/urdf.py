@@ -59,6 +59,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     robot = read_xml(path, root="robot", note=note)
     robot.refuse_xacro("URDF")
     links = _named(robot, "link")
+    packages.limits.refuse_frames(len(links), robot.place.error)
     if not links:
         xacro = any("xacro" in uri for uri in robot.element.nsmap.values())
         raise robot.place.error("the robot has no link" + ("; was the right xacro file expanded?" if xacro else ""))
@@ -118,13 +119,15 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
         raise links[roots[1]].place.error(reason)
     reached = set(roots)
     for name in links:
-        path = [name]
-        while path[-1] not in reached:
-            edge = above[path[-1]]
-            if edge.parent in path:
-                around = " -> ".join([*path[path.index(edge.parent) :], edge.parent])
+        path, last = {name: None}, name  # a dictionary, since it is a set in order
+        while last not in reached:
+            edge = above[last]
+            last = edge.parent
+            if last in path:
+                passed = [*path]
+                around = " -> ".join([*passed[passed.index(last) :], last])
                 raise edge.element.place.error(f"the links go round in a circle, each the child of the next: {around}")
-            path.append(edge.parent)
+            path[last] = None
         reached.update(path)
     return roots[0]
 
@@ -180,11 +183,18 @@ def _adjacent(frames: list[FrameDraft]) -> tuple[AllowedDraft, ...]:
     """Return the pairs of links that joints join, looking upwards through links without a collision shape."""
     by_name = {frame.name: frame for frame in frames}
     solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}
+    nearest: dict[str, str | None] = {}  # the nearest solid link above, of the frames that have been asked for
     pairs = []
     for frame in frames:
-        above = by_name.get(frame.parent or "")
-        while above is not None and above.name not in solid:
-            above = by_name.get(above.parent or "")
-        if frame.name in solid and above is not None:
-            pairs.append(AllowedDraft(above.name, frame.name, "adjacent", frame.parent_place or frame.place))
+        path = [frame]
+        while path[-1].name not in nearest:
+            above = by_name.get(path[-1].parent or "")
+            if above is None or above.name in solid:
+                nearest[path[-1].name] = above.name if above is not None else None
+            else:
+                path.append(above)
+        found = nearest[path[-1].name]
+        nearest.update((passed.name, found) for passed in path)
+        if frame.name in solid and found is not None:
+            pairs.append(AllowedDraft(found, frame.name, "adjacent", frame.parent_place or frame.place))
     return tuple(pairs)

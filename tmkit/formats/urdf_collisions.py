@@ -6,7 +6,8 @@ may touch (reason ``always``). It is found by sampling: a pair that collides in 
 configurations within the limits is taken to collide always. The seed is fixed and the robot is looked at alone, so
 the answer depends on the description only. A pair that is free in a hundredth of the configurations is missed with a
 probability of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this
-pair.
+pair. Where more links have shapes, or more pairs collide, than robots have, the search would take too long: it is left
+out, with a remark.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.files.remarks import Note, unheard
 from tmkit.formats.building import build_scene
 from tmkit.formats.drafts import AllowedDraft, SceneDraft
 from tmkit.formats.meshes import MeshLoader
@@ -29,28 +31,44 @@ __all__ = ["SAMPLES", "always_colliding", "with_always_colliding"]
 
 SAMPLES = 200
 SEED = 0
+MOST_LINKS = 1000
+MOST_PAIRS = 1000
 
 
-def with_always_colliding(robot: SceneDraft, *, loader: MeshLoader) -> SceneDraft:
+def with_always_colliding(robot: SceneDraft, *, loader: MeshLoader, note: Note = unheard) -> SceneDraft:
     """Return the draft of a robot with the pairs allowed that always collide.
+
+    Args:
+        robot: the robot.
+        loader: loads its meshes.
+        note: is told when the pairs are not looked for.
 
     Raises:
         FileFormatError: the robot cannot be built.
     """
     places = {frame.name: frame.place for frame in robot.frames}
+    solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]
+    if len(solid) > MOST_LINKS:
+        reason = f"{len(solid)} links have collision shapes, more than {MOST_LINKS}"
+        note(solid[0].place, f"{reason}; pairs of them that always collide are not looked for")
+        return robot
     pairs = always_colliding(build_scene([robot], loader=loader))
+    if pairs is None:
+        reason = f"more than {MOST_PAIRS} pairs of links collide at some configuration"
+        note(solid[0].place, f"{reason}; those that always do are not looked for")
+        return robot
     allowed = [AllowedDraft(first, second, "always", places[second]) for first, second in pairs]
     return replace(robot, allowed=(*robot.allowed, *allowed))
 
 
-def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...]:
+def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
     """Return the pairs of frames that collide in every one of :data:`SAMPLES` random configurations.
 
     Args:
         scene: the robot; pairs that it allows already are not looked at.
 
     Returns:
-        Pairs in frame order.
+        Pairs in frame order; ``None`` when more than :data:`MOST_PAIRS` collide at the first configuration.
     """
     from tmkit._core import CollisionWorld
 
@@ -62,6 +80,8 @@ def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...]:
         remaining = _colliding(world, q, remaining)
         if not remaining:
             return ()
+        if len(remaining) > MOST_PAIRS:
+            return None
     return tuple(remaining or ())
 
 
@@ -70,7 +90,10 @@ def _colliding(
 ) -> list[tuple[str, str]]:
     """Return the pairs that collide at a configuration, of those in ``among`` when given."""
     found = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
-    return found if among is None else [pair for pair in among if pair in found]
+    if among is None:
+        return found
+    there = set(found)
+    return [pair for pair in among if pair in there]
 
 
 def _configurations(scene: SceneGraph) -> npt.NDArray[np.float64]:

@@ -1,0 +1,126 @@
+"""The harnesses are real: bugs that are planted deep in the readers are found, each for what it is."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import engine
+from engine import Limits, Report, Target, fuzz
+from mutations import Mutator
+
+from tmkit.errors import TmkitError
+
+LIMITS = Limits(1024 << 20, 60.0)
+
+
+def run(targets: list[Target], folder: Path, *, inputs: int, limits: Limits = LIMITS) -> Report:
+    """Fuzz for so many inputs."""
+    return fuzz(targets, seed=1, seconds=120.0, inputs=inputs, limits=limits, folder=folder)
+
+
+def harness(name: str) -> list[Target]:
+    """Return the targets of a harness."""
+    module = importlib.import_module(f"fuzz_{name}")
+    return list(module.targets()) if hasattr(module, "targets") else [module.target()]
+
+
+# What each reader asks when a name is wrong or a part is missing, which no whole input makes it do.
+PLACES = {
+    "robray": "tmkit.formats.robray.did_you_mean",
+    "urdf": "tmkit.files.xml.nearest_name",
+    "srdf": "tmkit.srdf.reader.did_you_mean",
+    "toml": "tmkit.motion.manipulator.nearest_name",
+    "json": "tmkit.formats.json_reading.did_you_mean",
+    "pddl": "tmkit.tasks.source.Source._unbalanced",
+}
+
+
+@pytest.fixture(autouse=True)
+def _little_minimising(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_MINIMISING_RUNS", 25)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_planted_bug_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index error where a reader looks for the nearest name is found among inputs that end as they should."""
+    targets = harness(name)[:1]
+
+    def planted(*arguments: object) -> object:
+        raise IndexError("planted")
+
+    monkeypatch.setattr(PLACES[name], planted)
+    report = run(targets, tmp_path, inputs=250)
+    found = [finding for finding in report.findings if "exception IndexError" in finding]
+    assert found, report.lines()
+    text = report.findings[found[0]].with_suffix(".txt").read_text(encoding="utf-8")
+    assert "IndexError: planted" in text
+    assert report.kinds["value"] > len(targets[0].pool)  # other inputs were read to the end
+    assert report.kinds["error"] > 0
+
+
+def _crash(data: bytes) -> None:
+    if b"!" in data:
+        os.abort()
+
+
+def _hang(data: bytes) -> None:
+    if b"!" in data:
+        time.sleep(60.0)
+
+
+def _hoard(data: bytes) -> None:
+    if b"!" in data:
+        bytearray(4 << 30)
+
+
+def _warn(data: bytes) -> None:
+    if b"!" in data:
+        warnings.warn("odd", stacklevel=2)
+
+
+def _blame_nobody(data: bytes) -> None:
+    if b"!" in data:
+        raise TmkitError("something is wrong somewhere")
+
+
+def _look_outside(data: bytes) -> None:
+    if b"!" in data:
+        Path("/etc/hostname").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("read", "kind"),
+    [
+        (_crash, "crash"), (_hang, "hang"), (_hoard, "memory"), (_warn, "exception"), (_blame_nobody, "nameless"),
+        (_look_outside, "outside"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_finding(read: Callable[[bytes], None], kind: str, tmp_path: Path) -> None:
+    """A reader that crashes, hangs, hoards, warns, blames nobody or looks outside is found to do so, once."""
+    target = Target("odd", "main.odd", lambda path: read(path.read_bytes()), [b"a whole input\n"], tokens=[b"!"])
+    report = run([target], tmp_path, inputs=60, limits=Limits(1024 << 20, 0.3 if kind == "hang" else 60.0))
+    assert [finding.split()[1] for finding in report.findings] == [kind]
+    if kind != "hang":  # making it small takes a time-out for each try
+        assert b"!" in next(iter(report.findings.values())).read_bytes()
+
+
+def test_inputs_depend_on_the_seed_only() -> None:
+    """The same seed makes the same inputs, another one others; most differ from the whole input."""
+    pool = [b"frame a { parent b; translation [1, 2, 3]; }\n"]
+    made = [
+        [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[]).next() for _ in range(1)]
+        + [mutator.next() for mutator in [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[])] for _ in range(50)]
+        for seed in (1, 1, 2)
+    ]
+    assert made[0] == made[1] != made[2]
+    assert sum(data != pool[0] for data in made[0]) > 40
