@@ -602,3 +602,11 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
     outcome = run("demo", "--out", "demo")
     assert outcome.code == ExitCode.NO
     assert outcome.out.endswith("step 1: the block fell\n")
+
+
+def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
+    """An output whose name no file system takes is refused before any work is done, or when it is written."""
+    for option in ("--report", "--picture", "--record"):
+        outcome = run("simulate", plan_file, option, f"{'a' * 300}.{'gif' if option == '--record' else 'json'}")
+        refused(outcome, "aaaa")
+    refused(run("plan", "panda_table", "blocks1", "--goal", "(holding a)", "-o", "a" * 300), "aaaa")

@@ -113,11 +113,11 @@ def require_writable(path: Path) -> None:
     """Refuse an output before the work is done, not after."""
     folder = path.parent
     reason = None
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         reason = f"there is no folder '{folder}'"
-    elif path.is_dir():
+    elif os.path.isdir(path):
         reason = "it is a folder"
-    elif not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+    elif not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
         reason = "permission denied"
     if reason is not None:
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)

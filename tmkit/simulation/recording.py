@@ -53,9 +53,9 @@ def check_output(path: str | Path, *, film: bool) -> Path:
                 extra="video",
                 module=module,
             )
-    if target.is_dir():
+    if os.path.isdir(target):
         raise _failure(target, "it is a folder")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise _failure(target, f"the folder '{target.parent}' does not exist")
     with _replacing(target):
         pass
