@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 import enum
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import numpy
 import numpy.typing
@@ -620,6 +620,12 @@ class Contact:
     @property
     def normal(self) -> numpy.typing.NDArray[numpy.float64]: ...
 
+    @property
+    def point_a(self) -> numpy.typing.NDArray[numpy.float64]: ...
+
+    @property
+    def point_b(self) -> numpy.typing.NDArray[numpy.float64]: ...
+
     def __repr__(self) -> str: ...
 
 class EdgeCollision:
@@ -661,7 +667,11 @@ class CollisionWorld:
 
     def in_collision(self, q: numpy.typing.ArrayLike) -> bool: ...
 
-    def in_collision_batch(self, qs: numpy.typing.ArrayLike) -> Annotated[NDArray[numpy.bool_], dict(writable=False)]: ...
+    def in_collision_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> Annotated[NDArray[numpy.bool_], dict(writable=False)]: ...
+
+    def distance_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> numpy.typing.NDArray[numpy.float64]: ...
+
+    def contacts_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> list[list[Contact]]: ...
 
     def find_collision(self, q: numpy.typing.ArrayLike) -> Contact | None: ...
 
@@ -669,7 +679,11 @@ class CollisionWorld:
 
     def nearest(self, q: numpy.typing.ArrayLike) -> Contact | None: ...
 
+    @overload
     def distance(self, q: numpy.typing.ArrayLike) -> float: ...
+
+    @overload
+    def distance(self, frame_a: str, frame_b: str, q: numpy.typing.ArrayLike) -> Contact | None: ...
 
     def edge_free(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> bool: ...
 

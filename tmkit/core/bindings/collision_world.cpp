@@ -84,20 +84,68 @@ std::vector<double> configuration(const CollisionWorld& world, const ArrayArgume
     return read_vector(q, name, world.joint_count());
 }
 
-nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument) {
-    const std::size_t n = world.joint_count();
-    const std::vector<double> rows = read_matrix(argument, "qs", n);
-    const std::size_t count = n == 0 ? nb::len(argument.value) : rows.size() / n;
-    bool* answers = new bool[count]{};
-    nb::capsule owner(answers, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
-    without_gil([&](const auto& interrupted) {
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i % 4096 == 4095 && interrupted()) break;
-            answers[i] = world.in_collision(rows.data() + i * n);
-        }
-        return 0;
+// The rows of an (m, n_joints) argument, one after the other.
+struct Rows {
+    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads)
+        : numbers(read_matrix(argument, "qs", world.joint_count())),
+          count(world.joint_count() == 0 ? nb::len(argument.value) : numbers.size() / world.joint_count()) {
+        if (threads < 1)
+            throw Error(ErrorKind::configuration, "threads must be at least 1, got " + std::to_string(threads),
+                        {{"value", static_cast<std::int64_t>(threads)}});
+    }
+    std::vector<double> numbers;
+    std::size_t count;
+};
+
+nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
+    const Rows rows(world, argument, threads);
+    auto* answers = new std::vector<char>(without_gil([&](const auto& interrupted) {
+        return world.in_collision_rows(rows.numbers.data(), rows.count, {threads, interrupted});
+    }));
+    nb::capsule owner(answers, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
+    return {reinterpret_cast<const bool*>(answers->data()), {rows.count}, owner};
+}
+
+ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
+    const Rows rows(world, argument, threads);
+    return make_array(without_gil([&](const auto& interrupted) {
+        return world.distance_rows(rows.numbers.data(), rows.count, {threads, interrupted});
+    }), {rows.count});
+}
+
+using ContactLists = std::vector<std::vector<NamedContact>>;
+
+ContactLists contacts_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
+    const Rows rows(world, argument, threads);
+    const auto found = without_gil([&](const auto& interrupted) {
+        return world.contact_rows(rows.numbers.data(), rows.count, {threads, interrupted});
     });
-    return {answers, {count}, owner};
+    ContactLists lists;
+    for (const std::vector<Contact>& contacts : found) {
+        lists.emplace_back();
+        for (const Contact& contact : contacts) lists.back().push_back(named(world, contact));
+    }
+    return lists;
+}
+
+// The frame of a name, or the frames of the body of that name when no frame has it.
+std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::string& name) {
+    const Layout& layout = scene.layout();
+    std::vector<std::int32_t> frames;
+    if (!scene.find(name))
+        for (std::size_t frame = 0; frame < layout.size(); ++frame)
+            if (scene.body(layout.body[frame]).name->text == name) frames.push_back(static_cast<std::int32_t>(frame));
+    if (frames.empty()) frames.push_back(frame_number(scene, name));
+    return frames;
+}
+
+std::optional<NamedContact> distance_between(const CollisionWorld& world, const std::string& a, const std::string& b,
+                                             const ArrayArgument& argument) {
+    const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a), frames_b = frames_named(world.scene(), b);
+    const std::vector<double> q = configuration(world, argument);
+    const auto found = without_gil([&](const auto&) { return world.between(frames_a, frames_b, q.data()); });
+    if (!found) return std::nullopt;
+    return named(world, *found);
 }
 
 std::optional<NamedContact> find_collision(const CollisionWorld& world, const ArrayArgument& argument) {
@@ -156,7 +204,7 @@ CheckedPairs checked_pairs(const CollisionWorld& world) {
 
 void bind_contact(nb::module_& m) {
     nb::class_<NamedContact>(m, "Contact", R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
-        .def_ro("frame_a", &NamedContact::frame_a, "The frame that comes first in the scene.")
+        .def_ro("frame_a", &NamedContact::frame_a, "The frame that was named first, or comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
         .def_ro("distance", &NamedContact::distance,
                 "Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no "
@@ -166,6 +214,10 @@ void bind_contact(nb::module_& m) {
                      "(3,) the point midway between the nearest (or deepest) points, in the root.")
         .def_prop_ro("normal", [](const NamedContact& c) { return make_array(c.normal); },
                      "(3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.")
+        .def_prop_ro("point_a", [](const NamedContact& c) { return make_array(c.point - 0.5 * c.distance * c.normal); },
+                     "(3,) the nearest (or deepest) point of a, in the root.")
+        .def_prop_ro("point_b", [](const NamedContact& c) { return make_array(c.point + 0.5 * c.distance * c.normal); },
+                     "(3,) the nearest (or deepest) point of b, in the root.")
         .def("__repr__", [](const NamedContact& c) {
             return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) + ")";
         });
@@ -258,8 +310,23 @@ Args:
 
 Raises:
     ConfigurationError: the wrong length, or numbers that are not finite.)")
-        .def("in_collision_batch", &in_collision_batch, nb::arg("qs"),
-             "Tell for each row of ``qs`` (m, n_joints) whether it is in collision: (m,) bool, read-only.")
+        .def("in_collision_batch", &in_collision_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+             R"(Tell for each row of ``qs`` whether it is in collision.
+
+Args:
+    qs: (m, n_joints) full configurations.
+    threads: how many threads work on it; the answers do not depend on it. Other Python threads go on meanwhile.
+
+Returns:
+    (m,) bool, read-only.
+
+Raises:
+    ConfigurationError: the wrong shape, numbers that are not finite, or no thread.)")
+        .def("distance_batch", &distance_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+             "Return for each row of ``qs`` (m, n_joints) the smallest signed distance of all checked pairs: (m,) metres, inf "
+             "when none is checked, read-only; see ``in_collision_batch``.")
+        .def("contacts_batch", &contacts_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+             "Return for each row of ``qs`` (m, n_joints) its ``contacts``; see ``in_collision_batch``.")
         .def("find_collision", &find_collision, nb::arg("q"),
              "Return a checked pair that is in contact at ``q`` (n_joints,), or None when the configuration is free.")
         .def("contacts", &contacts, nb::arg("q"),
@@ -270,6 +337,22 @@ Raises:
             const std::optional<NamedContact> found = nearest(w, argument);
             return found ? found->distance : std::numeric_limits<double>::infinity();
         }, nb::arg("q"), "Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.")
+        .def("distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
+             R"(Return how far two frames are apart: the nearest of their collision shapes, whether the pair is checked or not.
+
+Args:
+    frame_a: a frame; or a body, that is all its frames, where no frame has the name.
+    frame_b: the other.
+    q: (n_joints,) full configuration.
+
+Returns:
+    The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the nearest
+    points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no collision
+    shape, or both are planes.
+
+Raises:
+    UnknownNameError: no frame and no body has the name.
+    ConfigurationError: the wrong length, or numbers that are not finite.)")
         .def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
              R"(Tell whether the straight joint motion from q0 to q1 is free, both ends included.
 

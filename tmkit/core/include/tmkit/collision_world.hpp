@@ -37,6 +37,7 @@
 // not depend on what was asked before.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -80,6 +81,12 @@ struct FramePair {
     std::int32_t a = -1, b = -1;
     explicit operator bool() const { return a >= 0; }
     bool operator==(const FramePair&) const = default;
+};
+
+// How to work through many configurations.
+struct RowOptions {
+    int threads = 1;                    // at least 1; the caller's is one of them
+    std::function<bool()> interrupted;  // asked now and then, by the caller's thread; true ends the work
 };
 
 class CollisionWorld;
@@ -165,6 +172,16 @@ public:
     std::optional<Contact> nearest(const double* q) const;
     // The contact of one pair at q, whatever its distance.
     Contact contact(FramePair pair, const double* q) const;
+    // The nearest or deepest of the shapes of some frames and those of others, checked or not; its margin is minus infinity
+    // when the pair is not checked. frame_a is one of the first. None when one side has no collision shape.
+    std::optional<Contact> between(const std::vector<std::int32_t>& frames_a, const std::vector<std::int32_t>& frames_b,
+                                   const double* q) const;
+
+    // The same for `count` configurations, one after the other. Answers do not depend on the number of threads; after an
+    // interruption they mean nothing.
+    std::vector<char> in_collision_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
+    std::vector<double> distance_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
+    std::vector<std::vector<Contact>> contact_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
 
     // The straight motion from q0 to q1, both ends included, at steps of at most `resolution` (radians or metres) in the
     // maximum norm. `edge_free` tests the middle first and halves, so that a collision is found soon.

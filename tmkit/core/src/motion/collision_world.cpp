@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <thread>
 
 #include "moved_parts.hpp"
+#include "rows.hpp"
 
 namespace tmkit {
 namespace {
@@ -89,12 +91,13 @@ void CollisionView::nearest(const double* q, Scratch& scratch, std::optional<Con
 
 namespace {
 
-// A scratch borrowed from the one the world keeps, or a new one while another thread has it.
+// A scratch borrowed from those that the base keeps, or a new one while another thread has it.
 class Borrowed {
 public:
-    Borrowed(std::atomic<CollisionView::Scratch*>& spare, const CollisionView& view)
-        : spare_(spare), scratch_(spare.exchange(nullptr)) {
-        if (!scratch_) scratch_ = new CollisionView::Scratch(view.scratch());
+    explicit Borrowed(const CollisionWorld::Base& base)
+        : spare_(base.spares[std::hash<std::thread::id>()(std::this_thread::get_id()) % base.spares.size()].scratch),
+          scratch_(spare_.exchange(nullptr)) {
+        if (!scratch_) scratch_ = new CollisionView::Scratch(base.view.scratch());
     }
     Borrowed(const Borrowed&) = delete;
     ~Borrowed() { delete spare_.exchange(scratch_); }
@@ -116,11 +119,13 @@ CollisionWorld::Base::Base(SceneGraph scene, CollisionOptions options)
     const std::vector<double> zero(rules.layout->joint_count(), 0.0);
     model().place(zero.data(), at_zero.data());
 }
-CollisionWorld::Base::~Base() { delete spare.load(); }
+CollisionWorld::Base::~Base() {
+    for (const Spare& spare : spares) delete spare.scratch.load();
+}
 
 FramePair CollisionWorld::Base::constant_collision() const {
     std::call_once(constant_checked_, [this] {
-        Borrowed scratch(spare, view);
+        Borrowed scratch(*this);
         model().visit_constant(at_zero.data(), [&](const CollisionView::Model::Candidate& c) {
             if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin, (*scratch).data()))
                 return false;
@@ -248,7 +253,7 @@ FramePair CollisionWorld::State::find_constant() const {
         return const_cast<State*>(this)->of_this_version().constant_collision();
     }
     FramePair found;
-    Borrowed scratch(base->spare, base->view);
+    Borrowed scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     parts->place(base->at_zero.data().link_pose, data);
     parts->visit_own_constant(model, base->at_zero.data(), data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
@@ -286,13 +291,13 @@ FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch&
 
 FramePair CollisionWorld::find_collision(const double* q) const {
     if (const FramePair constant = constant_collision()) return constant;
-    Borrowed scratch(state_->base->spare, state_->base->view);
+    Borrowed scratch(*state_->base);
     return find_variable(q, *scratch);
 }
 
 std::vector<Contact> CollisionWorld::contacts(const double* q) const {
     std::vector<Contact> all;
-    Borrowed scratch(state_->base->spare, state_->base->view);
+    Borrowed scratch(*state_->base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     const CollisionView::Model& model = state_->base->model();
     model.place(q, data);
@@ -317,7 +322,7 @@ std::vector<Contact> CollisionWorld::contacts(const double* q) const {
 std::optional<Contact> CollisionWorld::nearest(const double* q) const {
     std::optional<Contact> best;
     const Base& base = state_->of_this_version();
-    Borrowed scratch(base.spare, base.view);
+    Borrowed scratch(base);
     base.view.nearest(q, *scratch, best);
     const CollisionView::Model& model = base.model();
     const CollisionView::Scratch::Data& data = (*scratch).data();
@@ -332,7 +337,7 @@ std::optional<Contact> CollisionWorld::nearest(const double* q) const {
 Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     std::optional<Contact> best;
     const Base& base = state_->of_this_version();
-    Borrowed scratch(base.spare, base.view);
+    Borrowed scratch(base);
     const CollisionView::Model& model = base.model();
     CollisionView::Scratch::Data& data = (*scratch).data();
     model.place(q, data);
@@ -349,6 +354,63 @@ Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
 }
 
+std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& frames_a,
+                                               const std::vector<std::int32_t>& frames_b, const double* q) const {
+    const Base& base = state_->of_this_version();
+    const CollisionView::Model& model = base.model();
+    Borrowed scratch(base);
+    CollisionView::Scratch::Data& data = (*scratch).data();
+    model.place(q, data);
+    const auto items_of = [&](const std::vector<std::int32_t>& frames) {
+        std::vector<std::int32_t> items;
+        for (std::int32_t item = 0; item < static_cast<std::int32_t>(model.placed.size()); ++item)
+            if (std::find(frames.begin(), frames.end(), base.rules.object_frame[model.item(item).object]) != frames.end())
+                items.push_back(item);
+        return items;
+    };
+    const std::vector<std::int32_t> items_a = items_of(frames_a), items_b = items_of(frames_b);
+    std::optional<Contact> best;
+    bool flipped = false;
+    for (const std::int32_t a : items_a)
+        for (const std::int32_t b : items_b) {
+            if (a == b) continue;
+            const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
+            const double metres = margin != 0 ? base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
+            const std::optional<Contact> before = best;
+            keep_nearest(model, {std::min(a, b), std::max(a, b), metres}, data, best);
+            if (best && (!before || best->distance < before->distance))
+                flipped = base.rules.object_frame[model.item(a).object] != best->frame_a;
+        }
+    if (best && flipped) {
+        std::swap(best->frame_a, best->frame_b);
+        for (double& number : best->normal) number = -number;
+    }
+    return best;
+}
+
+std::vector<char> CollisionWorld::in_collision_rows(const double* rows, std::size_t count, const RowOptions& how) const {
+    std::vector<char> answers(count);
+    for_each_row(count, how.threads, how.interrupted,
+                 [&](std::size_t row) { answers[row] = in_collision(rows + row * joint_count()); });
+    return answers;
+}
+
+std::vector<double> CollisionWorld::distance_rows(const double* rows, std::size_t count, const RowOptions& how) const {
+    std::vector<double> answers(count, std::numeric_limits<double>::infinity());
+    for_each_row(count, how.threads, how.interrupted, [&](std::size_t row) {
+        if (const auto found = nearest(rows + row * joint_count())) answers[row] = found->distance;
+    });
+    return answers;
+}
+
+std::vector<std::vector<Contact>> CollisionWorld::contact_rows(const double* rows, std::size_t count,
+                                                               const RowOptions& how) const {
+    std::vector<std::vector<Contact>> answers(count);
+    for_each_row(count, how.threads, how.interrupted,
+                 [&](std::size_t row) { answers[row] = contacts(rows + row * joint_count()); });
+    return answers;
+}
+
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution) {
     double longest = 0.0;
     for (std::size_t i = 0; i < size; ++i) longest = std::max(longest, std::abs(q1[i] - q0[i]));
@@ -360,7 +422,7 @@ bool CollisionWorld::edge_free(const double* q0, const double* q1, double resolu
     const std::size_t n = joint_count();
     const std::int64_t steps = edge_steps(q0, q1, n, resolution);
     std::vector<double> q(n);
-    Borrowed scratch(state_->base->spare, state_->base->view);
+    Borrowed scratch(*state_->base);
     return visit_bisecting(steps, [&](std::int64_t k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
         for (std::size_t i = 0; i < n; ++i) q[i] = q0[i] + fraction * (q1[i] - q0[i]);
@@ -374,7 +436,7 @@ std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q
     if (const FramePair constant = constant_collision()) return EdgeCollision{0.0, {q0, q0 + n}, constant};
     const std::int64_t steps = edge_steps(q0, q1, n, resolution);
     std::vector<double> q(n);
-    Borrowed scratch(state_->base->spare, state_->base->view);
+    Borrowed scratch(*state_->base);
     for (std::int64_t k = 0; k <= steps; ++k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
         for (std::size_t i = 0; i < n; ++i) q[i] = k == steps ? q1[i] : q0[i] + fraction * (q1[i] - q0[i]);

@@ -20,6 +20,7 @@
 // agree to the last bit.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -51,7 +52,11 @@ struct CollisionWorld::Base {
     };
     std::vector<MarginOfPair> pair_margins;  // ascending
 
-    mutable std::atomic<CollisionView::Scratch*> spare{nullptr};
+    // Rooms to work in that nobody uses at the moment, so that threads rarely make their own.
+    struct alignas(64) Spare {
+        std::atomic<CollisionView::Scratch*> scratch{nullptr};
+    };
+    mutable std::array<Spare, 8> spares;
 
 private:
     mutable std::once_flag constant_checked_;
