@@ -20,6 +20,7 @@ from typing import Any
 __all__ = [
     "CapacityError",
     "CollisionError",
+    "ConcurrentWriteError",
     "ConfigurationError",
     "CycleError",
     "DisconnectedError",
@@ -118,6 +119,10 @@ class DisconnectedError(SceneError):
 
 class CapacityError(TmkitError, OverflowError):
     """A preallocated store is full. Attributes: ``kind``, ``capacity``."""
+
+
+class ConcurrentWriteError(TmkitError, RuntimeError):
+    """Two threads wrote at once to what has room for one writer."""
 
 
 class UnknownNameError(TmkitError, KeyError):

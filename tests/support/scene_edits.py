@@ -1,4 +1,4 @@
-"""Random edits of a scene: one description, done to the core's scene, to its builder and to the plain model.
+"""Random edits of a scene: one description, done to the core's scene, its builder and arrays, and the plain model.
 
 Names are drawn from a small pool and mostly from those that exist, so that sequences go deep, yet many edits are ones
 that must be refused.
@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from support.scene_model import InertiaSpec, JointSpec, PoseSpec, SceneModel
-from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneEdit, SceneGraph, Shape, Sphere
+from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneArrays, SceneEdit, SceneGraph, Shape, Sphere
 from tmkit.spatial import Pose
 
 __all__ = ["FRAME_NAMES", "Edit", "configurations", "edits"]
@@ -84,12 +84,12 @@ class Edit:
     keywords: dict[str, Any] = field(default_factory=dict)
     q: dict[str, float] | None = None
 
-    def apply_to(self, target: SceneGraph | SceneEdit) -> SceneGraph | None:
-        """Do the edit to a scene (which returns the new one) or to a builder (which returns nothing)."""
-        scene = target if isinstance(target, SceneGraph) else target.scene
+    def apply_to(self, target: SceneGraph | SceneEdit | SceneArrays) -> SceneGraph | None:
+        """Do the edit to a scene (which returns the new one), to a builder or to arrays (which return nothing)."""
+        scene = target.scene if isinstance(target, SceneEdit) else target
         keywords = {name: _core_value(value) for name, value in self.keywords.items()}
         if self.q is not None:
-            keywords["q"] = scene.configuration(self.q)
+            keywords["q"] = [self.q[joint] for joint in scene.joint_names]
         call: Callable[..., SceneGraph | None] = getattr(target, self.method)
         return call(*map(_core_value, self.positional), **keywords)
 

@@ -2,7 +2,8 @@
 
 Holding a :class:`SceneGraph` means holding one consistent version of the world. An edit returns a new version that
 shares nearly everything with the old one; the old one goes on to answer, from every thread. ``scene.at(q)`` is a
-:class:`Kinematics`: the scene at a configuration, with all poses computed.
+:class:`Kinematics`: the scene at a configuration, with all poses computed. For control loops, :class:`SceneArrays` is the
+same world in preallocated arrays, edited in place.
 
 The work is done by the compiled core; this room names its values.
 """
@@ -29,6 +30,7 @@ from tmkit._core import (
     PointCloud,
     Prismatic,
     Revolute,
+    SceneArrays,
     SceneDifference,
     SceneEdit,
     SceneGraph,
@@ -66,6 +68,7 @@ __all__ = [
     "PointCloud",
     "Prismatic",
     "Revolute",
+    "SceneArrays",
     "SceneDifference",
     "SceneEdit",
     "SceneGraph",

@@ -56,24 +56,33 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
     return true;
 }
 
+void require_finite(const Array& array, const char* what, ErrorKind kind) {
+    for (const double* value = array.data(); value != array.data() + array.size(); ++value)
+        if (!std::isfinite(*value))
+            throw Error(kind, std::string(what) + " holds " + std::to_string(*value) + "; only finite numbers are accepted");
+}
+
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
-    std::vector<double> numbers(array.data(), array.data() + array.size());
-    for (double value : numbers)
-        if (!std::isfinite(value))
-            throw Error(kind, std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
-    return numbers;
+    require_finite(array, what, kind);
+    return {array.data(), array.data() + array.size()};
 }
 
 }  // namespace
 
-std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
-    const Array array = as_array(values, what, kind);
+HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
+    Array array = as_array(values, what, kind);
     if (array.ndim() != 1 || array.size() != expected)
         throw Error(kind,
                     std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
                     {{"expected", static_cast<std::int64_t>(expected)},
                      {"received", static_cast<std::int64_t>(array.size())}});
-    return finite(array, what, kind);
+    require_finite(array, what, kind);
+    return {std::move(array)};
+}
+
+std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
+    const HeldVector held = hold_vector(values, what, expected, kind);
+    return {held.numbers().begin(), held.numbers().end()};
 }
 
 Vector3 read_vector3(nb::handle values, const char* what) {

@@ -16,6 +16,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,12 @@ OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`.
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
                                 ErrorKind kind = ErrorKind::configuration);
+// The same without a copy, where the argument is a float64 array already: it is held while its numbers are read.
+struct HeldVector {
+    nb::ndarray<const double, nb::c_contig, nb::device::cpu> array;
+    std::span<const double> numbers() const { return {array.data(), array.size()}; }
+};
+HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
 Vector3 read_vector3(nb::handle values, const char* what);
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
@@ -113,6 +120,7 @@ void bind_scene_difference(nb::module_& m);
 void bind_group(nb::module_& m);
 void bind_scene_queries(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);
+void bind_scene_arrays(nb::module_& m);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);
 void bind_path_search(nb::module_& m);

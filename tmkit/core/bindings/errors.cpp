@@ -14,6 +14,7 @@ const char* class_name(ErrorKind kind) {
         case ErrorKind::capacity: return "CapacityError";
         case ErrorKind::unknown_name: return "UnknownNameError";
         case ErrorKind::configuration: return "ConfigurationError";
+        case ErrorKind::concurrent_write: return "ConcurrentWriteError";
     }
     return "TmkitError";
 }

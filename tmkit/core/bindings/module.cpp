@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
     bind_group(m);
     bind_scene_graph(m);
     bind_kinematics(m);
+    bind_scene_arrays(m);
 #if __has_include("collision_world.cpp")
     bind_collision_world(m);
 #endif

@@ -1,4 +1,7 @@
-// Error messages that several files of the scene graph share.
+// What a scene refuses, in words: one function for each rule that an edit or a query may break.
+//
+// Most rules are checked in two places, by the persistent scene and by its arrays, which know them by different means; that
+// both refuse with the same class, message and facts is seen to by this page.
 #pragma once
 
 #include <string>
@@ -19,5 +22,128 @@ inline Error duplicate(const std::string& kind, std::string_view name) {
     return Error(ErrorKind::duplicate_name, "a " + kind + " named " + quoted(name) + " is already in the scene",
                  {{"kind", kind}, {"name", std::string(name)}});
 }
+
+namespace refusals {
+
+// Poses this near are one pose said twice: rounding of a product, not a move.
+inline constexpr double same_pose_tolerance = 1e-9;
+
+inline Error scene(const std::string& message) { return Error(ErrorKind::scene, message); }
+
+// --- names --------------------------------------------------------------------------------------------------------------
+
+inline Error empty_frame_name() { return scene("a frame needs a name that is not empty"); }
+
+// --- trees --------------------------------------------------------------------------------------------------------------
+
+inline Error without_parent(std::string_view frame) { return scene("frame " + quoted(frame) + " needs a parent"); }
+
+inline Error root_with_edge(std::string_view frame) {
+    return scene("frame " + quoted(frame) + " is a root, which has no joint and no pose");
+}
+
+// what: "parent to change", "pose" or "joint"
+inline Error root_without(std::string_view frame, const std::string& what) {
+    return scene("frame " + quoted(frame) + " is a root, which has no " + what);
+}
+
+inline Error cycle(std::string_view frame, std::string_view parent) {
+    return Error(ErrorKind::cycle,
+                 "frame " + quoted(frame) + " cannot hang off " + quoted(parent) + ", which is itself or its descendant",
+                 {{"frame", std::string(frame)}, {"parent", std::string(parent)}});
+}
+
+inline Error has_children(std::string_view frame, std::string_view first_child) {
+    return scene("frame " + quoted(frame) + " has children, the first is " + quoted(first_child) +
+                 "; remove them first or ask for the subtree");
+}
+
+inline Error disconnected(std::string_view target, std::string_view reference, std::string_view target_root,
+                          std::string_view reference_root) {
+    return Error(ErrorKind::disconnected,
+                 "frames " + quoted(target) + " and " + quoted(reference) + " stand in different trees (" +
+                     quoted(target_root) + " and " + quoted(reference_root) + "), so no pose between them is known",
+                 {{"target", std::string(target)}, {"reference", std::string(reference)}});
+}
+
+inline Error collides_with_itself(std::string_view frame) {
+    return scene("frame " + quoted(frame) + " cannot collide with itself; name two frames");
+}
+
+// --- bodies -------------------------------------------------------------------------------------------------------------
+
+inline Error new_edge_inside_body(std::string_view frame, std::string_view parent, std::string_view body) {
+    return scene("frame " + quoted(frame) + " and its parent " + quoted(parent) + " are on one body " + quoted(body) +
+                 ", so the edge between them must be fixed");
+}
+
+inline Error body_in_this_tree(std::string_view frame, std::string_view body, std::string_view top) {
+    return scene("body " + quoted(body) + " is already in this tree, with frame " + quoted(top) + "; put frame " +
+                 quoted(frame) + " under a frame of that body, or on another body");
+}
+
+inline Error two_paths(std::string_view frame, std::string_view parent, std::string_view body, std::string_view top) {
+    return scene("moving frame " + quoted(frame) + " under " + quoted(parent) + " would give body " + quoted(body) +
+                 " two paths: that tree already has its frame " + quoted(top));
+}
+
+inline Error joins_parts_by_joint(std::string_view frame) {
+    return scene("frame " + quoted(frame) + " and its new parent are on one body, so the edge between them must be fixed");
+}
+
+inline Error leaves_body(std::string_view frame, std::string_view body) {
+    return scene("frame " + quoted(frame) + " is fixed on body " + quoted(body) +
+                 " and cannot leave it; reparent the topmost frame of the body");
+}
+
+inline Error moves_on_body(std::string_view frame, std::string_view parent) {
+    return scene("frame " + quoted(frame) + " and " + quoted(parent) +
+                 " are on one body, so the pose between them cannot change");
+}
+
+inline Error joint_inside_body(std::string_view frame) {
+    return scene("frame " + quoted(frame) + " and its parent are on one body, so the edge between them must be fixed");
+}
+
+// --- joints -------------------------------------------------------------------------------------------------------------
+
+inline Error mimics_itself(std::string_view joint) {
+    return Error(ErrorKind::cycle, "joint " + quoted(joint) + " cannot mimic itself");
+}
+
+inline Error mimics_in_turn(std::string_view joint, std::string_view leader) {
+    return Error(ErrorKind::cycle, "joint " + quoted(joint) + " mimics " + quoted(leader) + ", which mimics it in turn");
+}
+
+inline Error is_followed(std::string_view leader, std::string_view follower) {
+    return scene("joint " + quoted(leader) + " cannot go while joint " + quoted(follower) + " mimics it");
+}
+
+// --- configurations -----------------------------------------------------------------------------------------------------
+
+inline Error wrong_length(std::size_t expected, std::size_t received) {
+    return Error(ErrorKind::configuration,
+                 "q must hold " + std::to_string(expected) + " numbers, but has " + std::to_string(received),
+                 {{"expected", static_cast<std::int64_t>(expected)}, {"received", static_cast<std::int64_t>(received)}});
+}
+
+// --- arrays -------------------------------------------------------------------------------------------------------------
+
+// what: "frame", "body", "attached shape" or "allowed pair"; keyword: the argument that makes more room
+inline Error full(const std::string& what, std::size_t capacity, const std::string& keyword) {
+    return Error(ErrorKind::capacity,
+                 "no room for another " + what + ": all " + std::to_string(capacity) +
+                     " are taken; construct SceneArrays with a larger " + keyword,
+                 {{"kind", keyword == "capacity" ? "frames" : keyword}, {"capacity", static_cast<std::int64_t>(capacity)}});
+}
+
+inline Error too_long(std::string_view text, std::size_t capacity) {
+    return Error(ErrorKind::capacity,
+                 quoted(text) + " has " + std::to_string(text.size()) + " bytes, but only " + std::to_string(capacity) +
+                     " are kept for a name; construct SceneArrays with a larger name_bytes",
+                 {{"kind", "name_bytes"}, {"capacity", static_cast<std::int64_t>(capacity)}});
+}
+
+}  // namespace refusals
 
 }  // namespace tmkit

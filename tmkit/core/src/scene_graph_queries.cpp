@@ -112,15 +112,7 @@ std::optional<Inertia> SceneGraph::inertia(std::string_view frame) const {
     const BodyRecord& carrier = body(on.body);
     if (carrier.inertia_frame == no_frame) return std::nullopt;
     if (carrier.inertia_frame == on.id) return carrier.inertia;
-    const Pose change = pose(record(carrier.inertia_frame).name->text, frame, nullptr);
-    Inertia result{carrier.inertia.mass, change.apply(carrier.inertia.center), {}};
-    const Matrix3 r = change.rotation();
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            for (int k = 0; k < 3; ++k)
-                for (int l = 0; l < 3; ++l)
-                    result.matrix[3 * i + j] += r[3 * i + k] * carrier.inertia.matrix[3 * k + l] * r[3 * j + l];
-    return result;
+    return carrier.inertia.in_axes_of(pose(record(carrier.inertia_frame).name->text, frame, nullptr));
 }
 
 bool SceneGraph::is_allowed(FrameId a, FrameId b) const { return allowed_.find(ordered(a, b)) != nullptr; }

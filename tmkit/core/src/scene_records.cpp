@@ -27,6 +27,16 @@ void Inertia::check() const {
         throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
 }
 
+Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
+    Inertia result{mass, frame_from_axes.apply(center), {}};
+    const Matrix3 r = frame_from_axes.rotation();
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            for (int k = 0; k < 3; ++k)
+                for (int l = 0; l < 3; ++l) result.matrix[3 * i + j] += r[3 * i + k] * matrix[3 * k + l] * r[3 * j + l];
+    return result;
+}
+
 bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
            (!is_actuated(joint.type) || joint.same_content(o.joint)) && body == o.body && classes == o.classes &&

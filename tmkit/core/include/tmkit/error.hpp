@@ -24,6 +24,7 @@ enum class ErrorKind {
     capacity,
     unknown_name,
     configuration,
+    concurrent_write,
 };
 
 class Error : public std::runtime_error {

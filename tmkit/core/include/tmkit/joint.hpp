@@ -47,4 +47,14 @@ inline Pose moved(const Pose& pose, JointType type, const Vector3& axis, double 
     return is_actuated(type) ? pose * joint_motion(type, axis, value) : pose;
 }
 
+// The twist [linear, angular] of a point at unit speed of the configuration entry that moves a joint, all in the axes of
+// the root: `frame` is the pose of the joint's frame at its present value, and the joint turns `multiplier` times as fast.
+// The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.
+inline Vector6 joint_twist(JointType type, const Vector3& axis, double multiplier, const Pose& frame, const Vector3& point) {
+    const Vector3 direction = multiplier * frame.rotate(axis);
+    if (type == JointType::prismatic) return {direction[0], direction[1], direction[2], 0.0, 0.0, 0.0};
+    const Vector3 linear = cross(direction, point - frame.translation);
+    return {linear[0], linear[1], linear[2], direction[0], direction[1], direction[2]};
+}
+
 }  // namespace tmkit

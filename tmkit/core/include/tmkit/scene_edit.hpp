@@ -8,6 +8,7 @@
 // a version like every other.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "tmkit/scene_graph.hpp"
@@ -27,6 +28,9 @@ public:
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
     void add_frames(const std::vector<FrameSpecification>& frames);
+    // The same with the ids that the frames had elsewhere, which are free here; then the first id for frames to come.
+    void add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames);
+    void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
     void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
@@ -64,7 +68,6 @@ private:
     void forget_layout();
 
     void add(const FrameSpecification& specification, FrameId id);
-    void add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames);
     void require_new_frame_name(std::string_view name) const;
     void set_details(const FrameRecord& frame, FrameDetails details);
     void leave_groups(const std::vector<FrameId>& leaving);

@@ -77,6 +77,7 @@ public:
     // Queries.
     std::size_t size() const { return frames_.size(); }
     std::size_t joint_count() const { return joints_.size(); }
+    FrameId next_frame_id() const { return next_frame_; }
     const FrameRecord* find(std::string_view name) const;
     const FrameRecord* find(FrameId id) const {
         const Ref<const FrameRecord>* found = frames_.find(id);

@@ -40,6 +40,8 @@ struct Inertia {
     // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not symmetric positive
     // semi-definite (within 1e-9 of its trace).
     void check() const;
+    // The same said in other axes, of a frame in which these axes stand at `frame_from_axes`.
+    Inertia in_axes_of(const Pose& frame_from_axes) const;
     bool operator==(const Inertia&) const = default;
 };
 

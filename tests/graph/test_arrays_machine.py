@@ -1,0 +1,163 @@
+"""The arrays against the persistent scene: the same random edits done to both, and everything compared after each.
+
+Equal scenes, equal refusals to the letter, and equal poses to the last bit; what is frozen goes on as what it equals.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.effort import scaled_examples
+from support.scene_edits import Edit, configurations, edits
+from support.scene_model import SceneModel
+
+from tmkit.errors import DisconnectedError, TmkitError, UnknownNameError
+from tmkit.graph import SceneArrays, SceneGraph
+
+_FRAMES, _NAME_BYTES = 16, 8
+_OF_TWO = ("reparent", "reparent_keeping_pose", "allow_collision", "forbid_collision")
+
+
+def check_poses(arrays: SceneArrays, scene: SceneGraph) -> None:
+    """Compare the poses of all frames, those between pairs, and the Jacobians, at the present configuration."""
+    q = arrays.q
+    at = scene.at(q)
+    assert arrays.poses.tobytes() == at.poses.tobytes()
+    for target in scene.frame_names:
+        assert arrays.pose(target) == at.pose(target)
+        assert arrays.jacobian(target).tobytes() == at.jacobian(target).tobytes()
+        for reference in scene.frame_names[::3]:
+            check_pair(arrays, scene, target, reference)
+
+
+def check_pair(arrays: SceneArrays, scene: SceneGraph, target: str, reference: str) -> None:
+    """Compare one relative pose, at the present configuration, also when that is given."""
+    q = arrays.q
+    if scene.root(target) != scene.root(reference):
+        with pytest.raises(DisconnectedError) as expected_error:
+            scene.pose(target, reference, q=q)
+        for given in (None, q):
+            with pytest.raises(DisconnectedError) as caught:
+                arrays.pose(target, reference, q=given)
+            assert str(caught.value) == str(expected_error.value)
+            assert caught.value.data == expected_error.value.data
+        return
+    expected = scene.pose(target, reference, q=q)
+    for given in (None, q):
+        assert arrays.pose(target, reference, q=given).as_array().tobytes() == expected.as_array().tobytes()
+
+
+class ArraysMachine(RuleBasedStateMachine):
+    """One scene in both variants, and the plain model that edits are drawn for."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Begin with a scene that has only its root."""
+        self.scene = SceneGraph()
+        self.arrays = SceneArrays(self.scene, _FRAMES, name_bytes=_NAME_BYTES)
+        self.model = SceneModel().add_root("world")
+
+    @rule(data=st.data())
+    def edit(self, data: st.DataObject) -> None:
+        """Do one edit to both: both refuse it, in the same words, or both do it."""
+        edit = data.draw(edits(self.model))
+        try:
+            scene = edit.apply_to(self.scene)
+        except TmkitError as refused:
+            self.refuse(edit, refused)
+            return
+        assert scene is not None
+        before = dict(zip(self.arrays.joint_names, self.arrays.q, strict=True))
+        assert edit.apply_to(self.arrays) is None
+        self.scene = scene
+        self.follow(edit)
+        for joint, value in zip(self.arrays.joint_names, self.arrays.q, strict=True):
+            assert value == before.get(joint, value)
+
+    def refuse(self, edit: Edit, refused: TmkitError) -> None:
+        """The arrays refuse an edit as the scene did."""
+        with pytest.raises(type(refused)) as caught:
+            edit.apply_to(self.arrays)
+        assert type(caught.value) is type(refused)
+        if edit.method in _OF_TWO and not set(edit.positional) & set(self.model.frames):
+            return  # of two frames that are not there, either may be named
+        assert caught.value.data == refused.data
+        if "two paths" not in str(refused):  # of several such bodies, either may be named
+            assert str(caught.value) == str(refused)
+
+    def follow(self, edit: Edit) -> None:
+        """Let the model do the edit too, with the core's exact pose."""
+        expected = edit.apply_to_model(self.model)
+        if edit.q is not None and expected is not self.model:
+            frame = edit.positional[0]
+            expected = expected.with_exact_pose(frame, self.scene.local_pose(frame))
+        self.model = expected
+
+    @rule(data=st.data())
+    def move(self, data: st.DataObject) -> None:
+        """Go to another configuration."""
+        q = self.scene.configuration(data.draw(configurations(self.model)))
+        self.arrays.forward(q)
+        assert self.arrays.q.tobytes() == q.tobytes()
+
+    @rule(data=st.data())
+    def keep_pose(self, data: st.DataObject) -> None:
+        """Without pose and q, a frame keeps its place at the present configuration."""
+        names = st.sampled_from((*self.scene.frame_names, "nobody"))
+        frame, parent = data.draw(names), data.draw(names)
+        try:
+            scene = self.scene.reparent(frame, parent, q=self.arrays.q)
+        except TmkitError as refused:
+            with pytest.raises(type(refused)):
+                self.arrays.reparent(frame, parent)
+            return
+        self.arrays.reparent(frame, parent)
+        self.scene = scene
+        self.follow(Edit("reparent", (frame, parent), q=dict(zip(scene.joint_names, self.arrays.q, strict=True))))
+
+    @rule()
+    def begin_again(self) -> None:
+        """Arrays made of what was frozen go on like those that it was frozen from."""
+        q = self.arrays.q
+        self.arrays = SceneArrays(self.arrays.freeze(), _FRAMES, name_bytes=_NAME_BYTES)
+        assert not self.arrays.q.any()
+        self.arrays.forward(q)
+
+    @invariant()
+    def variants_agree(self) -> None:
+        """All that both can tell is equal, to the last bit."""
+        if not hasattr(self, "arrays"):
+            return
+        arrays, scene = self.arrays, self.scene
+        assert arrays._defects() == ""
+        frozen = arrays.freeze()
+        assert frozen._defects() == ""
+        assert frozen == scene
+        assert hash(frozen) == hash(scene)
+        assert frozen.body_names == scene.body_names
+        assert frozen.allowed_pairs == scene.allowed_pairs
+        assert arrays.frame_names == scene.frame_names
+        assert arrays.joint_names == scene.joint_names
+        assert len(arrays) == len(scene)
+        for name in scene.frame_names:
+            assert name in arrays
+            assert arrays.parent(name) == scene.parent(name)
+            assert arrays.children(name) == scene.children(name)
+            assert arrays.local_pose(name) == scene.local_pose(name)
+            assert [arrays.is_allowed(name, b) for b in scene.frame_names] == [
+                scene.is_allowed(name, b) for b in scene.frame_names
+            ]
+        assert "nobody" not in arrays
+        with pytest.raises(UnknownNameError):
+            arrays.pose("nobody")
+        check_poses(arrays, scene)
+        assert np.isfinite(arrays.poses).all()
+
+
+class TestArraysMachine(ArraysMachine.TestCase):
+    """Random sequences of edits keep both variants equal."""
+
+    settings = settings(max_examples=scaled_examples(0.8), stateful_step_count=30)

@@ -1,0 +1,291 @@
+// The scene in preallocated arrays, edited in place: the variant for control loops.
+//
+// Purpose. A planner wants versions; a controller has one world, changes it a thousand times a second, and may neither
+// wait for memory nor for anybody who watches. Holding a SceneArrays means holding a consistent scene *at* a
+// configuration: every rule of SceneGraph holds, forward kinematics has run, and after each call it is so again. It begins
+// as a copy of a SceneGraph at the zero configuration, and `freeze` makes a SceneGraph of it; nothing is lost on the way,
+// not even the ids of frames. Equal edits give equal scenes, equal refusals and poses equal to the last bit, since both
+// variants multiply the same edges in the same order, down from the common ancestor.
+//
+// Idea. A frame is a *slot*, a number that it keeps while it lives; what is said of it stands in one column a property.
+// Parents, children and siblings are slots too, so that moving a subtree is a handful of writes. Three lists of slots:
+//
+//     sequence   by insertion: the order of names and poses, and what ids mean
+//     order      topological, parents first: forward(q) is one pass over it
+//     entries    by configuration entry: the frames of the joints that have one
+//
+// Hanging a frame under one that stands earlier in `order` leaves the order as it is. Otherwise only the stretch between
+// the two is written anew: first the frames that stay, then those that hang off the frame that moves; each stretch is
+// scanned once, for a frame moves along when its parent does.
+//
+// Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool, each
+// sharing its immutable Shape; classes and attributes are cold, and shared with the scene that they came from; groups are
+// carried along.
+//
+// Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an edit
+// that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
+//
+// Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
+// change which joints there are, and removals, O(n); forward O(n), and only frames below a joint take time. After construction nothing is allocated by edits,
+// forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned, `freeze`, and
+// the classes and attributes that an edit is given. Dropping the last owner of a shape frees it.
+//
+// Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers are
+// `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q` and `is_allowed`;
+// a reader sees the scene before or after an edit, never in between, and begins again when it was overtaken. All else
+// belongs to the writer, `freeze` included; a second writer at the same time is misuse, and is refused where it is seen.
+// Why not two buffers, one that is read while the other is written? Before the writer could turn to the older buffer it
+// would have to wait until its last reader has gone, or to take a third; and each edit would have to copy all n frames, or
+// be done twice. Here an edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a
+// section takes less than a microsecond for most edits. The price is that a reader may have to read again, and that while
+// `forward` runs over many frames all readers wait.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tmkit/name_table.hpp"
+#include "tmkit/scene_graph.hpp"
+#include "tmkit/sequence_lock.hpp"
+
+namespace tmkit {
+
+// How much there is room for, fixed at construction.
+struct Capacities {
+    static constexpr std::size_t as_suits = static_cast<std::size_t>(-1);  // what suits the scene, namely:
+    std::size_t frames = as_suits;         // twice those of the scene, at least 64
+    std::size_t bodies = as_suits;         // as many as frames
+    std::size_t shapes = as_suits;         // attached ones: those of the scene and one a frame
+    std::size_t allowed_pairs = as_suits;  // those of the scene and four a frame
+    std::size_t name_bytes = as_suits;     // of one name or reason: the longest, at least 64
+
+    Capacities completed_for(const SceneGraph& scene) const;
+};
+
+struct NewFrame {
+    std::string_view name, parent;
+    Pose pose{};
+    const Joint* joint = nullptr;  // null: fixed
+    std::string_view body{};       // empty: a body of the frame's own name
+    std::span<const AttachedShape> shapes{};
+    std::span<const std::string> classes{};
+};
+
+class SceneArrays {
+public:
+    using Slot = std::int32_t;
+    static constexpr Slot none = -1;
+    using Configuration = std::optional<std::span<const double>>;  // nothing: the present one
+
+    // Throws Error(capacity) when the scene itself needs more. O(n log n).
+    explicit SceneArrays(const SceneGraph& scene, const Capacities& capacities = {});
+    SceneArrays(const SceneArrays&) = delete;
+    SceneArrays& operator=(const SceneArrays&) = delete;
+
+    const Capacities& capacities() const { return capacities_; }
+
+    // Edits: rules and errors of SceneGraph, and Error(capacity). Only one thread at a time.
+    void add_root(std::string_view name);
+    void add_frame(const NewFrame& frame);
+    void remove_frame(std::string_view name, bool with_subtree);
+    void rename_frame(std::string_view name, std::string_view new_name);
+    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
+    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q);
+    void set_pose(std::string_view frame, const Pose& parent_from_frame);
+    // A joint that stays keeps its entry's value; a new one begins at 0.
+    void set_joint(std::string_view frame, const Joint& joint);
+    void set_classes(std::string_view frame, std::vector<std::string> classes);
+    void set_attributes(std::string_view frame, Attributes attributes);
+    void set_shapes(std::string_view frame, std::span<const AttachedShape> shapes);
+    void add_shape(std::string_view frame, const AttachedShape& shape);
+    void set_inertia(std::string_view frame, const std::optional<Inertia>& inertia);
+    void allow_collision(std::string_view a, std::string_view b, std::string_view reason);
+    void forbid_collision(std::string_view a, std::string_view b);
+    // Goes to a configuration: joint_count() values.
+    void forward(std::span<const double> q);
+    SceneGraph freeze() const;
+
+    // Queries from any thread.
+    std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
+    std::size_t joint_count() const { return static_cast<std::size_t>(counts_.load(entry_count)); }
+    bool contains(std::string_view frame) const;
+    std::optional<std::string> parent(std::string_view frame) const;    // nothing for a root
+    std::vector<std::string> children(std::string_view frame) const;  // in insertion order. O(n)
+    std::vector<std::string> frame_names() const;
+    std::vector<std::string> joint_names() const;
+    bool is_allowed(std::string_view a, std::string_view b) const;
+    Pose local_pose(std::string_view frame) const;  // parent_from_frame at joint value 0
+    // The present configuration, and 7 numbers a frame (x, y, z, qx, qy, qz, qw) relative to its root, by insertion. They
+    // throw Error(configuration) when there is no room; return how many values, or frames, were written.
+    std::size_t write_q(std::span<double> out) const;
+    std::size_t write_poses(std::span<double> out) const;
+    // Pose of target relative to reference, or to the root of its tree when there is none.
+    Pose pose(std::string_view target, std::optional<std::string_view> reference = std::nullopt,
+              const Configuration& q = std::nullopt) const;
+    // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
+    void jacobian(std::string_view frame, std::span<double> rows) const;
+
+    // The inner columns meet: for tests. Empty when all is well.
+    std::string defects() const;
+
+private:
+    enum : std::int32_t { frame_count, entry_count, count_of_counts };
+
+    struct JointNumbers {
+        double lower, upper, velocity, effort, damping, friction, mimic_multiplier, mimic_offset;
+    };
+    struct Group {
+        std::string name;
+        std::vector<FrameId> frames;
+        std::vector<std::string> groups;
+    };
+    struct PooledShape {
+        AttachedShape attached;
+        Slot next = none;
+    };
+    // How many edges lie between two frames and their nearest common ancestor.
+    struct Ways {
+        std::int32_t target = 0, reference = 0;
+        bool meet = false;
+    };
+    enum class Trouble { nothing, target, reference, trees, length };
+    struct Found {
+        Trouble trouble = Trouble::nothing;
+        Pose pose;
+    };
+
+    // What a new or changed joint is to be, all rules checked.
+    struct JointPlan {
+        JointType type = JointType::fixed;
+        Vector3 axis{0.0, 0.0, 1.0};
+        JointNumbers numbers{};
+        std::string_view name;
+        Slot leader = none;
+    };
+
+    // Construction
+    void load(const SceneGraph& scene);
+    void load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot);
+    void load_groups(const SceneGraph& scene);
+    FrameSpecification specification(Slot slot) const;
+
+    // Rules, checked before anything is written
+    Slot require_frame(std::string_view name) const;
+    void require_new_name(std::string_view name) const;
+    void require_fit(std::string_view text) const;
+    void require_length(const Configuration& q) const;
+    Slot body_for(const NewFrame& frame, Slot parent) const;  // none: a new one
+    // slot: the frame whose joint is changed, none for a new one
+    JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
+    Slot leader_for(std::string_view leader, std::string_view name, Slot slot) const;
+    void require_no_followers() const;  // of the frames that are marked
+    void check_bodies_on_move(Slot moving, Slot parent, Slot root) const;
+    bool stays_on_body(Slot moving, Slot parent, const Pose& pose) const;
+    Joint joint_of(Slot slot) const;
+    // numbers: of the joint with this name and leader, checked
+    bool same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const;
+
+    // Steps of edits
+    void add(const NewFrame& frame, Slot parent);
+    void move(Slot moving, Slot parent, const Pose& pose);
+    void place(Slot slot, Slot parent);
+    void link(Slot slot, Slot parent);
+    void unlink(Slot slot);
+    void restore_order(Slot moving, Slot parent);
+    void remove_marked(std::int32_t leaving);
+    void write_joint(Slot slot, const JointPlan& plan);
+    void drop_joint(Slot slot);
+    void renew_entries();
+    // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration.
+    template <class ValueOf>
+    Pose refreshed(Slot slot, ValueOf&& value_of) const {
+        const Slot parent = parent_[slot];
+        if (parent == none) return pose_[slot];
+        const Pose& above = root_pose_[parent];
+        const std::int32_t entry = entry_[slot];
+        if (entry == none) return above * pose_[slot];
+        const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
+        return above * moved(pose_[slot], type_[slot], axis_[slot], value);
+    }
+    void refresh(Slot slot);
+    void refresh_subtree(Slot top);
+    void refresh_after_joint(Slot slot);
+    void join_body(Slot slot, Slot body);
+    void add_top(Slot slot);
+    void remove_top(Slot slot);
+    void leave_body(Slot slot);
+    void set_details(Slot slot, FrameDetails changed);
+    void append_shape(Slot slot, const AttachedShape& shape);
+    void drop_shapes(Slot slot);
+    void drop_pair(Slot pair);
+    void forget_marks() const;
+    std::int32_t mark_subtree(Slot top) const;  // and gathers it in `gathered_`, parents first; returns how many
+    Slot next_in_subtree(Slot at, Slot top) const;
+
+    // Walks, for the writer and for readers: bounded whatever they read
+    std::int32_t depth(Slot slot) const;
+    Slot root_of(Slot slot) const;
+    Ways ways(Slot target, Slot reference) const;
+    Pose edge(Slot slot, const Configuration& q) const;
+    Pose pose_down(std::int32_t edges, Slot slot, const Configuration& q) const;
+    Found find_pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q) const;
+    Pose pose_between(Slot target, Slot reference, const Configuration& q) const;  // the writer; throws when disconnected
+    Error disconnected(std::string_view target, std::string_view reference) const;
+    Error unknown_frame(std::string_view name) const;
+
+    static std::string_view pair_key(const std::array<FrameId, 2>& ids) {
+        return {reinterpret_cast<const char*>(ids.data()), sizeof ids};
+    }
+    std::array<FrameId, 2> pair_of(Slot a, Slot b) const;
+    bool is_top(Slot slot) const { return parent_[slot] == none || body_[parent_[slot]] != body_[slot]; }
+
+    Capacities capacities_;
+    mutable SequenceLock lock_;
+
+    // Read by all, written under the lock.
+    Column<std::int32_t> counts_;
+    NameTable frame_names_, joint_names_, body_names_;  // by slot; by slot of the frame; by body
+    Column<Slot> parent_;
+    Column<FrameId> id_;
+    Column<JointType> type_;
+    Column<std::int32_t> entry_;  // of the configuration, none when nothing moves the frame
+    Column<double> multiplier_, offset_;
+    Column<Vector3> axis_;
+    Column<Pose> pose_, root_pose_;
+    Column<Slot> sequence_, entries_;
+    Column<double> q_;
+    NameTable pairs_;  // allowed pairs by their two ids, the smaller first
+
+    // The writer's own.
+    std::vector<Slot> order_, first_child_, next_sibling_, previous_sibling_;
+    std::vector<std::int32_t> position_;  // in order_
+    std::vector<JointNumbers> numbers_;
+    std::vector<char> moves_;   // whether a joint is on the way to the root
+    std::vector<Slot> leader_;  // the frame whose joint this one mimics
+    std::int32_t followers_ = 0;
+    std::vector<Slot> body_, next_top_, previous_top_;  // by frame
+    std::vector<Slot> first_top_, inertia_frame_;       // by body
+    std::vector<Inertia> inertia_;
+    std::vector<Slot> first_shape_;
+    std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; shapes are in the pool
+    std::vector<Group> groups_;                     // each after those that it holds
+    std::vector<PooledShape> shapes_;
+    NameArena reasons_;
+    std::vector<std::array<FrameId, 2>> pair_ids_;
+    std::int32_t pair_count_ = 0;
+    FrameId next_id_ = 1;
+    std::vector<Slot> free_frames_, free_bodies_;  // stacks
+    Slot free_shape_ = none;
+    std::size_t free_shapes_ = 0;
+
+    // Scratch.
+    mutable std::vector<std::uint32_t> mark_;
+    mutable std::uint32_t epoch_ = 0;
+    mutable std::vector<Slot> gathered_;
+    std::vector<double> values_;  // by entry
+};
+
+}  // namespace tmkit

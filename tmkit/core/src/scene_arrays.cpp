@@ -1,0 +1,254 @@
+#include "tmkit/scene_arrays.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "tmkit/scene_edit.hpp"
+
+namespace tmkit {
+namespace {
+
+constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4;
+constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
+
+void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
+    if (needed <= capacity && capacity <= most) return;
+    const std::string problem = capacity > most ? "at most " + std::to_string(most) + " can be kept"
+                                                : "the scene alone needs " + std::to_string(needed);
+    throw Error(ErrorKind::capacity, std::string(kind) + " is " + std::to_string(capacity) + ", but " + problem,
+                {{"kind", kind == std::string("capacity") ? "frames" : kind}, {"capacity", static_cast<std::int64_t>(capacity)}});
+}
+
+// What a scene fills of each capacity.
+Capacities needed_for(const SceneGraph& scene) {
+    Capacities needed{0, 0, 0, 0, 0};
+    const auto name = [&needed](std::string_view text) { needed.name_bytes = std::max(needed.name_bytes, text.size()); };
+    needed.frames = scene.size();
+    std::set<BodyId> bodies;
+    for (const FrameId id : scene.layout().ids) {
+        const FrameRecord& frame = scene.record(id);
+        bodies.insert(frame.body);
+        name(frame.name->text);
+        name(scene.body(frame.body).name->text);
+        if (frame.joint) name(frame.joint->name);
+        if (frame.details) needed.shapes += frame.details->shapes.size();
+    }
+    needed.bodies = bodies.size();
+    for (const AllowedPair& pair : scene.allowed_pairs()) {
+        name(pair.reason);
+        ++needed.allowed_pairs;
+    }
+    return needed;
+}
+
+// A stack from which 0 comes first.
+std::vector<SceneArrays::Slot> all_free(std::size_t count) {
+    std::vector<SceneArrays::Slot> slots(count);
+    std::iota(slots.rbegin(), slots.rend(), 0);
+    return slots;
+}
+
+}  // namespace
+
+Capacities Capacities::completed_for(const SceneGraph& scene) const {
+    const Capacities needed = needed_for(scene);
+    Capacities made = *this;
+    if (made.frames == as_suits) made.frames = std::max(least_frames, 2 * needed.frames);
+    if (made.bodies == as_suits) made.bodies = made.frames;
+    if (made.shapes == as_suits) made.shapes = needed.shapes + made.frames;
+    if (made.allowed_pairs == as_suits) made.allowed_pairs = needed.allowed_pairs + pairs_per_frame * made.frames;
+    if (made.name_bytes == as_suits) made.name_bytes = std::max(least_name_bytes, needed.name_bytes);
+    require_room("capacity", made.frames, needed.frames);
+    require_room("bodies", made.bodies, needed.bodies);
+    require_room("shapes", made.shapes, needed.shapes);
+    require_room("allowed_pairs", made.allowed_pairs, needed.allowed_pairs);
+    require_room("name_bytes", made.name_bytes, needed.name_bytes);
+    return made;
+}
+
+SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
+    : capacities_(wanted.completed_for(scene)),
+      counts_(count_of_counts),
+      frame_names_(capacities_.frames, capacities_.name_bytes),
+      joint_names_(capacities_.frames, capacities_.name_bytes),
+      body_names_(capacities_.bodies, capacities_.name_bytes),
+      parent_(capacities_.frames, none),
+      id_(capacities_.frames, no_frame),
+      type_(capacities_.frames, JointType::fixed),
+      entry_(capacities_.frames, none),
+      multiplier_(capacities_.frames, 1.0),
+      offset_(capacities_.frames, 0.0),
+      axis_(capacities_.frames),
+      pose_(capacities_.frames),
+      root_pose_(capacities_.frames),
+      sequence_(capacities_.frames),
+      entries_(capacities_.frames),
+      q_(capacities_.frames),
+      pairs_(capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)),
+      order_(capacities_.frames, none),
+      first_child_(capacities_.frames, none),
+      next_sibling_(capacities_.frames, none),
+      previous_sibling_(capacities_.frames, none),
+      position_(capacities_.frames, 0),
+      numbers_(capacities_.frames),
+      moves_(capacities_.frames, 0),
+      leader_(capacities_.frames, none),
+      body_(capacities_.frames, none),
+      next_top_(capacities_.frames, none),
+      previous_top_(capacities_.frames, none),
+      first_top_(capacities_.bodies, none),
+      inertia_frame_(capacities_.bodies, none),
+      inertia_(capacities_.bodies),
+      first_shape_(capacities_.frames, none),
+      details_(capacities_.frames),
+      shapes_(capacities_.shapes),
+      reasons_(capacities_.allowed_pairs, capacities_.name_bytes),
+      pair_ids_(capacities_.allowed_pairs),
+      next_id_(scene.next_frame_id()),
+      free_frames_(all_free(capacities_.frames)),
+      free_bodies_(all_free(capacities_.bodies)),
+      free_shapes_(capacities_.shapes),
+      mark_(capacities_.frames, 0),
+      gathered_(capacities_.frames),
+      values_(capacities_.frames) {
+    for (std::size_t i = 0; i < shapes_.size(); ++i) shapes_[i].next = i + 1 < shapes_.size() ? static_cast<Slot>(i + 1) : none;
+    free_shape_ = shapes_.empty() ? none : 0;
+    load(scene);
+}
+
+void SceneArrays::load(const SceneGraph& scene) {
+    const Layout& layout = scene.layout();
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+        const auto slot = static_cast<Slot>(i);
+        free_frames_.pop_back();
+        sequence_.store(slot, slot);
+        order_[i] = layout.order[i];
+        position_[static_cast<std::size_t>(layout.order[i])] = slot;
+        parent_.store(slot, layout.parent[i]);
+        load_frame(scene, scene.record(layout.ids[i]), slot);
+    }
+    counts_.store(frame_count, static_cast<std::int32_t>(layout.size()));
+    for (auto at = layout.size(); at-- > 0;)
+        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none) link(slot, parent_[slot]);
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+        const auto slot = static_cast<Slot>(i);
+        if (is_top(slot)) add_top(slot);
+        const FrameRecord& record = scene.record(layout.ids[i]);
+        if (!record.joint || record.joint->mimic.empty()) continue;
+        leader_[i] = joint_names_.find(record.joint->mimic);
+        ++followers_;
+    }
+    for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
+    load_groups(scene);
+    renew_entries();
+    for (std::size_t i = 0; i < layout.size(); ++i) refresh(order_[i]);
+}
+
+void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    id_.store(slot, record.id);
+    frame_names_.insert(slot, record.name->text);
+    type_.store(slot, record.joint_type);
+    pose_.store(slot, record.pose);
+    if (record.joint) {
+        const Joint& joint = *record.joint;
+        axis_.store(slot, joint.axis);
+        numbers_[at] = {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
+                        joint.mimic_multiplier, joint.mimic_offset};
+        joint_names_.insert(slot, joint.name);
+    }
+    const BodyRecord& on = scene.body(record.body);
+    Slot body = body_names_.find(on.name->text);
+    if (body == none) {
+        body = free_bodies_.back();
+        free_bodies_.pop_back();
+        body_names_.insert(body, on.name->text);
+    }
+    body_[at] = body;
+    if (on.inertia_frame == record.id) {
+        inertia_frame_[static_cast<std::size_t>(body)] = slot;
+        inertia_[static_cast<std::size_t>(body)] = on.inertia;
+    }
+    if (!record.details) return;
+    details_[at] = record.details;
+    for (const AttachedShape& attached : record.details->shapes) append_shape(slot, attached);
+}
+
+// Nested groups come first, so that freeze may say them in this order.
+void SceneArrays::load_groups(const SceneGraph& scene) {
+    std::vector<std::string> waiting = scene.group_names();
+    const auto is_here = [this](const std::string& name) {
+        return std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) { return group.name == name; });
+    };
+    while (!waiting.empty())  // no group holds itself, so each round finds one
+        std::erase_if(waiting, [&](const std::string& name) {
+            const GroupSpecification group = scene.group(name);
+            if (!std::all_of(group.groups.begin(), group.groups.end(), is_here)) return false;
+            groups_.push_back({name, {}, group.groups});
+            for (const std::string& frame : group.frames) groups_.back().frames.push_back(scene.record(frame).id);
+            return true;
+        });
+}
+
+Joint SceneArrays::joint_of(Slot slot) const {
+    const auto at = static_cast<std::size_t>(slot);
+    Joint joint;
+    joint.type = type_[slot];
+    if (!is_actuated(joint.type)) return joint;
+    const JointNumbers& numbers = numbers_[at];
+    joint.name = joint_names_.view(slot);
+    joint.axis = axis_[slot];
+    joint.lower = numbers.lower;
+    joint.upper = numbers.upper;
+    joint.velocity = numbers.velocity;
+    joint.effort = numbers.effort;
+    joint.damping = numbers.damping;
+    joint.friction = numbers.friction;
+    if (leader_[at] != none) joint.mimic = joint_names_.view(leader_[at]);
+    joint.mimic_multiplier = numbers.mimic_multiplier;
+    joint.mimic_offset = numbers.mimic_offset;
+    return joint;
+}
+
+FrameSpecification SceneArrays::specification(Slot slot) const {
+    const auto at = static_cast<std::size_t>(slot);
+    FrameSpecification made;
+    made.name = frame_names_.view(slot);
+    if (parent_[slot] != none) made.parent = frame_names_.view(parent_[slot]);
+    made.pose = pose_[slot];
+    made.joint = joint_of(slot);
+    made.body = body_names_.view(body_[at]);
+    if (details_[at]) {
+        made.classes = details_[at]->classes;
+        made.attributes = details_[at]->attributes;
+    }
+    for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
+        made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);
+    const auto body = static_cast<std::size_t>(body_[at]);
+    if (inertia_frame_[body] == slot) made.inertia = inertia_[body];
+    return made;
+}
+
+SceneGraph SceneArrays::freeze() const {
+    const SequenceLock::Writer writer(lock_);
+    std::vector<std::pair<FrameId, FrameSpecification>> frames;
+    frames.reserve(size());
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
+    SceneEdit edit{SceneGraph()};
+    edit.add_frames_with_ids(frames);
+    edit.skip_ids(next_id_);
+    const auto name_of = [&edit](FrameId id) { return edit.scene().record(id).name->text; };
+    for (std::int32_t pair = 0; pair < pair_count_; ++pair) {
+        const auto& [a, b] = pair_ids_[static_cast<std::size_t>(pair)];
+        edit.allow_collision(name_of(a), name_of(b), reasons_.view(pair));
+    }
+    for (const Group& group : groups_) {
+        GroupSpecification made{group.name, {}, group.groups};
+        for (const FrameId id : group.frames) made.frames.push_back(name_of(id));
+        edit.set_group(made);
+    }
+    return std::move(edit).take();
+}
+
+}  // namespace tmkit

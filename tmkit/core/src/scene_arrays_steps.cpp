@@ -1,0 +1,210 @@
+// The steps that edits are made of: links, order, poses, bodies and pools. Each leaves the columns that it is about
+// consistent among themselves; rules have been checked before.
+#include <algorithm>
+
+#include "tmkit/scene_arrays.hpp"
+
+namespace tmkit {
+
+// --- links ------------------------------------------------------------------------------------------------------------------
+
+void SceneArrays::link(Slot slot, Slot parent) {
+    const auto at = static_cast<std::size_t>(slot), above = static_cast<std::size_t>(parent);
+    const Slot next = first_child_[above];
+    next_sibling_[at] = next;
+    previous_sibling_[at] = none;
+    if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = slot;
+    first_child_[above] = slot;
+}
+
+void SceneArrays::unlink(Slot slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    const Slot next = next_sibling_[at], previous = previous_sibling_[at];
+    if (previous == none) first_child_[static_cast<std::size_t>(parent_[slot])] = next;
+    else next_sibling_[static_cast<std::size_t>(previous)] = next;
+    if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = previous;
+}
+
+// The subtree of `top`, parents first; none after the last.
+SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
+    if (const Slot child = first_child_[static_cast<std::size_t>(at)]; child != none) return child;
+    for (; at != top; at = parent_[at])
+        if (const Slot next = next_sibling_[static_cast<std::size_t>(at)]; next != none) return next;
+    return none;
+}
+
+void SceneArrays::forget_marks() const {
+    if (++epoch_ != 0) return;
+    std::fill(mark_.begin(), mark_.end(), 0);
+    epoch_ = 1;
+}
+
+std::int32_t SceneArrays::mark_subtree(Slot top) const {
+    forget_marks();
+    std::int32_t count = 0;
+    for (Slot at = top; at != none; at = next_in_subtree(at, top)) {
+        mark_[static_cast<std::size_t>(at)] = epoch_;
+        gathered_[static_cast<std::size_t>(count++)] = at;
+    }
+    return count;
+}
+
+// --- order and poses --------------------------------------------------------------------------------------------------------
+
+// `moving` hangs under `parent` now. When that stands later in the order, the frames between the two are written anew:
+// first those that stay, the parent last of them, then what hangs off the frame that moves, each in the order it was.
+void SceneArrays::restore_order(Slot moving, Slot parent) {
+    const std::int32_t begin = position_[static_cast<std::size_t>(moving)], end = position_[static_cast<std::size_t>(parent)] + 1;
+    if (begin >= end) return;
+    forget_marks();
+    mark_[static_cast<std::size_t>(moving)] = epoch_;
+    gathered_[0] = moving;
+    std::int32_t moved = 1, at = begin;
+    const auto put = [this, &at](Slot slot) {
+        order_[static_cast<std::size_t>(at)] = slot;
+        position_[static_cast<std::size_t>(slot)] = at++;
+    };
+    for (std::int32_t i = begin + 1; i < end; ++i) {
+        const Slot slot = order_[static_cast<std::size_t>(i)];
+        const Slot above = parent_[slot];
+        if (above != none && mark_[static_cast<std::size_t>(above)] == epoch_) {
+            mark_[static_cast<std::size_t>(slot)] = epoch_;
+            gathered_[static_cast<std::size_t>(moved++)] = slot;
+        } else {
+            put(slot);
+        }
+    }
+    for (std::int32_t i = 0; i < moved; ++i) put(gathered_[static_cast<std::size_t>(i)]);
+}
+
+void SceneArrays::refresh(Slot slot) {
+    const Slot parent = parent_[slot];
+    moves_[static_cast<std::size_t>(slot)] = entry_[slot] != none || (parent != none && moves_[static_cast<std::size_t>(parent)]);
+    const auto value_of = [this](std::int32_t entry) { return q_[entry]; };
+    root_pose_.store(slot, refreshed(slot, value_of));
+}
+
+void SceneArrays::refresh_subtree(Slot top) {
+    for (Slot at = top; at != none; at = next_in_subtree(at, top)) refresh(at);
+}
+
+// --- bodies -----------------------------------------------------------------------------------------------------------------
+
+void SceneArrays::add_top(Slot slot) {
+    const auto at = static_cast<std::size_t>(slot), body = static_cast<std::size_t>(body_[at]);
+    const Slot next = first_top_[body];
+    next_top_[at] = next;
+    previous_top_[at] = none;
+    if (next != none) previous_top_[static_cast<std::size_t>(next)] = slot;
+    first_top_[body] = slot;
+}
+
+void SceneArrays::remove_top(Slot slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    const Slot next = next_top_[at], previous = previous_top_[at];
+    if (previous == none) first_top_[static_cast<std::size_t>(body_[at])] = next;
+    else next_top_[static_cast<std::size_t>(previous)] = next;
+    if (next != none) previous_top_[static_cast<std::size_t>(next)] = previous;
+}
+
+void SceneArrays::leave_body(Slot slot) {
+    const Slot on = body_[static_cast<std::size_t>(slot)];
+    const auto body = static_cast<std::size_t>(on);
+    const bool tops = is_top(slot), carries_inertia = inertia_frame_[body] == slot;
+    if (tops) remove_top(slot);
+    if (carries_inertia && !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
+        inertia_[body] = inertia_[body].in_axes_of(Pose{} * pose_[slot]);
+        inertia_frame_[body] = parent_[slot];
+    } else if (carries_inertia) {  // no pose to the frames in other trees is known, so it cannot be theirs
+        inertia_[body] = Inertia{};
+        inertia_frame_[body] = none;
+    }
+    if (first_top_[body] != none) return;
+    body_names_.erase(on);
+    free_bodies_.push_back(on);
+}
+
+// --- removal and pools ------------------------------------------------------------------------------------------------------
+
+// Takes the marked frames, which are gathered parents first, out of everything but the pool of shapes.
+void SceneArrays::remove_marked(std::int32_t leaving) {
+    bool had_joints = false;
+    for (std::int32_t i = leaving; i-- > 0;) {  // children before parents
+        const Slot slot = gathered_[static_cast<std::size_t>(i)];
+        had_joints |= is_actuated(type_[slot]);
+        drop_joint(slot);
+        leave_body(slot);
+        frame_names_.erase(slot);
+    }
+    const std::int32_t count = counts_[frame_count];
+    const auto goes = [this](Slot slot) { return mark_[static_cast<std::size_t>(slot)] == epoch_; };
+    std::int32_t ordered = 0, in_sequence = 0;
+    for (std::int32_t i = 0; i < count; ++i) {
+        if (const Slot slot = order_[static_cast<std::size_t>(i)]; !goes(slot)) {
+            order_[static_cast<std::size_t>(ordered)] = slot;
+            position_[static_cast<std::size_t>(slot)] = ordered++;
+        }
+        if (const Slot slot = sequence_[i]; !goes(slot)) sequence_.store(in_sequence++, slot);
+    }
+    counts_.store(frame_count, in_sequence);
+    for (Slot pair = pair_count_; pair-- > 0;) {
+        const auto& [a, b] = pair_ids_[static_cast<std::size_t>(pair)];
+        for (std::int32_t i = 0; i < leaving; ++i)
+            if (const FrameId id = id_[gathered_[static_cast<std::size_t>(i)]]; id == a || id == b) {
+                drop_pair(pair);
+                break;
+            }
+    }
+    for (Group& group : groups_)
+        std::erase_if(group.frames, [&](FrameId id) {
+            return std::any_of(gathered_.begin(), gathered_.begin() + leaving, [&](Slot slot) { return id_[slot] == id; });
+        });
+    for (std::int32_t i = leaving; i-- > 0;) {
+        const Slot slot = gathered_[static_cast<std::size_t>(i)];
+        parent_.store(slot, none);
+        entry_.store(slot, none);
+        pose_.store(slot, Pose{});
+        id_.store(slot, no_frame);
+        first_child_[static_cast<std::size_t>(slot)] = none;
+        free_frames_.push_back(slot);
+    }
+    if (had_joints) renew_entries();
+}
+
+void SceneArrays::append_shape(Slot slot, const AttachedShape& attached) {
+    Slot* last = &first_shape_[static_cast<std::size_t>(slot)];
+    while (*last != none) last = &shapes_[static_cast<std::size_t>(*last)].next;
+    const Slot taken = free_shape_;
+    PooledShape& entry = shapes_[static_cast<std::size_t>(taken)];
+    free_shape_ = entry.next;
+    --free_shapes_;
+    entry.attached = attached;
+    entry.next = none;
+    *last = taken;
+}
+
+void SceneArrays::drop_shapes(Slot slot) {
+    Slot at = std::exchange(first_shape_[static_cast<std::size_t>(slot)], none);
+    while (at != none) {
+        PooledShape& entry = shapes_[static_cast<std::size_t>(at)];
+        entry.attached = AttachedShape{};
+        const Slot next = std::exchange(entry.next, free_shape_);
+        free_shape_ = at;
+        ++free_shapes_;
+        at = next;
+    }
+}
+
+// The last pair takes the place of the one that goes.
+void SceneArrays::drop_pair(Slot pair) {
+    const Slot last = --pair_count_;
+    pairs_.erase(pair);
+    if (pair == last) return;
+    const std::array<FrameId, 2> ids = pair_ids_[static_cast<std::size_t>(last)];
+    pairs_.erase(last);
+    pair_ids_[static_cast<std::size_t>(pair)] = ids;
+    pairs_.insert(pair, pair_key(ids));
+    reasons_.set(pair, reasons_.view(last));
+}
+
+}  // namespace tmkit
