@@ -137,6 +137,7 @@ class ArraysMachine(RuleBasedStateMachine):
         assert frozen._defects() == ""
         assert frozen == scene
         assert hash(frozen) == hash(scene)
+        assert list(map(frozen.frame_id, frozen.frame_names)) == list(map(scene.frame_id, scene.frame_names))
         assert frozen.body_names == scene.body_names
         assert frozen.allowed_pairs == scene.allowed_pairs
         assert arrays.frame_names == scene.frame_names

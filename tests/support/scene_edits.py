@@ -86,7 +86,7 @@ class Edit:
 
     def apply_to(self, target: SceneGraph | SceneEdit | SceneArrays) -> SceneGraph | None:
         """Do the edit to a scene (which returns the new one), to a builder or to arrays (which return nothing)."""
-        scene = target.scene if isinstance(target, SceneEdit) else target
+        scene = target if isinstance(target, SceneGraph | SceneArrays) else target.scene
         keywords = {name: _core_value(value) for name, value in self.keywords.items()}
         if self.q is not None:
             keywords["q"] = [self.q[joint] for joint in scene.joint_names]

@@ -2,8 +2,8 @@
 
 Holding a :class:`SceneGraph` means holding one consistent version of the world. An edit returns a new version that
 shares nearly everything with the old one; the old one goes on to answer, from every thread. ``scene.at(q)`` is a
-:class:`Kinematics`: the scene at a configuration, with all poses computed. For control loops, :class:`SceneArrays` is the
-same world in preallocated arrays, edited in place.
+:class:`Kinematics`: the scene at a configuration, with all poses computed. :class:`SceneArrays` is the same world in
+preallocated arrays, edited in place: for control loops.
 
 The work is done by the compiled core; this room names its values.
 """

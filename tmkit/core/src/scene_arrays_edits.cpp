@@ -239,8 +239,12 @@ void SceneArrays::forward(std::span<const double> q) {
     for (std::size_t i = 0; i < q.size(); ++i) q_.store(static_cast<std::int32_t>(i), q[i]);
     const auto value_of = [&q](std::int32_t entry) { return q[static_cast<std::size_t>(entry)]; };
     const Slot* const end = order_.data() + counts_[frame_count];
-    for (const Slot* slot = order_.data(); slot != end; ++slot)
-        if (moves_[static_cast<std::size_t>(*slot)]) root_pose_.store(*slot, refreshed(*slot, value_of));
+    for (const Slot* next = order_.data(); next != end; ++next) {
+        const Slot slot = *next;
+        if (!moves_[static_cast<std::size_t>(slot)]) continue;
+        const Pose pose = refreshed(slot, value_of);
+        root_pose_.store(slot, pose);
+    }
 }
 
 // --- what frames carry ------------------------------------------------------------------------------------------------------

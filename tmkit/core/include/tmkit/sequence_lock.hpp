@@ -74,7 +74,10 @@ public:
     // Writes the numbers of a value to wherever they are to go.
     void load_into(std::int32_t index, double* numbers) const noexcept {
         const Shown& shown = shown_[place(index)];
-        for (std::size_t i = 0; i < words; ++i) numbers[i] = number(shown[i]);
+        for (std::size_t i = 0; i < words; ++i) {
+            const std::uint64_t word = load_shared(shown[i]);
+            std::memcpy(numbers + i, &word, 8);
+        }
     }
 
     void store(std::int32_t index, const Value& value) noexcept {
