@@ -67,9 +67,16 @@ class ArraysMachine(RuleBasedStateMachine):
         try:
             scene = edit.apply_to(self.scene)
         except TmkitError as refused:
-            self.refuse(edit, refused)
+            if hasattr(self.arrays, edit.method):
+                self.refuse(edit, refused)
             return
         assert scene is not None
+        if not hasattr(self.arrays, edit.method):  # what arrays carry, but do not edit
+            assert len(scene) == len(self.scene)
+            self.scene = scene
+            self.follow(edit)
+            self.begin_again()
+            return
         before = dict(zip(self.arrays.joint_names, self.arrays.q, strict=True))
         assert edit.apply_to(self.arrays) is None
         self.scene = scene
@@ -120,9 +127,9 @@ class ArraysMachine(RuleBasedStateMachine):
 
     @rule()
     def begin_again(self) -> None:
-        """Arrays made of what was frozen go on like those that it was frozen from."""
+        """Arrays made of the scene go on like those that it was frozen from."""
         q = self.arrays.q
-        self.arrays = SceneArrays(self.arrays.freeze(), _FRAMES, name_bytes=_NAME_BYTES)
+        self.arrays = SceneArrays(self.scene, _FRAMES, name_bytes=_NAME_BYTES)
         assert not self.arrays.q.any()
         self.arrays.forward(q)
 
