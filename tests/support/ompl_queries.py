@@ -1,0 +1,71 @@
+"""OMPL's RRT-Connect on our collision checks, for comparison; wants the ``ompl`` package."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from ompl import base as ob
+from ompl import geometric as og
+from ompl import util as ou
+
+from support.motion_scenes import ARM, Query
+from tmkit.motion import CollisionWorld
+
+__all__ = ["OmplPlanner"]
+
+
+class OmplPlanner:
+    """One query made ready for OMPL: the arm's joints, edges checked by ``CollisionWorld.edge_free``.
+
+    The random numbers of OMPL are the process's: its runs are samples, not seeds.
+    """
+
+    def __init__(self, query: Query, world: CollisionWorld, *, step: float, resolution: float) -> None:
+        """Set up the space; ``step`` is the longest edge of a tree, ``resolution`` that of the checks, both radians."""
+        ou.setLogLevel(ou.LOG_NONE)
+        names = query.scene.joint_names
+        self._arm = [names.index(joint) for joint in ARM]
+        self._query, self._world, self._step, self._resolution = query, world, step, resolution
+        limits = query.scene.joint_limits[self._arm]
+        self._space = ob.RealVectorStateSpace(len(ARM))
+        bounds = ob.RealVectorBounds(len(ARM))
+        for i, (lower, upper) in enumerate(limits):
+            bounds.setLow(i, float(lower))
+            bounds.setHigh(i, float(upper))
+        self._space.setBounds(bounds)
+
+    def _full(self, state: ob.State) -> NDArray[np.float64]:
+        q = self._query.start.copy()
+        q[self._arm] = state[0 : len(ARM)]
+        return q
+
+    def solve(self, *, simplify: bool, seconds: float = 10.0) -> NDArray[np.float64] | None:
+        """Return a path (k, n_joints), or None."""
+        planner = self
+
+        class Edges(ob.MotionValidator):
+            def checkMotion(self, first: ob.State, second: ob.State, *_: object) -> bool:  # noqa: N802 (its name in OMPL)
+                return planner._world.edge_free(
+                    planner._full(first), planner._full(second), resolution=planner._resolution
+                )
+
+        setup = og.SimpleSetup(self._space)
+        setup.setStateValidityChecker(lambda state: not self._world.in_collision(self._full(state)))
+        information = setup.getSpaceInformation()
+        information.setMotionValidator(Edges(information))
+        ends = []
+        for q in (self._query.start, self._query.goal):
+            state = self._space.allocState()
+            for i, value in enumerate(q[self._arm]):
+                state[i] = float(value)
+            ends.append(state)
+        setup.setStartAndGoalStates(*ends)
+        tree = og.RRTConnect(information)
+        tree.setRange(self._step)
+        setup.setPlanner(tree)
+        if not setup.solve(seconds) or not setup.haveExactSolutionPath():
+            return None
+        if simplify:
+            setup.simplifySolution(seconds)
+        path = setup.getSolutionPath()
+        return np.array([self._full(path.getState(i)) for i in range(path.getStateCount())])
