@@ -40,6 +40,18 @@ def looking() -> None:
         assert_type(match["thing"], str)
 
 
+def control() -> None:
+    """Arrays are edited in place and give poses and scenes."""
+    arrays = tk.SceneArrays(tk.SceneGraph(), capacity=256, shapes=10)
+    arrays.add_frame("cup", "world", pose=tk.Pose([0.4, 0.1, 0.05]))
+    arrays.forward([])
+    assert_type(arrays.poses, NDArray[np.float64])
+    assert_type(arrays.pose("cup", "world"), tk.Pose)
+    assert_type(arrays.write_poses(np.zeros((256, 7))), int)
+    assert_type(arrays.capacities, dict[str, int])
+    assert_type(arrays.freeze(), tk.SceneGraph)
+
+
 def planning() -> None:
     """A result may have no plan, and the type says so."""
     scene = tk.load_scene("panda_table", "blocks3")
