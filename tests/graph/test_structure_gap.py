@@ -50,7 +50,7 @@ def test_boxes(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None:
     half = np.array([*a, *b]) / 2
     solved = lsq_linear(matrix, -pose.translation, bounds=(-half, half), method="bvls", tol=1e-14)
     expected = math.sqrt(max(0.0, 2 * float(solved.cost)))
-    assert distance(Box(a), Box(b), pose) == pytest.approx(expected, abs=1e-5)
+    assert distance(Box(a), Box(b), pose) == pytest.approx(expected, abs=1e-7)
 
 
 @given(_sizes, st.floats(0.05, 1.0), _poses)
@@ -153,4 +153,4 @@ def test_shadows(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None
     scene = SceneGraph().add_frame("a", "world", pose=pose, shapes=[AttachedShape(Box(a))])
     scene = scene.add_frame("b", "world", shapes=[AttachedShape(Box(b))])
     expected = math.sqrt(max(0.0, 2 * float(solved.cost)))
-    assert PlacedScene(scene).horizontal_distance("a", "b") == pytest.approx(expected, abs=1e-5)
+    assert PlacedScene(scene).horizontal_distance("a", "b") == pytest.approx(expected, abs=1e-7)
