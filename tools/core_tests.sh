@@ -31,5 +31,6 @@ run() {
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 
 run plain
-run address -DTMKIT_SANITIZE=address,undefined
-run thread -DTMKIT_SANITIZE=thread -DTMKIT_BUILD_MOTION=OFF
+# Debug builds check the balance of every node of every tree that is made.
+run address -DTMKIT_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug
+run thread -DTMKIT_SANITIZE=thread -DTMKIT_BUILD_MOTION=OFF -DCMAKE_BUILD_TYPE=Debug

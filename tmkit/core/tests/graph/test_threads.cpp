@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <random>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "tmkit/kinematics.hpp"
+#include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_graph.hpp"
 
 using tmkit::FrameSpecification;
@@ -136,4 +138,37 @@ TEST_CASE("a collision structure is made once") {
             });
     });
     CHECK(built == 2);
+}
+
+TEST_CASE("many edits in place, from one version, beside readers and droppers of it") {
+    const SceneGraph scene = world_with_things();
+    const std::uint64_t hash = scene.content_hash();
+    const double q[] = {0.1, 0.2, 0.3, 0.4, 0.5};
+    std::vector<SceneGraph> finished(thread_count, scene);
+    std::mutex guard;
+    std::atomic<int> failures{0};
+    at_once([&](int number) {
+        std::mt19937 random(static_cast<unsigned>(number));
+        for (int round = 0; round < 20; ++round) {
+            SceneGraph start;
+            {
+                const std::lock_guard lock(guard);
+                start = finished[random() % finished.size()];  // what another thread has just made
+            }
+            tmkit::SceneEdit edit(start);
+            start = SceneGraph();  // now the edit may be the only owner of some nodes, or not
+            for (int step = 0; step < 40; ++step) {
+                const std::string thing = "thing" + std::to_string(random() % 20), link = "link" + std::to_string(random() % 5);
+                if (random() % 3) edit.reparent_keeping_pose(thing, random() % 2 ? link : "world", q);
+                else edit.set_classes(thing, {std::to_string(random() % 5)});
+                if (random() % 10 == 0 && edit.scene().layout().size() != scene.size()) ++failures;
+            }
+            if (std::abs(edit.scene().pose("thing3", "world", q).translation[0] - 3.0) > 1e-9) ++failures;
+            const std::lock_guard lock(guard);
+            finished[random() % finished.size()] = edit.scene();
+        }
+    });
+    CHECK(failures == 0);
+    for (const SceneGraph& version : finished) CHECK(version.defects().empty());
+    CHECK(scene.content_hash() == hash);
 }

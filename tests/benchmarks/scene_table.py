@@ -1,0 +1,392 @@
+"""The numbers of the scene graph, each beside a peer, a floor or a limit measured in the same run.
+
+Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/scene_results.md] [--quick]``. The floor is a plain loop
+in C++ over arrays (``floors.cpp``, compiled here with g++); ``immutables``, ``pytransform3d`` and ``pinocchio`` are
+peers where they are installed. Times are the best of several rounds, in which all work takes turns, so that what else
+runs on the machine slows none more than the others. What counts are the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import importlib.util
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, diff
+from tmkit.spatial import Pose
+
+FLOORS = Path(__file__).parent / "floors.cpp"
+DEPTH = 8
+LARGE = 100_000
+MIXES = (0, 32, 128)  # revolute joints among 128 frames
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; numbers in microseconds unless the unit says otherwise."""
+
+    work: str
+    measured: str
+    aim: str
+    holds: bool | None
+    beside: str
+
+
+class Clock:
+    """Best times of named pieces of work that take turns."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._work: dict[str, tuple[Callable[[], object], int]] = {}
+        self.best: dict[str, float] = {}
+
+    def add(self, name: str, work: Callable[[], object], *, per_call: int = 1) -> None:
+        """Remember a piece of work, which does its task ``per_call`` times."""
+        self._work[name] = (work, per_call)
+
+    def run(self) -> None:
+        """Time all work in turns; microseconds for one task are then in ``best``."""
+        gc.disable()
+        for turn in range(self._rounds):
+            for name, (work, per_call) in self._work.items():
+                took = _seconds(work) / per_call * 1e6
+                self.best[name] = min(self.best.get(name, np.inf), took)
+            print(f"round {turn + 1} of {self._rounds}", file=sys.stderr, flush=True)
+        gc.enable()
+
+
+def _seconds(work: Callable[[], object], least: float = 0.01) -> float:
+    count = 1
+    while True:
+        steps = itertools.repeat(None, count)
+        began = time.perf_counter()
+        for _ in steps:
+            work()
+        took = time.perf_counter() - began
+        if took >= least:
+            return took / count
+        count *= 4
+
+
+def scene_of(frames: int) -> SceneGraph:
+    """Return a chain of eight fixed links, and free things spread over it: frames at depths up to nine."""
+    random = np.random.default_rng(0)
+    with SceneGraph().edit() as edit:
+        for i in range(DEPTH):
+            edit.add_frame(f"link{i}", f"link{i - 1}" if i else "world", pose=Pose.from_rpy([0, 0, 0.3], [0.1, 0, 0]))
+        for i in range(frames - DEPTH - 1):
+            parent = int(random.integers(DEPTH - 1))
+            edit.add_frame(f"thing{i}", f"link{parent}", pose=Pose([0.01 * (i % 100), 0, 0]), joint=Free())
+    return edit.finish()
+
+
+def joints_scene(joints: int, frames: int = 128) -> SceneGraph:
+    """Return a random tree of 128 frames, of which so many hang on revolute joints."""
+    random = np.random.default_rng(joints)
+    moving = set(random.permutation(np.arange(1, frames + 1))[:joints].tolist())
+    with SceneGraph().edit() as edit:
+        for i in range(1, frames + (joints == frames)):
+            parent = f"f{random.integers(max(1, i - 12), i)}" if i > 1 else "world"
+            pose = Pose.from_rpy(random.uniform(-1, 1, 3), random.uniform(-3, 3, 3))
+            joint = Revolute(random.normal(size=3), lower=-3, upper=3) if i in moving or joints == frames else None
+            if joint is None:
+                edit.add_frame(f"f{i}", parent, pose=pose)
+            else:
+                edit.add_frame(f"f{i}", parent, pose=pose, joint=joint)
+    return edit.finish()
+
+
+# --- rows --------------------------------------------------------------------------------------------------------------
+
+
+def edits(clock: Clock) -> Callable[[], list[Row]]:
+    """Reparenting, singly and many at once."""
+    grasp, names = Pose([0, 0, 0.1]), itertools.cycle([f"thing{i}" for i in range(0, 100, 7)])
+    scenes = {frames: scene_of(frames) for frames in (128, LARGE)}
+    arrays = SceneArrays(scenes[128], capacity=160)
+    parents = itertools.cycle(["link6", "link2"])
+    for frames, scene in scenes.items():
+        clock.add(f"given {frames}", lambda s=scene: s.reparent(next(names), "link7", pose=grasp))  # type: ignore[misc]
+        clock.add(f"kept {frames}", lambda s=scene: s.reparent("thing3", "link7"))  # type: ignore[misc]
+    clock.add("arrays", lambda: arrays.reparent("thing3", next(parents), pose=grasp))
+    clock.add("nothing", lambda: next(names))
+    scene = scenes[128]
+
+    def many() -> SceneGraph:
+        edit, reparent = scene.edit(), None
+        reparent = edit.reparent
+        for _ in range(500):
+            reparent("thing3", "link6", pose=grasp)
+            reparent("thing3", "link2", pose=grasp)
+        return edit.finish()
+
+    def singly() -> SceneGraph:
+        version = scene
+        for _ in range(500):
+            version = version.reparent("thing3", "link6", pose=grasp).reparent("thing3", "link2", pose=grasp)
+        return version
+
+    clock.add("many", many, per_call=1000)
+    clock.add("singly", singly, per_call=1000)
+    if importlib.util.find_spec("immutables"):
+        import immutables
+
+        table = immutables.Map({name: ("world", grasp) for name in scene.frame_names})
+        clock.add("immutables", lambda: table.set(next(names), ("link7", grasp)))
+
+    def rows() -> list[Row]:
+        best = clock.best
+        idle = best["nothing"]  # drawing a name, which is no part of the work
+        given, large = best["given 128"] - idle, best[f"given {LARGE}"] - idle
+        peer = f"immutables.Map.set, unchecked: {best['immutables'] - idle:.2f} us" if "immutables" in best else ""
+        return [
+            Row("reparent, checks, 128 frames, given pose", f"{given:.2f} us", "1.0 us", given <= 1.0, peer),
+            Row("the same, 100,000 frames", f"{large:.2f} us, {large / given:.1f} times", "3 times", large <= 3 * given, ""),
+            Row("reparent that keeps the world pose over 8 edges", f"{best['kept 128']:.2f} us", "1.6 us", best["kept 128"] <= 1.6,
+                f"100,000 frames: {best[f'kept {LARGE}']:.2f} us"),
+            Row("one of 1,000 edits through edit()", f"{best['many']:.2f} us", "0.3 us", best["many"] <= 0.3,
+                f"1,000 single edits: {best['singly']:.2f} us each"),
+            Row("SceneArrays.reparent, 128 frames", f"{best['arrays'] - idle:.2f} us", "0.5 us", best["arrays"] - idle <= 0.5,
+                "allocates nothing: test_scene_arrays.cpp counts"),
+        ]  # fmt: skip
+
+    return rows
+
+
+def queries(clock: Clock) -> Callable[[], list[Row]]:
+    """A pose over eight edges, and the difference of two large versions."""
+    scene, large = scene_of(128), scene_of(LARGE)
+    clock.add("pose", lambda: scene.pose("link7", "world"))
+    changed = large.reparent("thing7", "link7").set_pose("thing50000", Pose([1, 2, 3])).set_pose("thing99", Pose())
+    clock.add("diff", lambda: diff(large, changed))
+    if importlib.util.find_spec("pytransform3d"):
+        from pytransform3d.transform_manager import TransformManager
+
+        manager = TransformManager()
+        for name in scene.path("world", "link7")[1:]:
+            manager.add_transform(name, scene.parent(name), scene.local_pose(name).as_matrix())
+        clock.add("pytransform3d", lambda: manager.get_transform("link7", "world"))
+
+    def rows() -> list[Row]:
+        best = clock.best
+        peer = f"pytransform3d: {best['pytransform3d']:.1f} us" if "pytransform3d" in best else ""
+        return [
+            Row("pose over 8 edges", f"{best['pose']:.2f} us", "0.35 us", best["pose"] <= 0.35, peer),
+            Row("diff of two versions of 100,000 frames that differ in 3", f"{best['diff']:.1f} us", "20 us", best["diff"] <= 20, ""),
+        ]  # fmt: skip
+
+    return rows
+
+
+def sweeps(clock: Clock) -> Callable[[], list[Row]]:
+    """All poses of 128 frames, beside a plain loop in C++ and pinocchio."""
+    floor = _floor()
+    for joints in MIXES:
+        scene = joints_scene(joints)
+        q = np.random.default_rng(1).uniform(-1, 1, len(scene.joint_names))
+        arrays = SceneArrays(scene, capacity=160)
+        clock.add(f"floor {joints}", _floor_forward(floor, scene, q), per_call=100)
+        clock.add(f"arrays {joints}", lambda a=arrays, q=q: a.forward(q))  # type: ignore[misc]
+        clock.add(f"later {joints}", lambda s=scene, q=q: s.at(q))  # type: ignore[misc]
+        poses = itertools.cycle([Pose([0, 0, 0.1]), Pose([0, 0, 0.2])])
+        last = scene.frame_names[-1]
+        scene.at(q)  # versions are made from one that was laid out, as a search makes them
+        clock.add(f"edit {joints}", lambda s=scene, p=poses, n=last: s.set_pose(n, next(p)))  # type: ignore[misc]
+        clock.add(f"first {joints}", lambda s=scene, p=poses, n=last, q=q: s.set_pose(n, next(p)).at(q))  # type: ignore[misc]
+        fresh = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)))
+        clock.add(f"unshared {joints}", lambda s=fresh, q=q: s.add_frame("x", "world").at(_longer(q)))  # type: ignore[misc]
+        clock.add(f"added {joints}", lambda s=fresh: s.add_frame("x", "world"))  # type: ignore[misc]
+
+    def rows() -> list[Row]:
+        best, found = clock.best, []
+        for joints in MIXES:
+            base = best[f"floor {joints}"]
+            first = best[f"first {joints}"] - best[f"edit {joints}"]
+            whole = best[f"unshared {joints}"] - best[f"added {joints}"]
+            ratios = (
+                ("SceneArrays", best[f"arrays {joints}"] / base, 1.3, ""),
+                ("at(q), a version made by a move", first / base, 2.0, f"with another set of frames: {whole / base:.1f} times"),
+                ("at(q), later", best[f"later {joints}"] / base, 1.5, ""),
+            )
+            found += [
+                Row(f"all poses of 128 frames, {joints} revolutes: {name}", f"{ratio:.2f} times the loop", f"{aim} times", ratio <= aim,
+                    beside or f"the loop: {base:.2f} us")
+                for name, ratio, aim, beside in ratios
+            ]  # fmt: skip
+        return found
+
+    return rows
+
+
+def _longer(q: np.ndarray) -> np.ndarray:
+    return q  # the frame that is added has no joint
+
+
+def _floor() -> ctypes.CDLL:
+    folder = tempfile.mkdtemp()
+    library = os.path.join(folder, "floors.so")
+    command = ["g++", "-std=c++20", "-O3", "-ffp-contract=off", "-shared", "-fPIC", str(FLOORS), "-o", library]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(library)
+
+
+def _floor_forward(library: ctypes.CDLL, scene: SceneGraph, q: np.ndarray) -> Callable[[], object]:
+    names = list(scene.subtree(scene.root_names[0]))
+    number = {name: i for i, name in enumerate(names)}
+    entries = {name: i for i, name in enumerate(scene.joint_frames)}
+    parents = [-1 if (parent := scene.parent(name)) is None else number[parent] for name in names]
+    parent = np.array(parents, dtype=np.int32)
+    entry = np.array([entries.get(name, -1) for name in names], dtype=np.int32)
+    pose = np.array([scene.local_pose(name).as_array() for name in names])
+    axis = np.array([scene.joint(name).axis for name in names])
+    poses = np.zeros_like(pose)
+    arrays = (parent, entry, pose, axis, np.ascontiguousarray(q), poses)
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+
+    def forward() -> object:
+        library.floor_forward(100, len(names), *pointers)
+        return arrays
+
+    forward()
+    assert np.allclose(poses[-1], scene.at(q).pose(names[-1]).as_array(), atol=1e-12)
+    return forward
+
+
+# --- memory ------------------------------------------------------------------------------------------------------------
+
+
+def memory(quick: bool) -> list[Row]:
+    """Bytes of one more version, and ten thousand versions held and dropped, in processes of their own."""
+    found = []
+    for frames, limit in ((128, 1536), (LARGE, 4096)):
+        size = _apart("bytes", frames)
+        found.append(Row(f"memory of one more version, {frames:,} frames", f"{size:.0f} bytes", f"{limit:,} bytes", size <= limit, "Python's object counts too"))
+    megabytes, pause = (float(part) for part in _apart_text("many", 2000 if quick else 10_000).split())
+    found.append(Row("10,000 versions of 200 frames, held", f"{megabytes:.1f} MiB", "40 MiB", megabytes <= 40, "none with arrays of its own"))
+    found.append(Row("the longest pause while they are dropped, one by one and at once", f"{pause:.2f} ms", "5 ms", pause <= 5, ""))
+    return found  # fmt: skip
+
+
+def _apart_text(what: str, count: int) -> str:
+    command = [sys.executable, __file__, "--apart", what, str(count)]
+    environment = {**os.environ, "PYTHONMALLOC": "malloc"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def _apart(what: str, count: int) -> float:
+    return float(_apart_text(what, count))
+
+
+class _Arena(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]  # fmt: skip  # noqa: RUF012
+
+
+def allocated() -> int:
+    """Return the bytes that are allocated, as the C library counts them."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _Arena
+    info = libc.mallinfo2()
+    return int(info.uordblks) + int(info.hblkhd)
+
+
+def versions_of(scene: SceneGraph, count: int) -> list[SceneGraph]:
+    """Return so many versions, each of which moves one thing more."""
+    things = [name for name in scene.frame_names if name.startswith("thing")]
+    poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(count)]
+    order = np.random.default_rng(0).integers(len(things), size=count)
+    versions = [scene] * count
+    before = allocated()
+    for i in range(count):
+        scene = scene.reparent(things[order[i]], f"link{i % DEPTH}", pose=poses[i])
+        versions[i] = scene
+    print((allocated() - before) / count, file=sys.stderr)
+    return versions
+
+
+def bytes_a_version(frames: int) -> float:
+    """Return the mean size of one of two thousand versions."""
+    scene = scene_of(frames)
+    count = 2000
+    things = [name for name in scene.frame_names if name.startswith("thing")]
+    poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(count)]
+    order = np.random.default_rng(0).integers(len(things), size=count).tolist()
+    names = [(things[order[i]], f"link{i % DEPTH}") for i in range(count)]
+    versions = [scene] * count
+    before = allocated()
+    for i, (thing, parent) in enumerate(names):
+        scene = scene.reparent(thing, parent, pose=poses[i])
+        versions[i] = scene
+    return (allocated() - before) / count
+
+
+def held_and_dropped(count: int) -> tuple[float, float]:
+    """Return the mebibytes of so many versions of a scene of 200 frames, and the longest pause in dropping them."""
+    scene = scene_of(200)
+    before = allocated()
+    versions = versions_of(scene, count)
+    held = (allocated() - before) / 2**20
+    scene = versions[-1]
+    pauses = []
+    while len(versions) > count // 2:
+        began = time.perf_counter()
+        versions.pop()
+        pauses.append(time.perf_counter() - began)
+    began = time.perf_counter()
+    versions.clear()
+    pauses.append(time.perf_counter() - began)
+    return held, 1e3 * max(pauses)
+
+
+# --- the table -----------------------------------------------------------------------------------------------------------
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows as Markdown."""
+    lines = ["| work, from Python | measured | aim | holds | beside it, in the same run |", "|---|---|---|---|---|"]
+    lines += [f"| {r.work} | {r.measured} | {r.aim} | {'yes' if r.holds else 'no'} | {r.beside} |" for r in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure and print, and write the page when asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--apart", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.apart:
+        what, count = options.apart[0], int(options.apart[1])
+        print(bytes_a_version(count) if what == "bytes" else "{} {}".format(*held_and_dropped(count)))
+        return
+    clock = Clock(3 if options.quick else 25)
+    parts = [edits(clock), queries(clock), sweeps(clock)]
+    clock.run()
+    rows = [row for part in parts for row in part()] + memory(options.quick)
+    print(table(rows))
+    if options.out:
+        options.out.write_text(PAGE.format(table=table(rows)), encoding="utf-8")
+
+
+PAGE = """# Speed and memory of the scene graph
+
+Made by `python tests/benchmarks/scene_table.py --out docs/scene_results.md`: each number beside a peer, a floor or a limit
+of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays, compiled with the flags of the
+core (`tests/benchmarks/floors.cpp`). How costs grow with the number of frames is in [](scene_costs.md).
+
+{table}"""
+
+
+if __name__ == "__main__":
+    main()
