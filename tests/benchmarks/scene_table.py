@@ -1,8 +1,8 @@
 """The numbers of the scene graph, each beside a peer, a floor or a limit measured in the same run.
 
-Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/scene_results.md] [--quick]``. The floor is a plain loop
-in C++ over arrays (``floors.cpp``, compiled here with g++); ``immutables``, ``pytransform3d`` and ``pinocchio`` are
-peers where they are installed. Times are the best of several rounds, in which all work takes turns, so that what else
+Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/scene_results.md] [--quick]``. The floor is a plain
+loop in C++ over arrays (``floors.cpp``, compiled here with g++); ``immutables`` and ``pytransform3d`` are peers where
+they are installed. Times are the best of several rounds, in which all work takes turns, so that what else
 runs on the machine slows none more than the others. What counts are the ratios.
 """
 
@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,13 +36,19 @@ MIXES = (0, 32, 128)  # revolute joints among 128 frames
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; numbers in microseconds unless the unit says otherwise."""
+    """One line of the table: what was measured, and the aim, in the same unit."""
 
     work: str
-    measured: str
-    aim: str
-    holds: bool | None
-    beside: str
+    measured: float
+    aim: float
+    unit: str
+    beside: str = ""
+
+    def line(self) -> str:
+        """Return the line in Markdown."""
+        holds = "yes" if self.measured <= self.aim else "no"
+        measured = f"{self.measured:.0f}" if self.unit == "bytes" else f"{self.measured:.2f}"
+        return f"| {self.work} | {measured} {self.unit} | {self.aim:g} {self.unit} | {holds} | {self.beside} |"
 
 
 class Clock:
@@ -108,7 +115,7 @@ def joints_scene(joints: int, frames: int = 128) -> SceneGraph:
     return edit.finish()
 
 
-# --- rows --------------------------------------------------------------------------------------------------------------
+# --- rows ---------------------------------------------------------------------------------------------------------
 
 
 def edits(clock: Clock) -> Callable[[], list[Row]]:
@@ -143,7 +150,7 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
     if importlib.util.find_spec("immutables"):
         import immutables
 
-        table = immutables.Map({name: ("world", grasp) for name in scene.frame_names})
+        table = immutables.Map(dict.fromkeys(scene.frame_names, ("world", grasp)))
         clock.add("immutables", lambda: table.set(next(names), ("link7", grasp)))
 
     def rows() -> list[Row]:
@@ -151,16 +158,16 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
         idle = best["nothing"]  # drawing a name, which is no part of the work
         given, large = best["given 128"] - idle, best[f"given {LARGE}"] - idle
         peer = f"immutables.Map.set, unchecked: {best['immutables'] - idle:.2f} us" if "immutables" in best else ""
+        far = f"100,000 frames: {best[f'kept {LARGE}']:.2f} us"
+        single = f"1,000 single edits: {best['singly']:.2f} us each"
+        counted = "allocates nothing: test_scene_arrays.cpp counts"
         return [
-            Row("reparent, checks, 128 frames, given pose", f"{given:.2f} us", "1.0 us", given <= 1.0, peer),
-            Row("the same, 100,000 frames", f"{large:.2f} us, {large / given:.1f} times", "3 times", large <= 3 * given, ""),
-            Row("reparent that keeps the world pose over 8 edges", f"{best['kept 128']:.2f} us", "1.6 us", best["kept 128"] <= 1.6,
-                f"100,000 frames: {best[f'kept {LARGE}']:.2f} us"),
-            Row("one of 1,000 edits through edit()", f"{best['many']:.2f} us", "0.3 us", best["many"] <= 0.3,
-                f"1,000 single edits: {best['singly']:.2f} us each"),
-            Row("SceneArrays.reparent, 128 frames", f"{best['arrays'] - idle:.2f} us", "0.5 us", best["arrays"] - idle <= 0.5,
-                "allocates nothing: test_scene_arrays.cpp counts"),
-        ]  # fmt: skip
+            Row("reparent, checks, 128 frames, given pose", given, 1.0, "us", peer),
+            Row("the same, 100,000 frames", large / given, 3.0, "times that", f"{large:.2f} us"),
+            Row("reparent that keeps the world pose over 8 edges", best["kept 128"], 1.6, "us", far),
+            Row("one of 1,000 edits through edit()", best["many"], 0.3, "us", single),
+            Row("SceneArrays.reparent, 128 frames", best["arrays"] - idle, 0.5, "us", counted),
+        ]
 
     return rows
 
@@ -183,9 +190,9 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
         best = clock.best
         peer = f"pytransform3d: {best['pytransform3d']:.1f} us" if "pytransform3d" in best else ""
         return [
-            Row("pose over 8 edges", f"{best['pose']:.2f} us", "0.35 us", best["pose"] <= 0.35, peer),
-            Row("diff of two versions of 100,000 frames that differ in 3", f"{best['diff']:.1f} us", "20 us", best["diff"] <= 20, ""),
-        ]  # fmt: skip
+            Row("pose over 8 edges", best["pose"], 0.35, "us", peer),
+            Row("diff of two versions of 100,000 frames that differ in 3", best["diff"], 20.0, "us"),
+        ]
 
     return rows
 
@@ -215,16 +222,14 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
             base = best[f"floor {joints}"]
             first = best[f"first {joints}"] - best[f"edit {joints}"]
             whole = best[f"unshared {joints}"] - best[f"added {joints}"]
-            ratios = (
-                ("SceneArrays", best[f"arrays {joints}"] / base, 1.3, ""),
-                ("at(q), a version made by a move", first / base, 2.0, f"with another set of frames: {whole / base:.1f} times"),
-                ("at(q), later", best[f"later {joints}"] / base, 1.5, ""),
-            )
+            other = f"with another set of frames: {whole / base:.2f} times"
+            loop = f"the loop: {base:.2f} us"
+            what = f"all poses of 128 frames, {joints} revolutes"
             found += [
-                Row(f"all poses of 128 frames, {joints} revolutes: {name}", f"{ratio:.2f} times the loop", f"{aim} times", ratio <= aim,
-                    beside or f"the loop: {base:.2f} us")
-                for name, ratio, aim, beside in ratios
-            ]  # fmt: skip
+                Row(f"{what}: SceneArrays", best[f"arrays {joints}"] / base, 1.3, "times the loop", loop),
+                Row(f"{what}: at(q), version made by a move", first / base, 2.0, "times the loop", other),
+                Row(f"{what}: at(q), later", best[f"later {joints}"] / base, 1.5, "times the loop", loop),
+            ]
         return found
 
     return rows
@@ -264,33 +269,44 @@ def _floor_forward(library: ctypes.CDLL, scene: SceneGraph, q: np.ndarray) -> Ca
     return forward
 
 
-# --- memory ------------------------------------------------------------------------------------------------------------
+# --- memory -------------------------------------------------------------------------------------------------------
 
 
-def memory(quick: bool) -> list[Row]:
-    """Bytes of one more version, and ten thousand versions held and dropped, in processes of their own."""
-    found = []
-    for frames, limit in ((128, 1536), (LARGE, 4096)):
-        size = _apart("bytes", frames)
-        found.append(Row(f"memory of one more version, {frames:,} frames", f"{size:.0f} bytes", f"{limit:,} bytes", size <= limit, "Python's object counts too"))
-    megabytes, pause = (float(part) for part in _apart_text("many", 2000 if quick else 10_000).split())
-    found.append(Row("10,000 versions of 200 frames, held", f"{megabytes:.1f} MiB", "40 MiB", megabytes <= 40, "none with arrays of its own"))
-    found.append(Row("the longest pause while they are dropped, one by one and at once", f"{pause:.2f} ms", "5 ms", pause <= 5, ""))
-    return found  # fmt: skip
+def memory(count: int) -> list[Row]:
+    """Bytes of one more version, and many versions held and dropped, in processes of their own."""
+    small, large = (float(_apart("bytes", frames)) for frames in (128, LARGE))
+    held, pause = (float(part) for part in _apart("many", count).split())
+    also = "Python's object counts too"
+    return [
+        Row("memory of one more version, 128 frames", small, 1536, "bytes", also),
+        Row("memory of one more version, 100,000 frames", large, 4096, "bytes", also),
+        Row(f"{count:,} versions of 200 frames, held", held, 40.0, "MiB"),
+        Row("the longest pause while they are dropped, one by one and at once", pause, 5.0, "ms"),
+    ]
 
 
-def _apart_text(what: str, count: int) -> str:
+def _apart(what: str, count: int) -> str:
     command = [sys.executable, __file__, "--apart", what, str(count)]
     environment = {**os.environ, "PYTHONMALLOC": "malloc"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def _apart(what: str, count: int) -> float:
-    return float(_apart_text(what, count))
-
-
 class _Arena(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]  # fmt: skip  # noqa: RUF012
+    _fields_: ClassVar = [
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    ]
 
 
 def allocated() -> int:
@@ -301,24 +317,8 @@ def allocated() -> int:
     return int(info.uordblks) + int(info.hblkhd)
 
 
-def versions_of(scene: SceneGraph, count: int) -> list[SceneGraph]:
-    """Return so many versions, each of which moves one thing more."""
-    things = [name for name in scene.frame_names if name.startswith("thing")]
-    poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(count)]
-    order = np.random.default_rng(0).integers(len(things), size=count)
-    versions = [scene] * count
-    before = allocated()
-    for i in range(count):
-        scene = scene.reparent(things[order[i]], f"link{i % DEPTH}", pose=poses[i])
-        versions[i] = scene
-    print((allocated() - before) / count, file=sys.stderr)
-    return versions
-
-
-def bytes_a_version(frames: int) -> float:
-    """Return the mean size of one of two thousand versions."""
-    scene = scene_of(frames)
-    count = 2000
+def versions_of(scene: SceneGraph, count: int) -> tuple[list[SceneGraph], int]:
+    """Return so many versions, each of which moves one thing more, and the bytes that they took."""
     things = [name for name in scene.frame_names if name.startswith("thing")]
     poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(count)]
     order = np.random.default_rng(0).integers(len(things), size=count).tolist()
@@ -328,16 +328,19 @@ def bytes_a_version(frames: int) -> float:
     for i, (thing, parent) in enumerate(names):
         scene = scene.reparent(thing, parent, pose=poses[i])
         versions[i] = scene
-    return (allocated() - before) / count
+    return versions, allocated() - before
+
+
+def bytes_a_version(frames: int) -> float:
+    """Return the mean size of one of two thousand versions."""
+    count = 2000
+    return versions_of(scene_of(frames), count)[1] / count
 
 
 def held_and_dropped(count: int) -> tuple[float, float]:
     """Return the mebibytes of so many versions of a scene of 200 frames, and the longest pause in dropping them."""
-    scene = scene_of(200)
-    before = allocated()
-    versions = versions_of(scene, count)
-    held = (allocated() - before) / 2**20
-    scene = versions[-1]
+    versions, size = versions_of(scene_of(200), count)
+    held = size / 2**20
     pauses = []
     while len(versions) > count // 2:
         began = time.perf_counter()
@@ -349,14 +352,13 @@ def held_and_dropped(count: int) -> tuple[float, float]:
     return held, 1e3 * max(pauses)
 
 
-# --- the table -----------------------------------------------------------------------------------------------------------
+# --- the table ----------------------------------------------------------------------------------------------------
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as Markdown."""
-    lines = ["| work, from Python | measured | aim | holds | beside it, in the same run |", "|---|---|---|---|---|"]
-    lines += [f"| {r.work} | {r.measured} | {r.aim} | {'yes' if r.holds else 'no'} | {r.beside} |" for r in rows]
-    return "\n".join(lines) + "\n"
+    head = ["| work, from Python | measured | aim | holds | beside it, in the same run |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *(row.line() for row in rows)]) + "\n"
 
 
 def main() -> None:
@@ -373,7 +375,7 @@ def main() -> None:
     clock = Clock(3 if options.quick else 25)
     parts = [edits(clock), queries(clock), sweeps(clock)]
     clock.run()
-    rows = [row for part in parts for row in part()] + memory(options.quick)
+    rows = [row for part in parts for row in part()] + memory(2000 if options.quick else 10_000)
     print(table(rows))
     if options.out:
         options.out.write_text(PAGE.format(table=table(rows)), encoding="utf-8")
@@ -381,9 +383,9 @@ def main() -> None:
 
 PAGE = """# Speed and memory of the scene graph
 
-Made by `python tests/benchmarks/scene_table.py --out docs/scene_results.md`: each number beside a peer, a floor or a limit
-of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays, compiled with the flags of the
-core (`tests/benchmarks/floors.cpp`). How costs grow with the number of frames is in [](scene_costs.md).
+Made by `python tests/benchmarks/scene_table.py --out docs/scene_results.md`: each number beside a peer, a floor or a
+limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays, compiled with the
+flags of the core (`tests/benchmarks/floors.cpp`). How costs grow with the number of frames is in [](scene_costs.md).
 
 {table}"""
 

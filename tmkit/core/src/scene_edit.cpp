@@ -150,9 +150,14 @@ void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSp
 
 void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     const FrameRecord& top = record(name);
-    const Layout& flat = scene_.layout();
-    std::vector<FrameId> leaving;
-    for (std::int32_t index : flat.subtree(flat.index_of(top.id))) leaving.push_back(flat.ids[index]);
+    bool is_leaf = true;  // a look at all parents is much less than a layout
+    scene_.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { is_leaf = is_leaf && frame->parent != top.id; });
+    std::vector<FrameId> leaving{top.id};
+    if (!is_leaf) {
+        const Layout& flat = scene_.layout();
+        leaving.clear();
+        for (std::int32_t index : flat.subtree(flat.index_of(top.id))) leaving.push_back(flat.ids[index]);
+    }
     if (!with_subtree && leaving.size() > 1)
         throw Error(ErrorKind::scene, "frame " + quoted(name) + " has children, the first is " +
                                           quoted(record(leaving[1]).name->text) +

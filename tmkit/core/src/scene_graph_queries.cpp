@@ -284,14 +284,31 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
 
 Ref<Layout> SceneGraph::fresh_layout() const {
     const auto flat = make_ref<LayoutFrames>();
+    const std::size_t count = size();
+    flat->ids.reserve(count);
+    flat->body.reserve(count);
+    flat->type.reserve(count);
+    flat->axis.reserve(count);
+    flat->q_index.reserve(count);
+    flat->multiplier.reserve(count);
+    flat->offset.reserve(count);
+    flat->joint_frame.reserve(joints_.size());
     std::vector<FrameId> parents;
     std::vector<Pose> poses;
+    parents.reserve(count);
+    poses.reserve(count);
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        JointRule rule;
+        if (frame->joint && frame->joint->mimic.empty()) {  // entries of the configuration are in the order of frames
+            rule.entry = flat->joint_frame.size();
+            flat->joint_frame.push_back(static_cast<std::int32_t>(flat->ids.size()));
+        } else if (frame->joint) {
+            rule = joint_rule(*frame);
+        }
         flat->ids.push_back(id);
         flat->body.push_back(frame->body);
         flat->type.push_back(frame->joint_type);
         flat->axis.push_back(frame->joint ? frame->joint->axis : Vector3{0.0, 0.0, 1.0});
-        const JointRule rule = frame->joint ? joint_rule(*frame) : JointRule{};
         flat->q_index.push_back(frame->joint ? static_cast<std::int32_t>(rule.entry) : -1);
         flat->multiplier.push_back(rule.multiplier);
         flat->offset.push_back(rule.offset);
@@ -299,7 +316,7 @@ Ref<Layout> SceneGraph::fresh_layout() const {
         poses.push_back(frame->pose);
     });
     const auto made = make_ref<Layout>(Ref<const LayoutFrames>(flat));
-    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { flat->joint_frame.push_back(made->index_of(id)); });
+    made->parent.reserve(count);
     for (FrameId parent : parents) made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
     made->pose = std::move(poses);
     made->complete();
