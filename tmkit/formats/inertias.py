@@ -33,8 +33,10 @@ def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
         The centre of mass (3,) and the inertia about it (3, 3), both in the shape's axes.
 
     Raises:
-        ShapeError: a mesh that encloses no volume.
+        ShapeError: a mesh that encloses no volume, or a plane, a point cloud or a height field.
     """
+    if shape.kind in ("plane", "point_cloud", "height_field"):
+        raise ShapeError(f"a {shape.kind.replace('_', ' ')} has no mass of its own; give the frame an inertia")
     if shape.kind == "mesh":
         return _mesh(shape, mass)
     center = np.zeros(3)

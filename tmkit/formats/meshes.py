@@ -190,8 +190,7 @@ def _parts_by_trimesh(path: Path, data: bytes) -> list[MeshArrays]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kind = path.suffix.lower().removeprefix(".")
-            scene = trimesh.load_scene(io.BytesIO(text), file_type=kind, process=False, skip_materials=True)
+            scene = trimesh.load_scene(_unprocessed(text, path.suffix.lower().removeprefix(".")))
             found = [
                 (np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64), matrix)
                 for geometry, matrix in _placed(scene)
@@ -203,6 +202,22 @@ def _parts_by_trimesh(path: Path, data: bytes) -> list[MeshArrays]:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
     return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
+
+
+def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
+    """Return what trimesh's reader of a format makes, marked to be left as it is.
+
+    ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
+    be merged, and those that are not finite left out, before anybody sees them.
+    """
+    from trimesh.exchange.load import mesh_loaders
+
+    made: dict[str, Any] = mesh_loaders[kind](
+        file_obj=io.BytesIO(data), file_type=kind, resolver=None, metadata=None, process=False, skip_materials=True
+    )
+    for part in made["geometry"].values() if "geometry" in made else (made,):
+        part["process"] = False
+    return made
 
 
 def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
@@ -283,24 +298,28 @@ def _refuse_document_type(path: Path, data: bytes) -> None:
 def _first_of_equal(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
 
-    As :func:`numpy.unique` does, in a third of the time for millions of rows: sorting columns beats comparing rows.
+    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of their bits are sorted, and
+    the rows themselves only should two of them mix to one number.
     """
-    order = np.lexsort(rows.T[::-1])
-    ordered = rows[order]
-    begins = np.concatenate([[True], np.any(ordered[1:] != ordered[:-1], axis=1)])[: len(rows)]
-    inverse = np.empty(len(rows), dtype=np.intp)
-    inverse[order] = np.cumsum(begins) - 1
-    return order[begins], inverse
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in np.ascontiguousarray(rows).view(np.uint64).T:
+        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first][inverse], rows):
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
 
 
 def _merged(arrays: MeshArrays) -> MeshArrays:
     """Return the mesh without repeated vertices, without unused ones, and without faces that lost a corner."""
     used = np.flatnonzero(np.bincount(arrays.faces.reshape(-1), minlength=len(arrays.vertices)))
-    first, inverse = _first_of_equal(arrays.vertices[used] + 0.0)
+    vertices = arrays.vertices[used]
+    first, inverse = _first_of_equal(vertices + 0.0)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
     new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
     new_index[used] = rank[inverse]
     faces = new_index[arrays.faces]
     whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return MeshArrays(arrays.vertices[used][np.sort(first)], np.ascontiguousarray(faces[whole]))
+    return MeshArrays(vertices[np.sort(first)], np.ascontiguousarray(faces[whole]))

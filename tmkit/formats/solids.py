@@ -1,4 +1,4 @@
-"""Solids that a format has and another lacks, as closed convex meshes."""
+"""Solids that a format has and another lacks, as meshes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tmkit.graph import Mesh, Shape
 
-__all__ = ["SIDES", "frustum"]
+__all__ = ["SIDES", "frustum", "mesh_of_cloud", "mesh_of_field"]
 
 SIDES = 64  # circles become polygons of so many corners
 
@@ -36,3 +36,32 @@ def frustum(bottom: float, top: float, height: float) -> Shape:
         faces += [np.stack(corners, axis=1) for corners in ([here, after, beyond], [here, beyond, above])]
         faces.append(np.stack([tip, above, beyond], axis=1))
     return Mesh(np.concatenate(vertices), np.concatenate(faces).astype(np.int32))
+
+
+def mesh_of_field(field: Shape) -> Shape:
+    """Return the skin of a height field, closed, of the same triangles."""
+    heights, (x, y, floor) = field.heights, field.dimensions
+    rows, columns = heights.shape
+    across, along = np.meshgrid(np.linspace(-x / 2, x / 2, columns), np.linspace(-y / 2, y / 2, rows))
+    top = np.stack([across, along, heights], axis=-1).reshape(-1, 3)
+    bottom = np.column_stack([top[:, :2], np.full(len(top), floor)])
+    number = np.arange(len(top)).reshape(rows, columns)
+    a, b, c, d = (part.reshape(-1) for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]))
+    surface = np.concatenate([np.stack([a, b, d], axis=1), np.stack([a, d, c], axis=1)])
+    rim = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
+    after = np.roll(rim, -1)
+    below, beyond = rim + len(top), after + len(top)
+    walls = np.concatenate([np.stack([after, rim, below], axis=1), np.stack([after, below, beyond], axis=1)])
+    faces = np.concatenate([surface, surface[:, ::-1] + len(top), walls])
+    return Mesh(np.concatenate([top, bottom]), faces.astype(np.int32), source=field.source)
+
+
+def mesh_of_cloud(cloud: Shape) -> Shape:
+    """Return a cube around each ball of a point cloud."""
+    (radius,) = cloud.dimensions
+    corners = radius * np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)]) * 2.0 - radius
+    quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+    faces = np.array([[quad[0], quad[k], quad[k + 1]] for quad in quads for k in (1, 2)])
+    starts = 8 * np.arange(len(cloud.points))
+    vertices = (cloud.points[:, None] + corners).reshape(-1, 3)
+    return Mesh(vertices, (starts[:, None, None] + faces).reshape(-1, 3).astype(np.int32), source=cloud.source)

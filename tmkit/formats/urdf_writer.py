@@ -1,8 +1,9 @@
 """Scenes, or parts of scenes, as robot descriptions in URDF.
 
 The subtree below a frame becomes one robot: frames become links of the same names, edges become joints. What reads back
-through :func:`tmkit.formats.load_scene` has the same forward kinematics, limits and inertias. Meshes, and cones, which
-URDF lacks, are written as OBJ files beside the description, one file for each content.
+through :func:`tmkit.formats.load_scene` has the same forward kinematics, limits and inertias. Meshes, and what URDF
+lacks, are written as OBJ files beside the description, one file for each content: cones, height fields by their skin,
+point clouds by a cube around each ball. A plane cannot be written.
 
 URDF says less than a scene: frames of one body become links that fixed joints join (the mass is on the first of them),
 a revolute joint without any limit becomes continuous, and classes and allowed pairs are left out.
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from tmkit.errors import OutputError, SceneError, UnknownNameError
 from tmkit.files.output import write_text
-from tmkit.formats.solids import frustum
+from tmkit.formats.solids import frustum, mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose
 
@@ -65,7 +66,7 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: the root is excluded, or a joint mimics one that is not written.
+        SceneError: the root is excluded, a joint mimics one that is not written, or a link has a plane.
     """
     from lxml import etree
 
@@ -113,7 +114,7 @@ def write_urdf(
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: the root is excluded, or a joint mimics one that is not written.
+        SceneError: the root is excluded, a joint mimics one that is not written, or a link has a plane.
         OutputError: a file cannot be written.
     """
     written = urdf_from_scene(scene, root, name=name, exclude=exclude)
@@ -196,6 +197,8 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
     for part in writer.scene.shapes(frame):
         for purpose, wanted in (("visual", part.visual), ("collision", part.collision)):
             if wanted:
+                if part.shape.kind == "plane":
+                    raise SceneError(f"frame '{frame}' has a plane, which URDF cannot say", frame=frame)
                 _add_shape(_add(link, purpose), part, writer)
 
 
@@ -217,11 +220,19 @@ def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
         _add(_add(purpose, "material", name=f"color {color}"), "color", rgba=color)
 
 
+def _mesh(shape: Shape) -> Shape:
+    """Return a shape that URDF lacks as a mesh."""
+    if shape.kind == "cone":
+        return frustum(shape.dimensions[0], 0.0, shape.dimensions[1])
+    makers = {"point_cloud": mesh_of_cloud, "height_field": mesh_of_field}
+    return makers[shape.kind](shape) if shape.kind in makers else shape
+
+
 def _mesh_file(shape: Shape, writer: _Writer) -> str:
     """Return the name of the OBJ file of a shape, and note its text."""
     file = f"{shape.kind}_{shape.digest}.obj"
     if file not in writer.meshes:
-        mesh = shape if shape.kind == "mesh" else frustum(shape.dimensions[0], 0.0, shape.dimensions[1])
+        mesh = _mesh(shape)
         lines = [f"v {_words(vertex)}" for vertex in mesh.vertices]
         lines += [f"f {a} {b} {c}" for a, b, c in (mesh.faces + 1).tolist()]
         writer.meshes[file] = "\n".join(lines) + "\n"

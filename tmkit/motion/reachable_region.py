@@ -128,7 +128,9 @@ def _points(shape: Shape) -> NDArray[np.float64]:
     lower, upper = (np.asarray(corner) for corner in shape.bounds)
     turn = np.linspace(0.0, 2.0 * np.pi, _ROUND, endpoint=False)
     circle = np.column_stack([np.cos(turn), np.sin(turn), np.zeros(_ROUND)])
-    if shape.kind == "box":
+    if shape.kind == "plane":
+        return np.zeros((0, 3))
+    if shape.kind in ("box", "point_cloud", "height_field"):
         return np.array(
             [[x, y, z] for x in (lower[0], upper[0]) for y in (lower[1], upper[1]) for z in (lower[2], upper[2])]
         )

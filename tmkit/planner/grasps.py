@@ -64,11 +64,13 @@ def grasps_of(scene: SceneGraph, item: str, *, manipulator: Manipulator) -> tupl
         Grasps; none when no pair of faces fits the hand.
 
     Raises:
-        SceneError: the object has no collision shape to hold it by.
+        SceneError: the object has no collision shape to hold it by, or one without an end.
     """
     shapes = [attached for attached in scene.shapes(item) if attached.collision]
     if not shapes:
         raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
+    if any(attached.shape.kind == "plane" for attached in shapes):
+        raise SceneError(f"object '{item}' has a plane, which no hand can grasp", frame=item)
     suction = manipulator.gripper_kind == "suction"
     rim = _rim_radius(scene, manipulator) if suction else 0.0
     if len(shapes) == 1 and shapes[0].shape.kind == "cylinder":

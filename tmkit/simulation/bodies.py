@@ -135,7 +135,7 @@ def _rigid_body(
     ]
     base_from_inertial, moments = _principal(inertia)
     pose = at.pose(piece.base)
-    collision = shapes.collision(placed)
+    collision = shapes.collision(placed, still=inertia is None)
     index = bullet.createMultiBody(
         baseMass=0.0 if inertia is None else inertia.mass,
         baseCollisionShapeIndex=collision,

@@ -258,7 +258,7 @@ def _corners_of_shapes(simulation: Simulation, frame: str) -> list[NDArray[np.fl
     corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
     result = []
     for attached in simulation.scene.shapes(frame):
-        if attached.visual:
+        if attached.visual and attached.shape.kind != "plane":  # which has no corners
             lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
             pose = simulation.pose(frame) @ attached.pose
             result.append(np.asarray(pose.apply(lower + corners * (upper - lower)), dtype=float))
@@ -324,6 +324,8 @@ def _hidden_share(simulation: Simulation, camera: Camera) -> float:
     for body in simulation.bodies:
         if body.kind == "fixed":
             for attached in simulation.scene.shapes(body.base):
+                if attached.shape.kind in ("plane", "point_cloud", "height_field"):
+                    continue  # their boxes hide too much
                 lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
                 shape_from_root = (simulation.pose(body.base) @ attached.pose).inverse()
                 eye = np.asarray(shape_from_root.apply(camera.position), dtype=float)

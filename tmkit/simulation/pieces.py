@@ -208,7 +208,9 @@ def _parts_of_shapes(
     for frame in frames:
         base_from_frame = scene.pose(frame, frames[0])
         for attached in scene.shapes(frame):
-            if not attached.collision or not attached.shape.volume > 0.0:
+            if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):  # no volume to weigh
+                continue
+            if not attached.shape.volume > 0.0:
                 continue
             lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
             base_from_shape: Pose = base_from_frame @ attached.pose

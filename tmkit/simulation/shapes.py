@@ -1,8 +1,14 @@
 """Scene shapes as pybullet shapes.
 
-Boxes, spheres, cylinders and capsules are what they are; cones and meshes become convex hulls, as they are for the
-motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away, so that a
-block with a mesh lies as deep as one that is a box.
+Boxes, spheres, cylinders, capsules and planes are what they are; cones and meshes become convex hulls, as they are for
+the motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away, so that
+a block with a mesh lies as deep as one that is a box.
+
+Height fields that stand still are the triangles of their skin: pybullet's own height fields cannot stand beside other
+shapes on one body, and cut their cells along another diagonal. Point clouds that stand still are a cube around each
+ball, as triangles too, since pybullet takes no more than 16 shapes a body. Meshes whose own level is ``exact`` are
+their triangles where they stand still, and those whose level is ``box`` are boxes. pybullet has no triangles that move,
+so on what moves all these become hulls, and a plane is refused.
 
 pybullet reads meshes from files only, so they are written into the simulation's private folder, one file a shape
 however often it occurs. What is drawn keeps all its faces; what collides is the hull.
@@ -20,15 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.graph import AttachedShape, Shape
+from tmkit.formats.solids import mesh_of_cloud, mesh_of_field
+from tmkit.graph import AttachedShape, PointCloud, Shape
 from tmkit.spatial import Pose
 
-__all__ = ["DEFAULT_COLOR", "PlacedShape", "ShapeBuilder", "remove_margins"]
+__all__ = ["DEFAULT_COLOR", "MOST_POINTS", "PlacedShape", "ShapeBuilder", "remove_margins"]
 
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 
+MOST_POINTS = 50_000  # of a point cloud that is simulated or drawn
+
+_DRAWN_PLANE = 20.0  # metres from side to side
 _CYLINDER_SIDES = 24  # a multiple of 8, so that sides face the directions of grasps
 _CONE_SIDES = 48
+_WITH_LEVELS = ("mesh", "point_cloud", "height_field")
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,18 @@ class ShapeBuilder:
         self._folder = folder
         self._written: dict[str, str] = {}
 
-    def collision(self, shapes: Sequence[PlacedShape]) -> int:
-        """Return a collision shape that joins ``shapes``, or -1 when none of them collides."""
+    def collision(self, shapes: Sequence[PlacedShape], *, still: bool) -> int:
+        """Return a collision shape that joins ``shapes``, or -1 when none of them collides.
+
+        Args:
+            shapes: the shapes of one body.
+            still: whether the body never moves.
+        """
         chosen = [placed for placed in shapes if placed.attached.collision]
         if not chosen:
             return -1
         index = self._bullet.createCollisionShapeArray(
-            **self._arrays(chosen, visual=False),
+            **self._arrays(chosen, visual=False, still=still),
             collisionFramePositions=[list(placed.pose.translation) for placed in chosen],
             collisionFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
             physicsClientId=self._client,
@@ -74,7 +90,7 @@ class ShapeBuilder:
         if not chosen:
             return -1
         index = self._bullet.createVisualShapeArray(
-            **self._arrays(chosen, visual=True),
+            **self._arrays(chosen, visual=True, still=True),
             visualFramePositions=[list(placed.pose.translation) for placed in chosen],
             visualFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
             rgbaColors=[list(placed.attached.color or DEFAULT_COLOR) for placed in chosen],
@@ -88,7 +104,7 @@ class ShapeBuilder:
             raise SimulationError(f"the physics engine could not make the shape of '{frames}' that is to {purpose}")
         return index
 
-    def _arrays(self, shapes: Sequence[PlacedShape], *, visual: bool) -> dict[str, list[Any]]:
+    def _arrays(self, shapes: Sequence[PlacedShape], *, visual: bool, still: bool) -> dict[str, list[Any]]:
         """Return the parallel arrays in which pybullet takes several shapes at once."""
         result: dict[str, list[Any]] = {
             "shapeTypes": [],
@@ -98,17 +114,25 @@ class ShapeBuilder:
             "fileNames": [],
             "meshScales": [],
         }
+        if not visual:
+            result |= {"planeNormals": [], "flags": []}
         for placed in shapes:
-            kind, radius, half_extents, length, file_name = self._described(placed, visual=visual)
+            kind, radius, half_extents, length, file_name = self._described(placed, visual=visual, still=still)
             result["shapeTypes"].append(kind)
             result["radii"].append(radius)
             result["halfExtents"].append(half_extents)
             result["lengths"].append(length)
             result["fileNames"].append(file_name)
             result["meshScales"].append([1.0, 1.0, 1.0])
+            if not visual:
+                triangles = kind == self._bullet.GEOM_MESH and _is_triangles(placed, still=still)
+                result["planeNormals"].append([0.0, 0.0, 1.0])
+                result["flags"].append(self._bullet.GEOM_FORCE_CONCAVE_TRIMESH if triangles else 0)
         return result
 
-    def _described(self, placed: PlacedShape, *, visual: bool) -> tuple[int, float, list[float], float, str]:
+    def _described(
+        self, placed: PlacedShape, *, visual: bool, still: bool
+    ) -> tuple[int, float, list[float], float, str]:
         bullet, shape = self._bullet, placed.attached.shape
         nothing = [0.0, 0.0, 0.0]
         if shape.kind == "box":
@@ -119,20 +143,35 @@ class ShapeBuilder:
             return bullet.GEOM_CYLINDER, shape.dimensions[0], nothing, shape.dimensions[1], ""
         if shape.kind == "capsule":
             return bullet.GEOM_CAPSULE, shape.dimensions[0], nothing, shape.dimensions[1], ""
-        if shape.kind in ("cylinder", "cone", "mesh"):
-            return bullet.GEOM_MESH, 0.0, nothing, 0.0, self._mesh_file(shape, placed.frame, visual=visual)
-        raise SimulationError(f"frame '{placed.frame}': a shape of kind '{shape.kind}' cannot be simulated")
+        if shape.kind == "plane" and not visual:
+            if not still:
+                raise SimulationError(f"frame '{placed.frame}': a plane cannot be simulated on a body that moves")
+            return bullet.GEOM_PLANE, 0.0, nothing, 0.0, ""
+        return bullet.GEOM_MESH, 0.0, nothing, 0.0, self._mesh_file(placed, visual=visual, still=still)
 
-    def _mesh_file(self, shape: Shape, frame: str, *, visual: bool) -> str:
-        key = f"{shape.digest}-{'visual' if visual else 'hull'}"
+    def _mesh_file(self, placed: PlacedShape, *, visual: bool, still: bool) -> str:
+        shape = placed.attached.shape
+        if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
+            shape = _thinned(shape, placed, visual=visual)
+        boxed = not visual and placed.attached.level == "box" and shape.kind in _WITH_LEVELS
+        detail = "box" if boxed else "all" if visual or _is_triangles(placed, still=still) else "hull"
+        key = f"{shape.digest}-{detail}"
         if key not in self._written:
-            vertices, faces = _triangles(shape)
-            if not visual:
-                vertices, faces = _hull(vertices, frame)
+            vertices, faces = _bounding_box(shape) if boxed else _triangles(shape)
+            if detail != "all":
+                vertices, faces = _hull(vertices, placed.frame)
             path = self._folder / f"shape{len(self._written)}.obj"
             _write_obj(path, vertices, faces)
             self._written[key] = str(path)
         return self._written[key]
+
+
+def _is_triangles(placed: PlacedShape, *, still: bool) -> bool:
+    """Whether a shape collides by its triangles and not by its hull."""
+    kind, level = placed.attached.shape.kind, placed.attached.level
+    return (
+        still and level != "box" and (kind in ("point_cloud", "height_field") or (kind == "mesh" and level == "exact"))
+    )
 
 
 def remove_margins(bullet: Any, client: int, *, body: int) -> None:
@@ -140,9 +179,34 @@ def remove_margins(bullet: Any, client: int, *, body: int) -> None:
     bullet.changeDynamics(body, -1, collisionMargin=0.0, physicsClientId=client)
 
 
+def _thinned(shape: Shape, placed: PlacedShape, *, visual: bool) -> Shape:
+    """Return as many points of a large cloud as can be drawn; none may be missing where they collide one by one."""
+    if not visual and placed.attached.level != "box":
+        raise SimulationError(
+            f"frame '{placed.frame}': a cloud of {len(shape.points)} points cannot be simulated, expected at most "
+            f"{MOST_POINTS}; thin it out, or attach it with level='box'"
+        )
+    if not visual:
+        return shape
+    return PointCloud(shape.points[:: -(-len(shape.points) // MOST_POINTS)], radius=shape.dimensions[0])
+
+
+def _bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
+    lower, upper = shape.bounds
+    return lower + corners * np.maximum(upper - lower, 1e-6), np.zeros((0, 3), dtype=np.int64)
+
+
 def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    if shape.kind == "mesh":
-        return np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces, dtype=np.int64)
+    if shape.kind == "plane":
+        corners = (
+            0.5 * _DRAWN_PLANE * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+        )
+        return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int64)
+    mesh = mesh_of_field(shape) if shape.kind == "height_field" else shape
+    mesh = mesh_of_cloud(shape) if shape.kind == "point_cloud" else mesh
+    if mesh.kind == "mesh":
+        return np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=np.int64)
     if shape.kind == "cylinder":
         return _prism(*shape.dimensions)
     radius, length = shape.dimensions
