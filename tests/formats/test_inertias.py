@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tmkit.errors import ShapeError
 from tmkit.formats.inertias import solid_inertia, united_inertia
-from tmkit.graph import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere
+from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
 from tmkit.spatial import Pose
 
 trimesh = pytest.importorskip("trimesh")
@@ -73,6 +73,15 @@ def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
     mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
     with pytest.raises(ShapeError, match="encloses no volume"):
         solid_inertia(mesh, 1.0)
+
+
+@pytest.mark.parametrize(
+    "shape", [Plane(), PointCloud([[0, 0, 0]], radius=1), HeightField([[0, 0], [0, 1]], size=[1, 1])]
+)
+def test_ground_has_no_mass(shape: Shape) -> None:
+    """Planes, clouds and fields are not weighed."""
+    with pytest.raises(ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no mass of its own"):
+        solid_inertia(shape, 1.0)
 
 
 coordinates = st.tuples(*[st.floats(-2, 2)] * 3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tmkit.formats import Remark, load_scene, write_urdf
-from tmkit.graph import SceneGraph
+from tmkit.graph import Plane, SceneGraph
 from tmkit.spatial import Pose
 
 SPHERE = '<collision><geometry><sphere radius="{}"/></geometry></collision>'
@@ -78,13 +78,14 @@ def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
     assert "expected numbers from 0 to 1" in remark.text
 
 
-def test_a_plane_is_a_box_below_it(tmp_path: Path) -> None:
-    """The upper side of the box lies in the plane, whatever its normal is."""
+def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
+    """The plane goes through the origin, whatever its normal is."""
     plane = '<collision><origin xyz="0 0 2"/><geometry><plane normal="{}"/></geometry></collision>'
     for normal, direction in (("0 0 1", [0, 0, 1]), ("0 0 -1", [0, 0, -1]), ("3 0 4", [0.6, 0, 0.8])):
         scene, _ = read(tmp_path, link=plane.format(normal), kind="fixed")
         (part,) = scene.shapes("b")
-        np.testing.assert_allclose(part.pose.apply([0, 0, part.shape.dimensions[2] / 2]), [0, 0, 2], atol=1e-12)
+        assert part.shape == Plane()
+        np.testing.assert_allclose(part.pose.translation, [0, 0, 2], atol=1e-12)
         np.testing.assert_allclose(part.pose.rotate([0, 0, 1]), direction, atol=1e-12)
 
 

@@ -23,9 +23,12 @@ from tmkit.graph import (
     Continuous,
     Cylinder,
     Free,
+    HeightField,
     Inertia,
     Mesh,
     Mimic,
+    Plane,
+    PointCloud,
     Prismatic,
     Revolute,
     SceneGraph,
@@ -116,6 +119,18 @@ def test_a_cone_is_written_as_a_mesh(tmp_path: Path) -> None:
     assert shape.kind == "mesh"
     np.testing.assert_allclose(shape.bounds, cone.bounds, atol=1e-12)
     assert shape.volume == pytest.approx(cone.volume, rel=2e-3)
+
+
+def test_planes_clouds_and_fields_are_written(tmp_path: Path) -> None:
+    """A plane comes back as it was; a field becomes its skin, and a cloud a cube around each ball."""
+    field = HeightField(np.arange(6).reshape(2, 3), size=[1, 2])
+    shapes = [Plane(), field, PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1)]
+    scene = SceneGraph().add_frame("ground", "world", shapes=[AttachedShape(shape) for shape in shapes])
+    parts = load_scene(write_urdf(scene, "ground", tmp_path)).shapes("ground")
+    back = [part.shape for part in parts if part.collision]
+    assert back[0] == shapes[0]
+    assert [shape.kind for shape in back[1:]] == ["mesh", "mesh"]
+    assert [shape.volume for shape in back[1:]] == pytest.approx([field.volume, 2 * 0.2**3])
 
 
 def test_a_subtree_has_its_own_root(tmp_path: Path) -> None:

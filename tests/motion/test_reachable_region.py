@@ -7,7 +7,19 @@ import pytest
 
 from tmkit.errors import ConfigurationError
 from tmkit.formats import load_scene
-from tmkit.graph import AttachedShape, Box, Capsule, Cone, Cylinder, Revolute, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightField,
+    PointCloud,
+    Revolute,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.motion import Manipulator, ReachableRegion, load_manipulator, reachable_region
 from tmkit.spatial import Pose
 
@@ -46,7 +58,12 @@ def test_our_panda_is_repeatable_and_its_outline_is_where_it_stands() -> None:
     )
 
 
-@pytest.mark.parametrize("shape", [Box((1, 2, 3)), Sphere(0.5), Cylinder(0.5, 2), Cone(0.5, 2), Capsule(0.5, 2)])
+CLOUD, FIELD = PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1), HeightField([[0, 1], [2, 3]], size=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "shape", [Box((1, 2, 3)), Sphere(0.5), Cylinder(0.5, 2), Cone(0.5, 2), Capsule(0.5, 2), CLOUD, FIELD]
+)
 def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
     """The points of every primitive reach its bounds and not beyond."""
     scene = SceneGraph().add_frame("base", "world", shapes=[AttachedShape(shape)])

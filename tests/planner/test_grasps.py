@@ -10,7 +10,7 @@ import pytest
 from support.gantry import GANTRY, SUCKER
 
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph, Shape, Sphere
+from tmkit.graph import AttachedShape, Box, Cylinder, HeightField, Plane, PointCloud, SceneGraph, Shape, Sphere
 from tmkit.motion import Manipulator
 from tmkit.planner import Grasp, grasps_of
 from tmkit.planner.grasps import FINGER_CLEARANCE
@@ -126,6 +126,17 @@ def test_shapes_for_show_are_not_held() -> None:
     assert len(grasps(shown, AttachedShape(Box([0.05] * 3)))) == 24
     with pytest.raises(SceneError, match="object 'item' has no collision shape to grasp it by"):
         grasps(shown)
+    with pytest.raises(SceneError, match="object 'item' has a plane, which no hand can grasp"):
+        grasps(AttachedShape(Plane()))
+
+
+def test_a_cloud_and_a_field_are_taken_by_their_boxes() -> None:
+    """What has levels of detail is grasped like the box around it."""
+    box = {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(Box([0.05] * 3)))}
+    cloud = PointCloud([[-0.02] * 3, [0.02] * 3], radius=0.005)
+    field = HeightField([[0, 0], [0, 0.025]], size=[0.05, 0.05], floor=-0.025)
+    for shape in (cloud, field):
+        assert {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(shape))} == box
 
 
 def test_order_is_fixed_and_begins_from_above() -> None:

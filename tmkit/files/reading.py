@@ -43,7 +43,7 @@ class ReadingLimits:
     json_bytes: int = 1000 * _MEGABYTE
     mesh_bytes: int = 200 * _MEGABYTE
     mesh_triangles: int = 2_000_000
-    points: int = 5_000_000
+    points: int = 2_000_000
     frames: int = 100_000
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:

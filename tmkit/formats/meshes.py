@@ -212,7 +212,8 @@ def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
     """
     from trimesh.exchange.load import mesh_loaders
 
-    made: dict[str, Any] = mesh_loaders[kind](
+    read = cast("dict[str, Any]", mesh_loaders)[kind]
+    made: dict[str, Any] = read(
         file_obj=io.BytesIO(data), file_type=kind, resolver=None, metadata=None, process=False, skip_materials=True
     )
     for part in made["geometry"].values() if "geometry" in made else (made,):
@@ -298,8 +299,8 @@ def _refuse_document_type(path: Path, data: bytes) -> None:
 def _first_of_equal(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
 
-    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of their bits are sorted, and
-    the rows themselves only should two of them mix to one number.
+    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of their bits are sorted,
+    and the rows themselves only should two of them mix to one number.
     """
     mixed = np.zeros(len(rows), dtype=np.uint64)
     for column in np.ascontiguousarray(rows).view(np.uint64).T:

@@ -1,8 +1,8 @@
 """Shapes and looks of robot descriptions.
 
 Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
-with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, which becomes a large box below
-it. A shape of size 0 is no shape and is left out with a remark, like Bullet's ``cdf`` (a field of distances, for
+with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
+shape of size 0 is no shape and is left out with a remark, like Bullet's ``cdf`` (a field of distances, for
 collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
 leaves the colour open, with a remark too. Textures are not looked at.
 """
@@ -18,17 +18,15 @@ from tmkit.errors import FileFormatError
 from tmkit.files.places import did_you_mean
 from tmkit.files.xml import XmlElement
 from tmkit.formats.building import pose_of
-from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple, Triple
+from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple
 from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
+from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
 __all__ = ["Materials", "geometry_of", "materials_of", "origin_of"]
 
 Materials = Mapping[str, Quadruple | None]
-
-# What a plane becomes: metres along it, and downwards. As large as the ground in Bullet's own scenes.
-PLANE_SIZE: Triple = (200.0, 200.0, 10.0)
 
 
 def origin_of(element: XmlElement) -> PoseDraft:
@@ -179,16 +177,15 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
 
 
 def _plane(element: XmlElement, origin: PoseDraft) -> GeometryDraft:
-    """Return a large box whose upper side is the plane through the origin, and which lies where the plane is not."""
+    """Return the half space below the plane through the origin."""
     normal = element.triple("normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
     if length < 1e-9:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
-    width, depth = f"{PLANE_SIZE[0]:g}", f"{PLANE_SIZE[2]:g}"
-    element.remark(f"<plane> is not URDF; it becomes a box, {width} m x {width} m and {depth} m deep, below the plane")
+    element.remark("<plane> is not URDF; it becomes the half space below it, as in Bullet")
     a, b, c = (part / length for part in normal)
     turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
-    pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn) @ Pose((0.0, 0.0, -PLANE_SIZE[2] / 2.0))
+    pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)
     x, y, z = (float(value) for value in pose.translation)
     i, j, k, w = (float(value) for value in pose.quat_xyzw)
-    return GeometryDraft(PrimitiveDraft("box", PLANE_SIZE), element.place, PoseDraft((x, y, z), quat_xyzw=(i, j, k, w)))
+    return GeometryDraft(Plane(), element.place, PoseDraft((x, y, z), quat_xyzw=(i, j, k, w)))

@@ -3,7 +3,7 @@
 The subtree below a frame becomes one robot: frames become links of the same names, edges become joints. What reads back
 through :func:`tmkit.formats.load_scene` has the same forward kinematics, limits and inertias. Meshes, and what URDF
 lacks, are written as OBJ files beside the description, one file for each content: cones, height fields by their skin,
-point clouds by a cube around each ball. A plane cannot be written.
+point clouds by a cube around each ball. Capsules and planes are written in Bullet's words.
 
 URDF says less than a scene: frames of one body become links that fixed joints join (the mass is on the first of them),
 a revolute joint without any limit becomes continuous, and classes and allowed pairs are left out.
@@ -66,7 +66,7 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: the root is excluded, a joint mimics one that is not written, or a link has a plane.
+        SceneError: the root is excluded, or a joint mimics one that is not written.
     """
     from lxml import etree
 
@@ -114,7 +114,7 @@ def write_urdf(
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: the root is excluded, a joint mimics one that is not written, or a link has a plane.
+        SceneError: the root is excluded, or a joint mimics one that is not written.
         OutputError: a file cannot be written.
     """
     written = urdf_from_scene(scene, root, name=name, exclude=exclude)
@@ -197,8 +197,6 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
     for part in writer.scene.shapes(frame):
         for purpose, wanted in (("visual", part.visual), ("collision", part.collision)):
             if wanted:
-                if part.shape.kind == "plane":
-                    raise SceneError(f"frame '{frame}' has a plane, which URDF cannot say", frame=frame)
                 _add_shape(_add(link, purpose), part, writer)
 
 
@@ -213,6 +211,8 @@ def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
         _add(geometry, "sphere", radius=_word(shape.dimensions[0]))
     elif shape.kind in ("cylinder", "capsule"):
         _add(geometry, shape.kind, radius=_word(shape.dimensions[0]), length=_word(shape.dimensions[1]))
+    elif shape.kind == "plane":
+        _add(geometry, "plane", normal="0 0 1")
     else:
         _add(geometry, "mesh", filename=_mesh_file(shape, writer))
     if purpose.tag == "visual" and part.color is not None:
