@@ -464,3 +464,36 @@ def test_scenes_with_new_shapes_are_pickled() -> None:
         old = SceneGraph.__new__(SceneGraph)
         old.__setstate__((number, *state))
         assert old == plain
+
+
+@given(seed=SEEDS)
+@settings(max_examples=30)
+def test_worlds_move_with_new_shapes(seed: int) -> None:
+    """A world that moves to a version where a cloud, field or plane moved, or a level changed, is that version's."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "mesh": blob(rng, 0.3),
+        "cloud": PointCloud(rng.normal(size=(50, 3)) * 0.1, radius=0.02),
+        "field": HeightField(rng.uniform(0, 0.3, (4, 4)), size=[0.5, 0.6]),
+        "plane": Plane(),
+        "box": Box([0.2, 0.3, 0.1]),
+    }
+    scene = SceneGraph()
+    for name, shape in shapes.items():
+        scene = scene.add_frame(name, "world", pose=random_pose(rng, 0.6), shapes=[AttachedShape(shape)])
+    joint = Prismatic([0, 0, 1], lower=-1, upper=1)
+    scene = scene.add_frame("probe", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))])
+    world = CollisionWorld(scene, movable=list(shapes))
+    for _ in range(6):
+        name = str(rng.choice(list(shapes)))
+        if rng.random() < 0.5:
+            scene = scene.set_pose(name, random_pose(rng, 0.6))
+        else:
+            level = str(rng.choice(["box", "hull", "exact"]))
+            scene = scene.set_shapes(name, [AttachedShape(shapes[name], level=level)])
+        world, fresh = world.moved_to(scene), CollisionWorld(scene, movable=list(shapes))
+        assert world.pairs == fresh.pairs
+        for q in rng.uniform(-1, 1, (5, 1)):
+            assert world.in_collision(q) == fresh.in_collision(q)
+            assert world.distance(q) == pytest.approx(fresh.distance(q), abs=1e-6)
+            assert [c.frame_b for c in world.contacts(q)] == [c.frame_b for c in fresh.contacts(q)]
