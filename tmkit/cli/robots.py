@@ -34,7 +34,8 @@ def _group() -> None:
 def check(
     scenes: Scenes,
     robot: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE.toml|FILE.srdf[:GROUP]", help="The arm; left out, it is guessed.")
+        str | None,
+        typer.Option(metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]", help="The arm; left out, it is guessed."),
     ] = None,
     base: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame that a guessed arm stands on.")] = None,
     tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame of a guessed arm's hand.")] = None,

@@ -1,16 +1,19 @@
-"""Commands about scene files: ``tmkit scene dump``."""
+"""Commands about scene files: ``tmkit scene dump``, ``check`` and ``convert``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, Scenes, load
+from tmkit.cli import ExitCode
+from tmkit.cli.common import AllowFolders, AsJson, Scenes, load, print_json, progress, require_writable
 
 if TYPE_CHECKING:
+    from tmkit.files.remarks import Remark
     from tmkit.graph import SceneGraph
 
 __all__ = ["app"]
@@ -36,6 +39,46 @@ def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) ->
             classes = f" ({', '.join(scene.classes(name))})" if scene.classes(name) else ""
             look = f": {', '.join(a.shape.kind for a in shapes)}" if shapes else ""
             typer.echo(f"{_indentation(depth)}{name}{kind}{classes}{look}")
+
+
+@app.command()
+def check(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) -> None:
+    """Look for slips in a scene: things that overlap, joints without limits, frames without use."""
+    from tmkit.formats import check_scene
+
+    remarks: list[Remark] = []
+    scene = load(scenes, allow=allow, on_remark=remarks.append)
+    report = check_scene(scene)
+    if as_json:
+        print_json({**report.to_dict(), "files": [str(remark) for remark in remarks]})
+    else:
+        for kind, texts in (("problem", report.problems), ("remark", report.remarks)):
+            for text in texts:
+                typer.echo(f"{kind}: {text}")
+        counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
+        verdict = "ok" if report.ok else f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"
+        typer.echo(f"{', '.join(scenes)}: {counts}: {verdict}")
+    if not report.ok:
+        raise typer.Exit(ExitCode.NO)
+
+
+@app.command()
+def convert(
+    scenes: Scenes,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .json, .robray or .urdf.")
+    ],
+    allow: AllowFolders = None,
+) -> None:
+    """Write a scene, merged from all files, in another format; what that cannot say is refused."""
+    from tmkit.formats import convert_scene
+
+    require_writable(output)
+    scene = load(scenes, allow=allow)
+    with progress("writing the scene"):
+        files = convert_scene(scene, output)
+    for file in files:
+        typer.echo(f"Written to {file}")
 
 
 def _indentation(depth: int) -> str:

@@ -1,12 +1,15 @@
 """Reading JSON that may be wrong: every access says what it expects and where it looked.
 
 A :class:`JsonNode` is a value of a JSON document together with its way from the top (``frames[3].joint``), so that the
-error about a missing or odd value can name it.
+error about a missing or odd value can name it. Where on which line that is, is found out only when there is an error:
+:func:`with_line` follows the way through the text once more.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +17,10 @@ from typing import Any
 from tmkit.errors import FileFormatError
 from tmkit.files.places import did_you_mean
 
-__all__ = ["JsonNode"]
+__all__ = ["JsonNode", "with_line"]
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class JsonNode:
 
     def error(self, reason: str) -> FileFormatError:
         """Return the error that says ``reason`` about this value."""
-        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}")
+        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}", way=self.way)
 
     def get(self, key: str) -> JsonNode:
         """Return the value of a key that must be there."""
@@ -111,6 +117,59 @@ class JsonNode:
         if word not in choices:
             raise self.error(f"unknown word '{word}'{did_you_mean(word, choices)} (known: {', '.join(choices)})")
         return word
+
+
+def with_line(error: FileFormatError, text: str) -> FileFormatError:
+    """Return an error about a value in a text with the line and column of the value, if it has none and they are found.
+
+    Args:
+        error: what :meth:`JsonNode.error` made.
+        text: the whole document.
+    """
+    way = error.data.get("way")
+    at = _position(text, way) if way and error.data.get("line") is None else None
+    if at is None:
+        return error
+    line, begin = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at) + 1
+    more = {key: value for key, value in error.data.items() if key not in ("path", "line", "column", "reason")}
+    source_line = text[begin : text.find("\n", at) if "\n" in text[at:] else len(text)]
+    return type(error).at(
+        error.data["path"], error.data["reason"], line=line, column=at - begin + 1, source_line=source_line, **more
+    )
+
+
+def _position(text: str, way: str) -> int | None:
+    """Return where in a text the value stands to which a way leads, ``None`` when it cannot be followed."""
+    at = _BLANKS.match(text, 0).end()  # type: ignore[union-attr]  # it matches the empty text
+    try:
+        for number, key in _STEP.findall(way):
+            at = _entered(text, at, int(number) if number else key)
+    except (ValueError, IndexError, StopIteration, RecursionError):
+        return None
+    return at
+
+
+def _entered(text: str, at: int, step: int | str) -> int:
+    """Return where the value of a key, or the item of an index, of the value at ``at`` stands."""
+
+    def after_blanks(index: int) -> int:
+        return _BLANKS.match(text, index).end()  # type: ignore[union-attr]  # it matches the empty text
+
+    if text[at] != ("[" if isinstance(step, int) else "{"):
+        raise ValueError
+    decoder, at, count = json.JSONDecoder(), after_blanks(at + 1), 0
+    while True:
+        found: int | str = count
+        if isinstance(step, str):
+            found, at = decoder.raw_decode(text, at)
+            at = after_blanks(after_blanks(at) + 1)  # behind the colon
+        if found == step:
+            return at
+        _, at = decoder.raw_decode(text, at)
+        at, count = after_blanks(at), count + 1
+        if text[at] != ",":
+            raise ValueError
+        at = after_blanks(at + 1)
 
 
 def _kind(value: object) -> str:

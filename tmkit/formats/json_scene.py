@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.errors import FileFormatError, TmkitError
+from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
-from tmkit.formats.json_reading import JsonNode
+from tmkit.formats.json_reading import JsonNode, with_line
 from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader
 from tmkit.graph import (
@@ -125,8 +125,36 @@ def scene_from_json(
     try:
         scene = SceneGraph.from_frames(frames, allowed=allowed)
     except TmkitError as error:
-        raise top.error(str(error)) from error
+        raise _blamed(top, error).error(str(error)) from error
     return _with_groups(scene, top.get("groups")) if "groups" in document else scene
+
+
+def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
+    """Return the value that makes a scene impossible, as far as the core's error tells: a name twice, unknown, ..."""
+    kind, name = error.data.get("kind"), error.data.get("name")
+    nodes = list(top.get("frames").items())
+    if isinstance(error, CycleError):
+        return next((node.get("parent") for node in nodes if node.value["name"] == error.data["frame"]), top)
+    if isinstance(error, DuplicateNameError):
+        where = ("name",) if kind == "frame" else ("joint", "name")
+    elif isinstance(error, UnknownNameError):
+        where = ("parent",) if kind == "frame" else ("joint", "mimic", "joint")
+    else:
+        return top
+    found = [node for node in nodes if _inside(node.value, where) == name]
+    if found:
+        node = found[-1]
+        for key in where:
+            node = node.get(key)
+        return node
+    return next((pair for pair in top.get("allowed").items() if name in pair.value), top)
+
+
+def _inside(value: Any, keys: tuple[str, ...]) -> Any:
+    """Return what is found by keys within keys, ``None`` when it is not there."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def write_json_scene(
@@ -162,10 +190,9 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         FileFormatError: the file cannot be read, is no JSON, or is no scene.
     """
     loader = loader if loader is not None else MeshLoader()
+    data = read_bytes(path, limit=loader.packages.limits.json_bytes)
     try:
-        document = json.loads(read_bytes(path, limit=loader.packages.limits.json_bytes))
-    except FileFormatError:
-        raise
+        document = json.loads(data)
     except json.JSONDecodeError as error:
         lines = error.doc.split("\n")
         raise FileFormatError.at(
@@ -182,7 +209,10 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         raise FileFormatError.at(path, f"no JSON: not UTF-8 text: {error.reason}", line=line) from None
     except ValueError:
         raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
-    return scene_from_json(document, source=str(path), loader=loader, folder=path.parent)
+    try:
+        return scene_from_json(document, source=str(path), loader=loader, folder=path.parent)
+    except FileFormatError as error:
+        raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
 
 
 def _numbers(values: Any) -> list[float]:

@@ -30,7 +30,7 @@ from tmkit.spatial import Pose
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["UrdfText", "urdf_from_scene", "write_urdf"]
+__all__ = ["UrdfText", "obj_text", "urdf_from_scene", "write_urdf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +232,15 @@ def _mesh_file(shape: Shape, writer: _Writer) -> str:
     """Return the name of the OBJ file of a shape, and note its text."""
     file = f"{shape.kind}_{shape.digest}.obj"
     if file not in writer.meshes:
-        mesh = _mesh(shape)
-        lines = [f"v {_words(vertex)}" for vertex in mesh.vertices]
-        lines += [f"f {a} {b} {c}" for a, b, c in (mesh.faces + 1).tolist()]
-        writer.meshes[file] = "\n".join(lines) + "\n"
+        writer.meshes[file] = obj_text(_mesh(shape))
     return file
+
+
+def obj_text(mesh: Shape) -> str:
+    """Return a mesh as the text of an OBJ file, which reads back to the same bits."""
+    lines = [f"v {_words(vertex)}" for vertex in mesh.vertices]
+    lines += [f"f {a} {b} {c}" for a, b, c in (mesh.faces + 1).tolist()]
+    return "\n".join(lines) + "\n"
 
 
 def _add_joint(robot: _Element, frame: str, writer: _Writer, names: set[str]) -> None:

@@ -28,8 +28,10 @@ def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, 
     if status is PlanStatus.SOLVED and plan is not None:
         if not plan.steps:
             return f"The goal {goal} holds already, so the plan is empty."
+        steps = len(plan.steps)
+        found = f"{steps} actions with their motions" if steps != 1 else "1 action with its motions"
         tried = f"{statistics.skeletons} task plan{'s' if statistics.skeletons != 1 else ''}"
-        return f"Found {len(plan.steps)} actions with their motions for {goal}, after {tried}."
+        return f"Found {found} for {goal}, after {tried}."
     if status is PlanStatus.PROVED_UNSOLVABLE:
         return (
             f"No sequence of the domain's actions leads from the state of the scene to {goal}, whatever the motions: "

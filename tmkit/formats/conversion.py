@@ -1,0 +1,167 @@
+"""Scenes from one file format to another, with proof.
+
+No format but JSON says all that a scene is, and what exactly another leaves out depends on the scene. So nothing is
+decided by lists of what a format lacks: a scene is written into a folder of its own, read back, and compared with what
+it was. Only when both are the same it is put where it was wanted; else the first difference is told, frame by frame.
+
+JSON and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared up to
+rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tmkit.errors import SceneError, TmkitError, nearest_name
+from tmkit.files.output import write_text
+from tmkit.formats.json_scene import write_json_scene
+from tmkit.formats.loading import load_scene
+from tmkit.formats.robray_writer import robray_from_scene
+from tmkit.formats.urdf_writer import urdf_from_scene
+from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
+from tmkit.interrupts import temporary_folder
+from tmkit.spatial import Pose
+
+__all__ = ["TARGET_SUFFIXES", "convert_scene"]
+
+TARGET_SUFFIXES = (".json", ".robray", ".urdf")
+_ROUNDING = 1e-9  # metres, radians, and the share of an inertia
+
+
+def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write a scene as a file that reads back to the same scene, or refuse.
+
+    Args:
+        scene: the scene.
+        path: the file; its suffix, ``.json``, ``.robray`` or ``.urdf``, says in which format. Meshes that the format
+            cannot hold become OBJ files beside it.
+
+    Returns:
+        The files that were written, the scene first.
+
+    Raises:
+        SceneError: the format cannot say something of this scene; the message says what.
+        OutputError: a file cannot be written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in TARGET_SUFFIXES:
+        near = nearest_name(suffix, TARGET_SUFFIXES)
+        hint = f"; did you mean '{near}'?" if near is not None else ""
+        raise SceneError(f"{target}: cannot write '{target.suffix}' files{hint} (known: {', '.join(TARGET_SUFFIXES)})")
+    if suffix == ".json":
+        write_json_scene(scene, target)
+        return (target,)
+    text, meshes = _texts(scene, suffix, target.stem)
+    again = _read_back(target.name, text, meshes)
+    difference = _difference(scene, again, exact=suffix == ".robray")
+    if difference is not None:
+        raise SceneError(f"{target}: {suffix.removeprefix('.')} cannot say this scene: {difference}")
+    for name, content in meshes.items():
+        write_text(target.with_name(name), content)
+    write_text(target, text)
+    return (target, *(target.with_name(name) for name in meshes))
+
+
+def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str, str]]:
+    """Return the text in a format, and the OBJ files that it names."""
+    if suffix == ".robray":
+        robray = robray_from_scene(scene)
+        return robray.text, robray.meshes
+    if len(scene.root_names) != 1:
+        raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
+    urdf = urdf_from_scene(scene, _root_link(scene), name=name)
+    return urdf.text, urdf.meshes
+
+
+def _root_link(scene: SceneGraph) -> str:
+    """Return the frame that a reader of URDF hangs off the world: the one child of a bare world, else the root."""
+    root = scene.root_names[0]
+    bare = not scene.shapes(root) and not scene.classes(root) and scene.inertia(root) is None
+    children = scene.children(root)
+    if root == "world" and bare and len(children) == 1:
+        child = children[0]
+        if scene.joint(child).type == "fixed" and scene.local_pose(child) == Pose.identity():
+            return child
+    return root
+
+
+def _read_back(name: str, text: str, meshes: Mapping[str, str]) -> SceneGraph:
+    """Return the scene that texts read back to."""
+    with temporary_folder("convert") as folder:
+        for file, content in {**meshes, name: text}.items():
+            write_text(folder / file, content)
+        try:
+            return load_scene(folder / name)
+        except TmkitError as error:
+            raise SceneError(f"what would be written to '{name}' does not read back: {error}") from error
+
+
+def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | None:
+    """Return the first difference between a scene and what it reads back to, ``None`` when there is none."""
+    if wanted == found:
+        return None
+    if wanted.frame_names != found.frame_names:
+        missing = [name for name in wanted.frame_names if name not in found]
+        added = [name for name in found.frame_names if name not in wanted]
+        what = f"without '{missing[0]}'" if missing else f"with '{added[0]}'" if added else "in another order"
+        return f"its frames would read back {what}"
+    for name in wanted.frame_names:
+        for what, same in _compared(wanted.specification(name), found.specification(name), exact=exact):
+            if not same:
+                return f"the {what} of frame '{name}' would be lost or changed"
+    if wanted.allowed_pairs != found.allowed_pairs:
+        lost = [pair for pair in wanted.allowed_pairs if pair not in found.allowed_pairs]
+        first, second, reason = (lost or [pair for pair in found.allowed_pairs if pair not in wanted.allowed_pairs])[0]
+        return f"that '{first}' and '{second}' may touch (reason '{reason}') would be {'lost' if lost else 'added'}"
+    return "its groups or attributes would be lost" if exact or _has_more(wanted, found) else None
+
+
+def _has_more(wanted: SceneGraph, found: SceneGraph) -> bool:
+    return wanted.group_names != found.group_names or wanted.attributes("world") != found.attributes("world")
+
+
+def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool) -> Iterable[tuple[str, bool]]:
+    """Yield the parts of a frame and whether they are the same in both."""
+    yield "parent", one.parent == other.parent
+    yield "body", one.body == other.body
+    yield "classes", tuple(one.classes) == tuple(other.classes)
+    yield "attributes", one.attributes == other.attributes
+    yield "joint", one.joint == other.joint or (not exact and _near_joints(one.joint, other.joint))
+    yield "pose", one.pose == other.pose or (not exact and _near(one.pose, other.pose))
+    yield "mass and inertia", one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia))
+    same = len(one.shapes) == len(other.shapes) and all(
+        a == b or (not exact and _near_shapes(a, b)) for a, b in zip(one.shapes, other.shapes, strict=True)
+    )
+    yield "shapes", same
+
+
+def _near(one: Pose, other: Pose) -> bool:
+    return one.is_close(other, translation_tolerance=_ROUNDING, rotation_tolerance=1e-7)
+
+
+def _near_joints(one: Joint, other: Joint) -> bool:
+    same = all(
+        getattr(one, key) == getattr(other, key)
+        for key in ("type", "name", "lower", "upper", "velocity", "effort", "damping", "friction", "mimic")
+    )
+    return same and bool(np.allclose(one.axis, other.axis, rtol=0.0, atol=_ROUNDING))
+
+
+def _near_masses(one: Inertia | None, other: Inertia | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    size = float(np.max(np.abs(one.matrix), initial=0.0))
+    near = np.allclose(one.center, other.center, rtol=0.0, atol=_ROUNDING)
+    return one.mass == other.mass and bool(near and np.allclose(one.matrix, other.matrix, rtol=0.0, atol=1e-9 * size))
+
+
+def _near_shapes(one: AttachedShape, other: AttachedShape) -> bool:
+    keys = ("visual", "collision", "friction")
+    colors = one.color == other.color
+    same = one.shape.digest == other.shape.digest and all(getattr(one, key) == getattr(other, key) for key in keys)
+    return same and colors and _near(one.pose, other.pose)

@@ -1,0 +1,119 @@
+"""Is a scene what somebody meant? Looking at one as a whole.
+
+What is impossible is refused when the scene is read. Much is possible and still a slip: things that overlap, a joint
+without limits, a frame that nothing says anything of. :func:`check_scene` looks for these.
+
+Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the limits allow, among the
+pairs that a planner checks: furniture that is neither moved nor movable may overlap. An overlap of two frames between
+which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All else
+is a remark.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._core import CollisionWorld
+from tmkit.graph import SceneGraph
+
+__all__ = ["SceneReport", "check_scene"]
+
+_MOVABLE = frozenset({"movable", "moveable"})
+_OVERLAP = 0.001  # metres that what rests on something may be in it
+MOST_SHAPES = 1000  # frames with collision shapes whose pairs are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class SceneReport:
+    """What was found of a scene.
+
+    Attributes:
+        problems: what keeps plans from beginning.
+        remarks: what is odd.
+        frames, joints, shapes: how many there are.
+    """
+
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+    frames: int
+    joints: int
+    shapes: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain values."""
+        counts = {"frames": self.frames, "joints": self.joints, "shapes": self.shapes}
+        return {"ok": self.ok, "problems": list(self.problems), "remarks": list(self.remarks), **counts}
+
+
+def check_scene(scene: SceneGraph) -> SceneReport:
+    """Look for what is possible and still odd in a scene.
+
+    Args:
+        scene: the scene.
+
+    Returns:
+        Problems and remarks, each in frame order.
+    """
+    q = _nearest_to_zero(scene)
+    problems, sometimes = _overlaps(scene, q)
+    remarks = [*sometimes, *_joints(scene, q), *_frames(scene)]
+    shapes = sum(len(scene.shapes(name)) for name in scene.frame_names)
+    return SceneReport(tuple(problems), tuple(remarks), len(scene), len(scene.joint_names), shapes)
+
+
+def _nearest_to_zero(scene: SceneGraph) -> NDArray[np.float64]:
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    return np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
+
+
+def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], list[str]]:
+    """Return the pairs that overlap whatever the joints do, and those that do where the joints are near zero."""
+    solid = [name for name in scene.frame_names if any(part.collision for part in scene.shapes(name))]
+    if len(solid) > MOST_SHAPES:
+        return [], [f"{len(solid)} frames have collision shapes, more than {MOST_SHAPES}: overlaps are not looked for"]
+    always, sometimes = [], []
+    movable = [name for name in scene.frame_names if _MOVABLE & {*scene.classes(name)}]
+    for contact in CollisionWorld(scene, movable=movable, margin=-_OVERLAP).contacts(q):
+        first, second = contact.frame_a, contact.frame_b
+        what = f"'{first}' and '{second}' overlap by more than {1000 * _OVERLAP:g} mm"
+        if scene.joints_between(first, second):
+            sometimes.append(f"{what} where the joints are as near to zero as they may be")
+        else:
+            always.append(f"{what} in every configuration")
+    return always, sometimes
+
+
+def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
+    remarks = []
+    for name, (lower, upper), value in zip(scene.joint_names, scene.joint_limits, q, strict=True):
+        joint = scene.joint(scene.joint_frame(name))
+        if joint.type != "continuous" and math.isinf(lower) and math.isinf(upper):
+            remarks.append(f"joint '{name}' has no limits")
+        elif joint.type != "continuous" and (math.isinf(lower) or math.isinf(upper)):
+            remarks.append(f"joint '{name}' has only {'an upper' if math.isinf(lower) else 'a lower'} limit")
+        if lower == upper:
+            remarks.append(f"joint '{name}' cannot move: its limits are both {lower:g}")
+        elif value != 0.0:
+            remarks.append(f"joint '{name}' cannot be at 0: its limits are {lower:g} and {upper:g}")
+    return remarks
+
+
+def _frames(scene: SceneGraph) -> list[str]:
+    remarks = []
+    for name in scene.frame_names:
+        shapes, classes = scene.shapes(name), scene.classes(name)
+        if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
+            remarks.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
+        is_mere_place = not (shapes or classes or scene.children(name) or scene.inertia(name))
+        if is_mere_place and scene.parent(name) is not None and not scene.joint(name).is_actuated:
+            remarks.append(f"frame '{name}' is a mere place: no shape, class, mass, joint or child")
+    return remarks
