@@ -136,7 +136,7 @@ def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
     if isinstance(error, CycleError):
         return next((node.get("parent") for node in nodes if node.value["name"] == error.data["frame"]), top)
     if isinstance(error, DuplicateNameError):
-        where = ("name",) if kind == "frame" else ("joint", "name")
+        where: tuple[str, ...] = ("name",) if kind == "frame" else ("joint", "name")
     elif isinstance(error, UnknownNameError):
         where = ("parent",) if kind == "frame" else ("joint", "mimic", "joint")
     else:
