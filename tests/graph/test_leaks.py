@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 _MEASURE = """
 import gc, numpy as np, tmkit as tk
 from tmkit import _core
-from tmkit.graph import AttachedShape, Box, Mesh, Revolute
+from tmkit.graph import AttachedShape, Box, Mesh, Revolute, diff
 from tmkit.motion import CollisionWorld
 _core._set_leak_warnings(True)
 
@@ -42,11 +43,37 @@ def mesh():
     vertices = np.random.default_rng(0).random((300, 3))
     triangles = np.arange(300).reshape(100, 3)
     scene.add_frame("thing", "world", shapes=[AttachedShape(Mesh(vertices, triangles))])
+
+things = scene
+for number in range(50):
+    things = things.add_frame(f"thing{number}", "world", joint=tk.Free())
+poses = [tk.Pose([0, 0, 0.1 * i]) for i in range(7)]
+state = {"version": things, "count": 0}
+
+def search():
+    "One more version from the last, of every kind of edit; now and then a difference, an edit in place, poses."
+    version, i = state["version"], state["count"]
+    version = version.reparent(f"thing{i % 49}", f"link{i % 20}", pose=poses[i % 7])
+    if i % 10 == 0:
+        version.at(q)
+    if i % 50 == 0:
+        with version.edit() as edit:
+            edit.set_attribute("thing1", "number", i)
+            edit.remove_frame("thing49")
+            edit.add_frame("thing49", "world", joint=tk.Free())
+            edit.set_group("group", frames=["thing49", "thing2"])
+        version = edit.finish()
+    if i % 100 == 0:
+        version = version.apply(diff(version, things.reparent("thing3", "link5", q=q)))
+    state["version"], state["count"] = version, i + 1
 """
+# By hand, with HYPOTHESIS_PROFILE=long: a million.
+_VERSIONS = 1_000_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 20_000
 
 
 @pytest.mark.parametrize(
-    ("what", "times"), [("version", 10_000), ("kinematics", 10_000), ("world", 10_000), ("mesh", 10_000)]
+    ("what", "times"),
+    [("version", 10_000), ("kinematics", 10_000), ("world", 10_000), ("mesh", 10_000), ("search", _VERSIONS)],
 )
 def test_what_is_dropped_is_freed(what: str, times: int) -> None:
     """After a warm-up, ten thousand more leave the process as large as it was, and nothing outlives the interpreter."""

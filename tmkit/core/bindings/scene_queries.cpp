@@ -22,10 +22,15 @@ std::int32_t index_of(const SceneGraph& scene, const std::string& frame) {
     return scene.layout().index_of(scene.record(frame).id);
 }
 
+// Giving the interpreter to other threads costs about as much as the poses of so many frames.
+constexpr std::size_t frames_worth_a_release = 500;
+
 Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgument>& q) {
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.given && scene.joint_count() > 0)
         throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) + " joints, so at() needs a configuration q");
+    if (scene.size() < frames_worth_a_release) return Kinematics(scene, configuration.values);
+    nb::gil_scoped_release release;
     return Kinematics(scene, configuration.values);
 }
 
