@@ -98,7 +98,8 @@ def _read_back(name: str, text: str, meshes: Mapping[str, str]) -> SceneGraph:
         try:
             return load_scene(folder / name)
         except TmkitError as error:
-            raise SceneError(f"what would be written to '{name}' does not read back: {error}") from error
+            reason = error.data.get("reason", str(error))  # without the place in a file that nobody will see
+            raise SceneError(f"what would be written to '{name}' does not read back: {reason}") from error
 
 
 def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | None:
