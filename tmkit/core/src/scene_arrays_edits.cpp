@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "scene_errors.hpp"
 #include "tmkit/scene_arrays.hpp"
@@ -64,6 +65,7 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
     require_fit(frame.name);
     if (body == none) require_fit(frame.body);
+    if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
     if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
     if (body == none && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
     if (frame.shapes.size() > free_shapes_) throw refusals::full("attached shape", capacities_.shapes, "shapes");

@@ -4,6 +4,7 @@
 // both refuse with the same class, message and facts is seen to by this page.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -135,6 +136,11 @@ inline Error full(const std::string& what, std::size_t capacity, const std::stri
                  "no room for another " + what + ": all " + std::to_string(capacity) +
                      " are taken; construct SceneArrays with a larger " + keyword,
                  {{"kind", keyword == "capacity" ? "frames" : keyword}, {"capacity", static_cast<std::int64_t>(capacity)}});
+}
+
+inline Error no_ids_left() {
+    return Error(ErrorKind::capacity, "all ids of frames have been used; make the scene anew of its specifications",
+                 {{"kind", "ids"}, {"capacity", static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max())}});
 }
 
 inline Error too_long(std::string_view text, std::size_t capacity) {

@@ -11,6 +11,7 @@
 #include "counted.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_arrays.hpp"
+#include "tmkit/scene_edit.hpp"
 
 using tmkit::AttachedShape;
 using tmkit::Capacities;
@@ -190,6 +191,17 @@ TEST_CASE("bodies have a capacity of their own") {
     CHECK(arrays.freeze().body_names().size() == 2);
 }
 
+TEST_CASE("ids are not used twice, even at their end") {
+    tmkit::SceneEdit edit(SceneGraph().add_root("world"));
+    edit.skip_ids(0xFFFFFFFE);
+    SceneArrays arrays(edit.scene());
+    arrays.add_root("last");
+    CHECK(kind_of([&] { arrays.add_root("beyond"); }) == ErrorKind::capacity);
+    arrays.remove_frame("last", false);
+    CHECK(kind_of([&] { arrays.add_root("last"); }) == ErrorKind::capacity);
+    CHECK(arrays.defects().empty());
+}
+
 TEST_CASE("names come and go without end") {
     SceneArrays arrays(SceneGraph().add_root("world"), {.frames = 40});
     SceneGraph scene = SceneGraph().add_root("world");
@@ -289,7 +301,7 @@ TEST_CASE("readers see whole worlds while one writer edits") {
     for (int number = 0; number < 3; ++number) readers.emplace_back(read, number);
     std::mt19937 random(7);
     while (answers < 10) std::this_thread::yield();  // not before all is running
-    for (int step = 0; step < 3000; ++step) {
+    for (int step = 0; step < 30000; ++step) {
         const auto k = static_cast<double>(random() % 1000);
         const double q = k / 1000;
         arrays.set_pose("tray", at(k, k, k));
@@ -300,7 +312,7 @@ TEST_CASE("readers see whole worlds while one writer edits") {
         else arrays.add_frame({.name = "extra", .parent = "cup"});
         if (step % 3 == 0) arrays.allow_collision("cup", "tray", "rests");
         else arrays.forbid_collision("cup", "tray");
-        if (step % 50 == 0) std::this_thread::yield();
+        if (step % 1000 == 0) std::this_thread::yield();
     }
     done = true;
     for (std::thread& reader : readers) reader.join();
