@@ -16,19 +16,12 @@ std::vector<std::int32_t> changing_entries(const Configurations& path) {
     return entries;
 }
 
-// Fills q on the way from a to b; exact at both ends.
-void interpolate(const std::vector<double>& a, const std::vector<double>& b, std::int64_t k, std::int64_t steps,
-                 std::vector<double>& q) {
-    const double fraction = static_cast<double>(k) / static_cast<double>(steps);
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] = k == steps ? b[i] : a[i] + fraction * (b[i] - a[i]);
-}
-
 class Rechecker {
 public:
     Rechecker(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options)
         : options_(options), path_(path), entries_(changing_entries(path)),
           view_(world.view(mask(entries_, path.front().size()), path.front().data())), scratch_(view_.scratch()),
-          q_(path.front()) {
+          q_(path.front()), x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
         if (options.tool_frame >= 0)
             tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());
@@ -40,55 +33,64 @@ public:
         return moves;
     }
 
-    // Steps of a segment that satisfy both bounds. The tool's chords are measured and the steps refined until they fit.
-    std::int64_t steps(std::size_t segment) {
-        const auto &a = path_[segment], &b = path_[segment + 1];
-        std::int64_t count = edge_steps(a.data(), b.data(), a.size(), options_.resolution);
-        if (!tool_) return count;
-        for (double longest = longest_chord(a, b, count); longest > options_.tool_travel;
-             longest = longest_chord(a, b, count))
-            count = static_cast<std::int64_t>(std::ceil(1.02 * static_cast<double>(count) * longest / options_.tool_travel));
-        return count;
-    }
-
-    // The first collision among the samples 1 .. steps of a segment; `result` counts and receives it.
+    // The first collision on a segment after its start; `result` counts and receives it. Also true when interrupted. The
+    // step is the longest that both bounds allow, guessed from the step before and shortened where the tool went too far.
     bool segment_fails(std::size_t segment, RecheckResult& result, const std::function<bool()>& interrupted) {
-        const std::int64_t count = steps(segment);
-        for (std::int64_t k = 1; k <= count; ++k) {
-            interpolate(path_[segment], path_[segment + 1], k, count, q_);
-            if (++result.checks % 4096 == 0 && interrupted && interrupted()) return true;
-            if (const FramePair pair = view_.find_collision(q_.data(), scratch_)) {
-                result.status = RecheckStatus::collision;
-                result.pair = pair;
-                result.segment = static_cast<std::int64_t>(segment);
-                result.fraction = static_cast<double>(k) / static_cast<double>(count);
-                result.q = q_;
-                return true;
+        from_ = path_[segment].data();
+        to_ = path_[segment + 1].data();
+        segment_ = segment;
+        const double longest = 1.0 / static_cast<double>(edge_steps(from_, to_, q_.size(), options_.resolution));
+        Sample last = sample(0.0);
+        for (double step = longest; last.fraction < 1.0;) {
+            Sample next = sample(std::min(1.0, last.fraction + step));
+            double travel = norm(next.tool - last.tool);
+            for (; travel > options_.tool_travel; travel = norm(next.tool - last.tool)) {
+                step = almost * (next.fraction - last.fraction) * options_.tool_travel / travel;
+                if (last.fraction + step <= last.fraction) break;  // no numbers are left between the two
+                next = sample(last.fraction + step);
             }
+            if (sample_fails(next.fraction, result, interrupted)) return true;
+            const double growth = travel > 0.0 ? almost * options_.tool_travel / travel : most_growth;
+            step = std::min(longest, (next.fraction - last.fraction) * std::min(growth, most_growth));
+            last = next;
+            if (last.fraction + step <= last.fraction) step = longest;
         }
         return false;
     }
 
 private:
-    double longest_chord(const std::vector<double>& a, const std::vector<double>& b, std::int64_t count) {
-        double longest = 0.0;
-        Vector3 last = tool_at(a);
-        for (std::int64_t k = 1; k <= count; ++k) {
-            interpolate(a, b, k, count, q_);
-            const Vector3 at = tool_at(q_);
-            longest = std::max(longest, norm(at - last));
-            last = at;
-        }
-        return longest;
+    static constexpr double almost = 0.98, most_growth = 2.0;
+
+    // A place on the segment, and where the tool's origin is there.
+    struct Sample {
+        double fraction;
+        Vector3 tool;
+    };
+
+    Sample sample(double fraction) {
+        if (!tool_) return {fraction, {}};
+        for (std::size_t i = 0; i < entries_.size(); ++i) x_[i] = at(entries_[i], fraction);
+        Matrix3 rotation;
+        Sample made{fraction, {}};
+        tool_->forward(x_.data(), rotation, made.tool);
+        return made;
     }
 
-    Vector3 tool_at(const std::vector<double>& q) {
-        x_.resize(entries_.size());
-        for (std::size_t i = 0; i < entries_.size(); ++i) x_[i] = q[entries_[i]];
-        Matrix3 rotation;
-        Vector3 translation;
-        tool_->forward(x_.data(), rotation, translation);
-        return translation;
+    double at(std::size_t entry, double fraction) const {
+        return fraction == 1.0 ? to_[entry] : from_[entry] + fraction * (to_[entry] - from_[entry]);
+    }
+
+    bool sample_fails(double fraction, RecheckResult& result, const std::function<bool()>& interrupted) {
+        for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = at(i, fraction);
+        if (++result.checks % 4096 == 0 && interrupted && interrupted()) return true;
+        const FramePair pair = view_.find_collision(q_.data(), scratch_);
+        if (!pair) return false;
+        result.status = RecheckStatus::collision;
+        result.pair = pair;
+        result.segment = static_cast<std::int64_t>(segment_);
+        result.fraction = fraction;
+        result.q = q_;
+        return true;
     }
 
     const RecheckOptions& options_;
@@ -98,6 +100,8 @@ private:
     CollisionView::Scratch scratch_;
     std::optional<Chain> tool_;
     std::vector<double> q_, x_;
+    const double *from_ = nullptr, *to_ = nullptr;  // the ends of the segment
+    std::size_t segment_ = 0;
 };
 
 }  // namespace
