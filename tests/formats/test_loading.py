@@ -188,3 +188,20 @@ def test_the_same_files_give_the_same_scene_in_every_process() -> None:
         )
         texts.append(made.stdout)
     assert texts[0] == texts[1]
+
+
+def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
+    """Groups, attributes, levels and friction of shapes come along, and groups of one name are united."""
+    rough = AttachedShape(Box([0.1, 0.1, 0.1]), friction=0.7, visual=False)
+    cup = SceneGraph().add_frame("cup", "world", shapes=[rough]).set_attribute("cup", "colour", "red")
+    cup = cup.set_group("inner", frames=["cup"]).set_group("all", groups=["inner"]).set_attribute("world", "floor", 1)
+    plate = SceneGraph().add_frame("plate", "world").set_group("all", frames=["plate"])
+    write_json_scene(cup, tmp_path / "cup.json")
+    write_json_scene(plate, tmp_path / "plate.json")
+    merged = load_scene(tmp_path / "cup.json", tmp_path / "plate.json")
+    assert merged.shapes("cup") == (rough,)
+    assert merged.attributes("cup") == {"colour": "red"}
+    assert merged.attributes("world") == {"floor": 1}
+    assert merged.frames_of_group("all") == ("cup", "plate")
+    assert merged.group("all").groups == ("inner",)
+    assert merged == cup.merge(plate)

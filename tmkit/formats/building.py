@@ -27,6 +27,7 @@ from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
     GeometryDraft,
+    GroupDraft,
     InertiaDraft,
     JointDraft,
     MeshDraft,
@@ -97,6 +98,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
             add_drafted_frame(edit, draft, loader)
         _add_mimics(edit, frames)
         add_allowed(edit, drafts)
+        _add_groups(edit, drafts)
     return edit.finish()
 
 
@@ -149,6 +151,7 @@ def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
         classes=tuple(dict.fromkeys((*first.classes, *second.classes))),
         geometry=(*first.geometry, *second.geometry),
         inertia=first.inertia or second.inertia,
+        attributes={**second.attributes, **first.attributes},
     )
 
 
@@ -225,6 +228,8 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
                 classes=draft.classes,
                 shapes=shapes,
             )
+        if draft.attributes:
+            edit.set_attributes(draft.name, draft.attributes)
     if draft.inertia is not None:
         with _reported(draft.inertia.place):
             edit.set_inertia(draft.name, _inertia(draft.inertia, draft.geometry, shapes))
@@ -276,6 +281,20 @@ def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> N
     with _reported(pair.place):
         if not edit.scene.is_allowed(first, second):
             edit.allow_collision(first, second, reason=pair.reason)
+
+
+def _add_groups(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+    """Make the groups that files name; those of one name are united. They may hold each other in any order."""
+    united: dict[str, GroupDraft] = {}
+    for group in (group for draft in drafts for group in draft.groups):
+        known = united.get(group.name, replace(group, frames=(), groups=()))
+        frames, groups = (*known.frames, *group.frames), (*known.groups, *group.groups)
+        united[group.name] = replace(known, frames=frames, groups=groups)
+    for name in united:
+        edit.set_group(name)
+    for group in united.values():
+        with _reported(group.place):
+            edit.set_group(group.name, frames=group.frames, groups=group.groups)
 
 
 def whole_name(name: str) -> str:
@@ -344,7 +363,7 @@ def _attached(draft: GeometryDraft, loader: MeshLoader, friction: float | None) 
             color=draft.color,
             visual=draft.visual,
             collision=draft.collision,
-            friction=friction if draft.collision else None,
+            friction=draft.friction if draft.friction is not None else friction if draft.collision else None,
             level=draft.level,
         )
 

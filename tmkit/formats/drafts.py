@@ -13,7 +13,8 @@ resolved: a parent, a mimic leader or an allowed pair may be wrong until the sce
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ __all__ = [
     "AllowedDraft",
     "FrameDraft",
     "GeometryDraft",
+    "GroupDraft",
     "InertiaDraft",
     "JointDraft",
     "MeshDraft",
@@ -117,6 +119,7 @@ class GeometryDraft:
         visual: whether it is drawn; ``collision``: whether it collides.
         mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
         level: how much of it counts in collisions, ``None`` when the file leaves it open.
+        friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
     """
 
     shape: PrimitiveDraft | MeshDraft | Shape
@@ -127,6 +130,7 @@ class GeometryDraft:
     collision: bool = True
     mass: float | None = None
     level: str | None = None
+    friction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,7 @@ class FrameDraft:
         parent_place: where the parent is named.
         aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
             link, after which the original TMKit names the link's frame.
+        attributes: free tags, by key.
     """
 
     name: str
@@ -172,6 +177,7 @@ class FrameDraft:
     friction: float | None = None
     parent_place: Place | None = None
     aliases: tuple[str, ...] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +192,19 @@ class AllowedDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDraft:
+    """A group: its frames, and the groups in it. Those of one name in several files are one, with the members of all."""
+
+    name: str
+    frames: tuple[str, ...]
+    groups: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class SceneDraft:
     """Everything that one file and what it includes say, in the order in which it is said."""
 
     frames: tuple[FrameDraft, ...] = ()
     allowed: tuple[AllowedDraft, ...] = ()
+    groups: tuple[GroupDraft, ...] = ()

@@ -12,13 +12,14 @@ from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
     GeometryDraft,
+    GroupDraft,
     InertiaDraft,
     JointDraft,
     MimicDraft,
     PoseDraft,
     SceneDraft,
 )
-from tmkit.graph import AttachedShape, Inertia, Joint, SceneGraph
+from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
 __all__ = ["draft_of_scene"]
@@ -46,10 +47,17 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
                 classes=tuple(frame.classes),
                 geometry=tuple(_geometry(part, place) for part in frame.shapes),
                 inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
+                attributes=frame.attributes,
             )
         )
     allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]
-    return SceneDraft(tuple(frames), tuple(allowed))
+    groups = [GroupDraft(name, *_members(scene.group(name)), Place(path)) for name in scene.group_names]
+    return SceneDraft(tuple(frames), tuple(allowed), tuple(groups))
+
+
+def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the frames and the groups of a group."""
+    return group.frames, group.groups
 
 
 def _pose(pose: Pose) -> PoseDraft:
@@ -85,7 +93,16 @@ def _joint(joint: Joint, place: Place) -> JointDraft:
 def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
     """Return a shape."""
     color = cast(Any, part.color)
-    return GeometryDraft(part.shape, place, _pose(part.pose), color, part.visual, part.collision, level=part.level)
+    return GeometryDraft(
+        part.shape,
+        place,
+        _pose(part.pose),
+        color,
+        part.visual,
+        part.collision,
+        level=part.level,
+        friction=part.friction,
+    )
 
 
 def _inertia(inertia: Inertia, place: Place) -> InertiaDraft:
