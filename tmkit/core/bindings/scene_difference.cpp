@@ -14,7 +14,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
         if (!same) fields.emplace_back(name);
     };
     note(a.name == b.name, "name");
-    note(a.parent == b.parent, "parent");
+    note(a.parent == b.parent && !d.reparented, "parent");
     note(a.pose == b.pose, "pose");
     note(a.joint.type == b.joint.type && a.joint.same_content(b.joint), "joint");
     note(a.body == b.body, "body");
@@ -70,10 +70,13 @@ Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, 
         }, "Names, in the second version, of the frames that both have and that differ.")
         .def_prop_ro("pairs", [](const SceneDifference& d) {
             nb::list pairs;
-            for (const PairDifference& pair : d.pairs) pairs.append(nb::make_tuple(pair.a, pair.b, pair.before, pair.after));
+            for (const PairDifference& pair : d.pairs) {
+                const auto& names = pair.names_after ? *pair.names_after : *pair.names_before;
+                pairs.append(nb::make_tuple(names.first, names.second, pair.before, pair.after));
+            }
             using Reason = std::optional<std::string>;
             return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>, nb::ellipsis>(nb::tuple(pairs));
-        }, "Pairs that may touch, (a, b, reason before, reason after); a reason is None where the pair is checked.")
+        }, "Pairs that may touch, (a, b, reason before, reason after), by the names in the second version where both are there; a reason is None where the pair is checked.")
         .def_prop_ro("groups", [](const SceneDifference& d) {
             nb::list names;
             for (const GroupDifference& group : d.groups) names.append(group.after ? group.after->name : group.before->name);

@@ -25,6 +25,12 @@ std::optional<std::string> text_of(const Name* name) {
     return name ? std::optional<std::string>(name->text) : std::nullopt;
 }
 
+PairDifference::Names names_of(const SceneGraph& scene, FrameId first, FrameId second) {
+    const FrameRecord *a = scene.find(first), *b = scene.find(second);
+    if (!a || !b) return std::nullopt;
+    return std::pair{a->name->text, b->name->text};
+}
+
 std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_view name) {
     return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name)) : std::nullopt;
 }
@@ -34,7 +40,10 @@ std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_
 SceneDifference SceneDifference::reversed() const {
     SceneDifference turned = *this;
     for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
-    for (PairDifference& pair : turned.pairs) std::swap(pair.before, pair.after);
+    for (PairDifference& pair : turned.pairs) {
+        std::swap(pair.before, pair.after);
+        std::swap(pair.names_before, pair.names_after);
+    }
     for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
     return turned;
 }
@@ -49,16 +58,17 @@ SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     });
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
-        if (!same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
+        const FrameRecord *before = a.find(id), *after = b.find(id);
+        frame.reparented = before && after && before->parent != after->parent;
+        if (frame.reparented || !same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
     }
     SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
         if (before && after && before->text == after->text) return;
-        const SceneGraph& holder = after ? b : a;
-        found.pairs.push_back({holder.record(first).name->text, holder.record(second).name->text, text_of(before), text_of(after)});
+        found.pairs.push_back({names_of(a, first, second), names_of(b, first, second), text_of(before), text_of(after)});
     });
+    // Compared by ids: the same names may be those of other frames.
     SceneGraph::for_each_changed_group(a, b, [&](const std::string& name) {
-        GroupDifference group{group_of(a, name), group_of(b, name)};
-        if (group.before != group.after) found.groups.push_back(std::move(group));
+        found.groups.push_back({group_of(a, name), group_of(b, name)});
     });
     return found;
 }
@@ -67,6 +77,17 @@ namespace {
 
 std::string conflict(const std::string& frame, const std::string& what) {
     return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
+}
+
+// Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong one.
+bool reuses_names(const SceneDifference& difference) {
+    std::set<std::string_view> freed;
+    const auto is_renamed = [](const FrameDifference& f) { return f.before && f.after && f.before->name != f.after->name; };
+    for (const FrameDifference& frame : difference.frames)
+        if (!frame.after || is_renamed(frame)) freed.insert(frame.before->name);
+    return std::any_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& frame) {
+        return (!frame.before || is_renamed(frame)) && freed.count(frame.after->name);
+    });
 }
 
 // What a frame says when that which the difference changes in it is changed.
@@ -136,8 +157,9 @@ void SceneEdit::apply(const SceneDifference& difference) {
     all_or_nothing([&] {
         const SceneGraph start = scene_;
         std::vector<std::size_t> waiting(difference.frames.size());
+        const bool singly = !reuses_names(difference);
         for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
-        for (std::size_t before = waiting.size() + 1; !waiting.empty() && waiting.size() < before;) {
+        for (std::size_t before = waiting.size() + 1; singly && !waiting.empty() && waiting.size() < before;) {
             before = waiting.size();
             std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference, i); });
         }
@@ -146,8 +168,9 @@ void SceneEdit::apply(const SceneDifference& difference) {
             rebuild(difference);
         }
         for (const PairDifference& pair : difference.pairs)
-            if (pair.after) allow_collision(pair.a, pair.b, *pair.after);
-            else if (scene_.find(pair.a) && scene_.find(pair.b)) forbid_collision(pair.a, pair.b);
+            if (pair.after) allow_collision(pair.names_after->first, pair.names_after->second, *pair.after);
+            else if (const auto& names = pair.names_after; names && scene_.find(names->first) && scene_.find(names->second))
+                forbid_collision(names->first, names->second);
         for (const GroupDifference& group : difference.groups)  // leaves first: a group may hold one that comes after it
             if (group.after) set_group({group.after->name, {}, {}});
         for (const GroupDifference& group : difference.groups)
@@ -167,24 +190,28 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
     const auto named = [&](const std::string& name) {
         return std::find_if(frames.begin(), frames.end(), [&](const auto& frame) { return frame.second.name == name; });
     };
+    for (const FrameDifference& frame : difference.frames)
+        if (frame.before && frame.after && frame.before->name != frame.after->name)
+            renamed.emplace_back(frame.before->name, frame.after->name);
+    const auto now_named = [&](const std::string& name) {
+        for (const auto& [from, to] : renamed)
+            if (from == name) return to;
+        return name;
+    };
     std::vector<std::pair<FrameId, FrameSpecification>> result;
     std::vector<std::string> gone;
     for (const FrameDifference& frame : difference.frames) {
         if (!frame.before) continue;
         const auto at = named(frame.before->name);
         if (frame.after) {
-            if (frame.before->name != frame.after->name) renamed.emplace_back(frame.before->name, frame.after->name);
+            const bool elsewhere = at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
             result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
+            if (elsewhere) result.back().second.parent = now_named(at->second.parent);
         } else {
             gone.push_back(frame.before->name);
         }
         frames.erase(at);
     }
-    const auto now_named = [&](const std::string& name) {
-        for (const auto& [from, to] : renamed)
-            if (from == name) return to;
-        return name;
-    };
     for (auto& [id, frame] : frames) {
         frame.parent = now_named(frame.parent);
         result.emplace_back(id, std::move(frame));

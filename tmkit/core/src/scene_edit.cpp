@@ -58,7 +58,7 @@ void SceneEdit::forget_layout() {
 // --- frames ----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::require_new_frame_name(std::string_view name) const {
-    if (name.empty()) throw Error(ErrorKind::scene, "a frame needs a name that is not empty");
+    if (name.empty()) throw refusals::empty_frame_name();
     if (scene_.names_.find(name)) throw duplicate("frame", name);
 }
 
@@ -69,7 +69,7 @@ void SceneEdit::add_root(std::string_view name) {
 }
 
 void SceneEdit::add_frame(const FrameSpecification& specification) {
-    if (specification.parent.empty()) throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " needs a parent");
+    if (specification.parent.empty()) throw refusals::without_parent(specification.name);
     if (specification.inertia) add_frames({specification});  // which holds the rules of bodies
     else add(specification, scene_.next_frame_);
 }
@@ -79,7 +79,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     const FrameId parent_id = parent ? parent->id : no_frame;
     require_new_frame_name(specification.name);
     if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
-        throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " is a root, which has no joint and no pose");
+        throw refusals::root_with_edge(specification.name);
     check_entry(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
     // All is well; nothing from here on throws, but for want of memory.
@@ -159,9 +159,7 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
         for (std::int32_t index : flat.subtree(flat.index_of(top.id))) leaving.push_back(flat.ids[index]);
     }
     if (!with_subtree && leaving.size() > 1)
-        throw Error(ErrorKind::scene, "frame " + quoted(name) + " has children, the first is " +
-                                          quoted(record(leaving[1]).name->text) +
-                                          "; remove them first or ask for the subtree");
+        throw refusals::has_children(name, record(leaving[1]).name->text);
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
@@ -231,7 +229,7 @@ void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
 void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
     const Pair pair = SceneGraph::ordered(record(a).id, record(b).id);
     if (pair.first == pair.second)
-        throw Error(ErrorKind::scene, "frame " + quoted(a) + " cannot collide with itself; name two frames");
+        throw refusals::collides_with_itself(a);
     const Ref<const Name>* old = scene_.allowed_.find(pair);
     if (old && (*old)->text == reason) return;
     scene_.allowed_.assign(pair, make_ref<const Name>(reason));
@@ -267,11 +265,8 @@ void SceneEdit::set_group(const GroupSpecification& group) {
                                                   ", which cannot hold it in turn");
             if (std::find(below.begin(), below.end(), nested->text) == below.end()) below.push_back(nested->text);
         }
-    const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
     const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));
-    if (old && (*old)->frames == made->frames &&
-        std::equal((*old)->groups.begin(), (*old)->groups.end(), made->groups.begin(), made->groups.end(), same_name))
-        return;
+    if (old && (*old)->same_content(*made)) return;
     scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
 }
 

@@ -10,13 +10,11 @@ namespace tmkit {
 void SceneEdit::check_leader(const Joint& joint, FrameId frame) const {
     if (joint.mimic.empty()) return;
     const FrameId* leader = scene_.joint_names_.find(joint.mimic);
-    if (joint.mimic == joint.name || (leader && *leader == frame))
-        throw Error(ErrorKind::cycle, "joint " + quoted(joint.name) + " cannot mimic itself");
-    if (!leader) throw unknown_name("joint", joint.mimic, scene_.joint_names());
+    if (joint.mimic == joint.name) throw refusals::mimics_itself(joint.name);
+    if (!leader || *leader == frame) throw unknown_name("joint", joint.mimic, scene_.joint_names());
     for (const Joint* at = record(*leader).joint.get(); at && !at->mimic.empty();) {
         if (at->mimic == joint.name)
-            throw Error(ErrorKind::cycle, "joint " + quoted(joint.name) + " mimics " + quoted(joint.mimic) +
-                                              ", which mimics it in turn");
+            throw refusals::mimics_in_turn(joint.name, joint.mimic);
         const FrameId* next = scene_.joint_names_.find(at->mimic);
         at = next ? record(*next).joint.get() : nullptr;
     }
@@ -44,8 +42,7 @@ void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const 
         const std::string& leader = record(id).joint->mimic;
         if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;
         if (std::binary_search(leaving.begin(), leaving.end(), scene_.joint_frame(leader)))
-            throw Error(ErrorKind::scene, "joint " + quoted(leader) + " cannot go while joint " + quoted(follower->text) +
-                                              " mimics it");
+            throw refusals::is_followed(leader, follower->text);
     });
 }
 
@@ -57,10 +54,9 @@ void SceneEdit::drop_joint(const FrameRecord& leaving) {
 
 void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     const FrameRecord& old = record(frame);
-    if (old.parent == no_frame) throw Error(ErrorKind::scene, "frame " + quoted(frame) + " is a root, which has no joint");
+    if (old.parent == no_frame) throw refusals::root_without(frame, "joint");
     if (joint.type != JointType::fixed && record(old.parent).body == old.body)
-        throw Error(ErrorKind::scene, "frame " + quoted(frame) + " and its parent are on one body, so the edge between "
-                                      "them must be fixed");
+        throw refusals::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
     if (joint.type == old.joint_type && (!old.joint || old.joint->same_content(joint))) return;

@@ -5,13 +5,6 @@
 
 namespace tmkit {
 
-namespace {
-
-// Poses this near are one pose said twice: rounding of a product, not a move.
-constexpr double same_pose_tolerance = 1e-9;
-
-}  // namespace
-
 // --- bodies ------------------------------------------------------------------------------------------------------------
 
 // Throws when a new frame may not sit on the body it asks for.
@@ -22,17 +15,12 @@ void SceneEdit::check_entry(const FrameSpecification& specification, const Frame
     if (specification.body.empty()) throw duplicate("body", name);
     if (parent && *existing == parent->body) {
         if (specification.joint.type != JointType::fixed)
-            throw Error(ErrorKind::scene, "frame " + quoted(specification.name) + " and its parent " +
-                                              quoted(parent->name->text) + " are on one body " + quoted(name) +
-                                              ", so the edge between them must be fixed");
+            throw refusals::new_edge_inside_body(specification.name, parent->name->text, name);
         return;
     }
     for (FrameId top : body(*existing).tops)
         if (parent && scene_.root_of(top) == scene_.root_of(parent->id))
-            throw Error(ErrorKind::scene, "body " + quoted(name) + " is already in this tree, with frame " +
-                                              quoted(record(top).name->text) + "; put frame " +
-                                              quoted(specification.name) +
-                                              " under a frame of that body, or on another body");
+            throw refusals::body_in_this_tree(specification.name, name, record(top).name->text);
 }
 
 BodyId SceneEdit::enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent) {
@@ -90,18 +78,13 @@ void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecor
         const BodyRecord& carried = body(flat.body[index]);
         for (FrameId top : carried.tops)
             if (scene_.root_of(top) == to)
-                throw Error(ErrorKind::scene, "moving frame " + quoted(moving.name->text) + " under " +
-                                                  quoted(parent.name->text) + " would give body " +
-                                                  quoted(carried.name->text) +
-                                                  " two paths: that tree already has its frame " +
-                                                  quoted(record(top).name->text));
+                throw refusals::two_paths(moving.name->text, parent.name->text, carried.name->text, record(top).name->text);
     }
 }
 
 void SceneEdit::check_joint_of_parts(const FrameRecord& moving) const {
     if (moving.joint_type != JointType::fixed)
-        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and its new parent are on one body, so the "
-                                                                             "edge between them must be fixed");
+        throw refusals::joins_parts_by_joint(moving.name->text);
 }
 
 // The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
@@ -115,14 +98,11 @@ void SceneEdit::join_parts(const FrameRecord& moving) {
 bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
     if (record(moving.parent).body != moving.body) return false;
     if (parent.body != moving.body)
-        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is fixed on body " +
-                                          quoted(body(moving.body).name->text) +
-                                          " and cannot leave it; reparent the topmost frame of the body");
+        throw refusals::leaves_body(moving.name->text, body(moving.body).name->text);
     const Pose before = scene_.pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
     const auto [metres, radians] = before.distance(pose);
-    if (metres > same_pose_tolerance || radians > same_pose_tolerance)
-        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " and " + quoted(parent.name->text) +
-                                          " are on one body, so the pose between them cannot change");
+    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
+        throw refusals::moves_on_body(moving.name->text, parent.name->text);
     return true;
 }
 
@@ -130,12 +110,10 @@ bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& pare
 
 void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) {
     if (moving.parent == no_frame)
-        throw Error(ErrorKind::scene, "frame " + quoted(moving.name->text) + " is a root, which has no parent to change");
+        throw refusals::root_without(moving.name->text, "parent to change");
     if (moving.parent == parent.id && moving.pose == pose) return;
     if (scene_.is_ancestor(moving.id, parent.id))
-        throw Error(ErrorKind::cycle, "frame " + quoted(moving.name->text) + " cannot hang off " +
-                                          quoted(parent.name->text) + ", which is itself or its descendant",
-                    {{"frame", moving.name->text}, {"parent", parent.name->text}});
+        throw refusals::cycle(moving.name->text, parent.name->text);
     check_bodies_on_move(moving, parent);
     if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return;
     const FrameId id = moving.id, new_parent = parent.id;
@@ -169,7 +147,7 @@ void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view p
 void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) {
     const FrameRecord& moving = record(frame);
     if (moving.parent == no_frame)
-        throw Error(ErrorKind::scene, "frame " + quoted(frame) + " is a root, which has no pose");
+        throw refusals::root_without(frame, "pose");
     return move(moving, record(moving.parent), parent_from_frame);
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "scene_errors.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
@@ -199,13 +200,8 @@ private:
 
 // How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected) when there is none.
 std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
-    if (a.back() != b.back()) {
-        const std::string &from = a[0]->name->text, &to = b[0]->name->text;
-        throw Error(ErrorKind::disconnected,
-                    "frames '" + from + "' and '" + to + "' stand in different trees ('" + a.back()->name->text + "' and '" +
-                        b.back()->name->text + "'), so no pose between them is known",
-                    {{"target", from}, {"reference", to}});
-    }
+    if (a.back() != b.back())
+        throw refusals::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text, b.back()->name->text);
     std::size_t i = a.size(), j = b.size();
     while (i > 0 && j > 0 && a[i - 1] == b[j - 1]) --i, --j;
     return {i, j};

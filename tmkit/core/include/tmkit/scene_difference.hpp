@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tmkit/scene_graph.hpp"
@@ -20,10 +21,13 @@ namespace tmkit {
 struct FrameDifference {
     FrameId id;
     std::optional<FrameSpecification> before, after;  // none: the frame is not there
+    bool reparented = false;  // hangs under another frame, which may be called like the one before
 };
 
+// A pair by the names of its frames in each version; none where one of them is not there.
 struct PairDifference {
-    std::string a, b;
+    using Names = std::optional<std::pair<std::string, std::string>>;
+    Names names_before, names_after;
     std::optional<std::string> before, after;  // reasons; none: the pair is checked
 };
 

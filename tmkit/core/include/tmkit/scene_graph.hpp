@@ -141,7 +141,9 @@ public:
     }
     template <class Visit>
     static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(groups_)::for_each_difference(a.groups_, b.groups_, [&](const auto& name, const auto*, const auto*) { visit(name->text); });
+        decltype(groups_)::for_each_difference(a.groups_, b.groups_, [&](const auto& name, const auto* before, const auto* after) {
+            if (!before || !after || !(*before)->same_content(**after)) visit(name->text);
+        });
     }
 
     // Every inner map is balanced and ordered, and all cross references meet: for tests. Empty when all is well.

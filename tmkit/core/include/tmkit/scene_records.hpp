@@ -5,6 +5,7 @@
 // and pointers to what most frames lack.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,6 +83,12 @@ struct BodyRecord : Shared {
 struct GroupRecord : Shared {
     std::vector<FrameId> frames;           // as they were given, each once
     std::vector<Ref<const Name>> groups;   // each once
+
+    bool same_content(const GroupRecord& other) const {
+        const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
+        return frames == other.frames &&
+               std::equal(groups.begin(), groups.end(), other.groups.begin(), other.groups.end(), same_name);
+    }
 };
 
 // --- what is said from outside, by name ----------------------------------------------------------------------------------
