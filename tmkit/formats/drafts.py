@@ -193,7 +193,7 @@ class AllowedDraft:
 
 @dataclass(frozen=True, slots=True)
 class GroupDraft:
-    """A group: its frames, and the groups in it. Those of one name in several files are one, with the members of all."""
+    """A group: its frames, and the groups in it. Those of one name in several files are one, with all their members."""
 
     name: str
     frames: tuple[str, ...]
