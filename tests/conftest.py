@@ -27,3 +27,5 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # A process that a shell starts in the background ignores SIGINT, and so do its children; tests of interrupts want it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
