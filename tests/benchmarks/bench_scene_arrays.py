@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import math
-import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
+from support.floors import REPEAT, Floor, compiled_floors
 
 from tmkit.graph import Fixed, Revolute, SceneArrays, SceneGraph
 from tmkit.spatial import Pose
 
 FRAMES = 128
 MIXES = [0, 32, 127]
-REPEAT = 20
 
 
 def least_times(*calls: Callable[[], object], rounds: int = 300, number: int = 20) -> list[float]:
@@ -59,37 +56,7 @@ def scene(request: pytest.FixtureRequest) -> SceneGraph:
 @pytest.fixture(scope="module")
 def floors(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes.CDLL]:
     """Compile the floors, with and without vectors."""
-    source = Path(__file__).parent / "floors.cpp"
-    libraries = []
-    for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize"):
-        library = tmp_path_factory.mktemp("floors") / f"floors{option}.so"
-        flags = ["-O3", "-ffp-contract=off", option, "-shared", "-fPIC"]
-        subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
-        libraries.append(ctypes.CDLL(str(library)))
-    return libraries
-
-
-class Floor:
-    """The forward kinematics of a scene as a plain C++ loop over arrays, parents first."""
-
-    def __init__(self, scene: SceneGraph) -> None:
-        """Lay the scene out, level by level."""
-        names = scene.subtree("world")
-        number = {name: i for i, name in enumerate(names)}
-        entries = {frame: i for i, frame in enumerate(scene.joint_frames)}
-        self.parent = np.array([number.get(scene.parent(name) or "", -1) for name in names], np.int32)
-        self.entry = np.array([entries.get(name, -1) for name in names], np.int32)
-        self.pose = np.array([scene.local_pose(name).as_array() for name in names])
-        self.axis = np.array([scene.joint(name).axis for name in names])
-        self.poses = np.zeros((len(names), 7))
-        self.rows = [number[name] for name in scene.frame_names]
-
-    def runner(self, floors: ctypes.CDLL, q: NDArray[np.float64]) -> Callable[[], object]:
-        """Return a call that does the work REPEAT times."""
-        arrays = (self.parent, self.entry, self.pose, self.axis, q, self.poses)
-        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
-        arguments = (REPEAT, len(self.parent), *pointers)
-        return lambda: floors.floor_forward(*arguments)
+    return compiled_floors(tmp_path_factory.mktemp("floors"))
 
 
 def test_forward_beside_a_plain_loop(benchmark: BenchmarkFixture, scene: SceneGraph, floors: list[ctypes.CDLL]) -> None:

@@ -1,9 +1,9 @@
 """The numbers of the scene graph, each beside a peer, a floor or a limit measured in the same run.
 
 Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/scene_results.md] [--quick]``. The floor is a plain
-loop in C++ over arrays (``floors.cpp``, compiled here with g++); ``immutables`` and ``pytransform3d`` are peers where
-they are installed. Times are the best of several rounds, in which all work takes turns, so that what else
-runs on the machine slows none more than the others. What counts are the ratios.
+loop in C++ over arrays (``floors.cpp``), compiled here in two ways, of which the faster counts; ``immutables`` and
+``pytransform3d`` are peers where they are installed. Times are the best of several rounds, in which all work takes
+turns, so that what else runs on the machine slows none more than the others. What counts are the ratios.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from typing import ClassVar
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.floors import REPEAT, Floor, compiled_floors
+
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, diff
 from tmkit.spatial import Pose
 
-FLOORS = Path(__file__).parent / "floors.cpp"
 DEPTH = 8
 LARGE = 100_000
 MIXES = (0, 32, 128)  # revolute joints among 128 frames
@@ -199,12 +202,18 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
 
 def sweeps(clock: Clock) -> Callable[[], list[Row]]:
     """All poses of 128 frames, beside a plain loop in C++ and pinocchio."""
-    floor = _floor()
+    with tempfile.TemporaryDirectory() as folder:
+        floors = compiled_floors(Path(folder))
     for joints in MIXES:
         scene = joints_scene(joints)
         q = np.random.default_rng(1).uniform(-1, 1, len(scene.joint_names))
         arrays = SceneArrays(scene, capacity=160)
-        clock.add(f"floor {joints}", _floor_forward(floor, scene, q), per_call=100)
+        floor = Floor(scene)
+        for number, library in enumerate(floors):
+            loop = floor.runner(library, q)
+            loop()
+            assert floor.poses[floor.rows].tolist() == scene.at(q).poses.tolist()
+            clock.add(f"floor {joints}, {number}", loop, per_call=REPEAT)
         clock.add(f"arrays {joints}", lambda a=arrays, q=q: a.forward(q))  # type: ignore[misc]
         clock.add(f"later {joints}", lambda s=scene, q=q: s.at(q))  # type: ignore[misc]
         poses = itertools.cycle([Pose([0, 0, 0.1]), Pose([0, 0, 0.2])])
@@ -213,13 +222,13 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         clock.add(f"edit {joints}", lambda s=scene, p=poses, n=last: s.set_pose(n, next(p)))  # type: ignore[misc]
         clock.add(f"first {joints}", lambda s=scene, p=poses, n=last, q=q: s.set_pose(n, next(p)).at(q))  # type: ignore[misc]
         fresh = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)))
-        clock.add(f"unshared {joints}", lambda s=fresh, q=q: s.add_frame("x", "world").at(_longer(q)))  # type: ignore[misc]
+        clock.add(f"unshared {joints}", lambda s=fresh, q=q: s.add_frame("x", "world").at(q))  # type: ignore[misc]
         clock.add(f"added {joints}", lambda s=fresh: s.add_frame("x", "world"))  # type: ignore[misc]
 
     def rows() -> list[Row]:
         best, found = clock.best, []
         for joints in MIXES:
-            base = best[f"floor {joints}"]
+            base = min(best[f"floor {joints}, {number}"] for number in range(len(floors)))
             first = best[f"first {joints}"] - best[f"edit {joints}"]
             whole = best[f"unshared {joints}"] - best[f"added {joints}"]
             other = f"with another set of frames: {whole / base:.2f} times"
@@ -233,40 +242,6 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         return found
 
     return rows
-
-
-def _longer(q: np.ndarray) -> np.ndarray:
-    return q  # the frame that is added has no joint
-
-
-def _floor() -> ctypes.CDLL:
-    folder = tempfile.mkdtemp()
-    library = os.path.join(folder, "floors.so")
-    command = ["g++", "-std=c++20", "-O3", "-ffp-contract=off", "-shared", "-fPIC", str(FLOORS), "-o", library]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(library)
-
-
-def _floor_forward(library: ctypes.CDLL, scene: SceneGraph, q: np.ndarray) -> Callable[[], object]:
-    names = list(scene.subtree(scene.root_names[0]))
-    number = {name: i for i, name in enumerate(names)}
-    entries = {name: i for i, name in enumerate(scene.joint_frames)}
-    parents = [-1 if (parent := scene.parent(name)) is None else number[parent] for name in names]
-    parent = np.array(parents, dtype=np.int32)
-    entry = np.array([entries.get(name, -1) for name in names], dtype=np.int32)
-    pose = np.array([scene.local_pose(name).as_array() for name in names])
-    axis = np.array([scene.joint(name).axis for name in names])
-    poses = np.zeros_like(pose)
-    arrays = (parent, entry, pose, axis, np.ascontiguousarray(q), poses)
-    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
-
-    def forward() -> object:
-        library.floor_forward(100, len(names), *pointers)
-        return arrays
-
-    forward()
-    assert np.allclose(poses[-1], scene.at(q).pose(names[-1]).as_array(), atol=1e-12)
-    return forward
 
 
 # --- memory -------------------------------------------------------------------------------------------------------
@@ -384,8 +359,9 @@ def main() -> None:
 PAGE = """# Speed and memory of the scene graph
 
 Made by `python tests/benchmarks/scene_table.py --out docs/scene_results.md`: each number beside a peer, a floor or a
-limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays, compiled with the
-flags of the core (`tests/benchmarks/floors.cpp`). How costs grow with the number of frames is in [](scene_costs.md).
+limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays
+(`tests/benchmarks/floors.cpp`), compiled with and without vectors of two numbers; the faster counts. How costs grow
+with the number of frames is in [](scene_costs.md).
 
 {table}"""
 

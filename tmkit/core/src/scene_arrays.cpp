@@ -177,18 +177,10 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
 
 // Nested groups come first, so that freeze may say them in this order.
 void SceneArrays::load_groups(const SceneGraph& scene) {
-    std::vector<std::string> waiting = scene.group_names();
-    const auto is_here = [this](const std::string& name) {
-        return std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) { return group.name == name; });
-    };
-    while (!waiting.empty())  // no group holds itself, so each round finds one
-        std::erase_if(waiting, [&](const std::string& name) {
-            const GroupSpecification group = scene.group(name);
-            if (!std::all_of(group.groups.begin(), group.groups.end(), is_here)) return false;
-            groups_.push_back({name, {}, group.groups});
-            for (const std::string& frame : group.frames) groups_.back().frames.push_back(scene.record(frame).id);
-            return true;
-        });
+    for (const GroupSpecification& group : scene.groups_inside_out()) {
+        groups_.push_back({group.name, {}, group.groups});
+        for (const std::string& frame : group.frames) groups_.back().frames.push_back(scene.record(frame).id);
+    }
 }
 
 Joint SceneArrays::joint_of(Slot slot) const {

@@ -23,25 +23,6 @@ std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
     return frames;
 }
 
-// The groups of a scene, each after those that it holds.
-std::vector<GroupSpecification> groups_inside_out(const SceneGraph& scene) {
-    std::vector<GroupSpecification> waiting, ordered;
-    for (const std::string& name : scene.group_names()) waiting.push_back(scene.group(name));
-    const auto is_there = [&](const std::string& name) {
-        return std::any_of(ordered.begin(), ordered.end(), [&](const GroupSpecification& g) { return g.name == name; });
-    };
-    while (!waiting.empty())  // no group holds itself, so each round finds one
-        for (auto group = waiting.begin(); group != waiting.end();) {
-            if (std::all_of(group->groups.begin(), group->groups.end(), is_there)) {
-                ordered.push_back(std::move(*group));
-                group = waiting.erase(group);
-            } else {
-                ++group;
-            }
-        }
-    return ordered;
-}
-
 }  // namespace
 
 void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose, const Joint& joint) {
@@ -61,7 +42,7 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         add_frames(frames);
         const std::string start(prefix);
         for (const AllowedPair& pair : other.allowed_pairs()) allow_collision(start + pair.a, start + pair.b, pair.reason);
-        for (GroupSpecification group : groups_inside_out(other)) {
+        for (GroupSpecification group : other.groups_inside_out()) {
             group.name.insert(0, prefix);
             if (scene_.groups_.find(std::string_view(group.name))) throw duplicate("group", group.name);
             for (auto* members : {&group.frames, &group.groups})
@@ -90,7 +71,7 @@ void SceneEdit::merge(const SceneGraph& other) {
         add_frames(frames);
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
-        for (GroupSpecification group : groups_inside_out(other)) {
+        for (GroupSpecification group : other.groups_inside_out()) {
             if (scene_.groups_.find(std::string_view(group.name))) {
                 const GroupSpecification mine = scene_.group(group.name);
                 group.frames.insert(group.frames.begin(), mine.frames.begin(), mine.frames.end());
@@ -126,7 +107,7 @@ void SceneEdit::extract(std::string_view frame) {
             part.allow_collision(record(pair.first).name->text, record(pair.second).name->text, reason->text);
     });
     // A group stays when a frame of it, or of a group in it, does.
-    for (GroupSpecification group : groups_inside_out(whole)) {
+    for (GroupSpecification group : whole.groups_inside_out()) {
         std::erase_if(group.frames, [&](const std::string& name) { return !stays(record(name).id); });
         std::erase_if(group.groups, [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
         if (!group.frames.empty() || !group.groups.empty()) part.set_group(group);

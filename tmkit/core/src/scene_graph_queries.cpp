@@ -252,6 +252,21 @@ GroupSpecification SceneGraph::group(std::string_view name) const {
     return group;
 }
 
+std::vector<GroupSpecification> SceneGraph::groups_inside_out() const {
+    std::vector<GroupSpecification> waiting, ordered;
+    for (const std::string& name : group_names()) waiting.push_back(group(name));
+    const auto is_there = [&](const std::string& name) {
+        return std::any_of(ordered.begin(), ordered.end(), [&](const GroupSpecification& g) { return g.name == name; });
+    };
+    while (!waiting.empty())  // no group holds itself, so each round finds one
+        std::erase_if(waiting, [&](const GroupSpecification& group) {
+            if (!std::all_of(group.groups.begin(), group.groups.end(), is_there)) return false;
+            ordered.push_back(group);
+            return true;
+        });
+    return ordered;
+}
+
 std::vector<FrameId> SceneGraph::frames_of_group(std::string_view name) const {
     if (!groups_.find(name)) throw unknown_name("group", name, group_names());
     std::vector<std::string_view> reached{name};

@@ -91,19 +91,8 @@ struct Layout : Shared {
         std::fill(rows, rows + 6 * columns, 0.0);
         for (std::int32_t at = frame; at >= 0; at = parent[at]) {
             if (q_index[at] < 0) continue;
-            // The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.
-            const Pose& moved_pose = pose_of(at);
-            const Vector3 direction = multiplier[at] * moved_pose.rotate(axis[at]);
-            Vector3 linear = direction, angular{0.0, 0.0, 0.0};
-            if (type[at] != JointType::prismatic) {
-                linear = cross(direction, point - moved_pose.translation);
-                angular = direction;
-            }
-            const auto column = static_cast<std::size_t>(q_index[at]);
-            for (std::size_t i = 0; i < 3; ++i) {
-                rows[i * columns + column] += linear[i];
-                rows[(i + 3) * columns + column] += angular[i];
-            }
+            const Vector6 twist = joint_twist(type[at], axis[at], multiplier[at], pose_of(at), point);
+            for (std::size_t i = 0; i < 6; ++i) rows[i * columns + static_cast<std::size_t>(q_index[at])] += twist[i];
         }
     }
 

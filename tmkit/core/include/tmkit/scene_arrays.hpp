@@ -26,9 +26,10 @@
 // that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
 //
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
-// change which joints there are, and removals, O(n); forward O(n), and only frames below a joint take time. After construction nothing is allocated by edits,
-// forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned, `freeze`, and
-// the classes and attributes that an edit is given. Dropping the last owner of a shape frees it.
+// change which joints there are, and removals, O(n); forward O(n), and only frames below a joint take time. After
+// construction nothing is allocated by edits, forward kinematics, poses and Jacobians. The exceptions: an error that is
+// thrown, names that are returned, `freeze`, and the classes and attributes that an edit is given. Dropping the last owner
+// of a shape frees it.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers are
 // `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q` and `is_allowed`;

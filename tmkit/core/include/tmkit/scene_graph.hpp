@@ -100,6 +100,7 @@ public:
     std::vector<AllowedPair> allowed_pairs() const;
     std::vector<std::string> group_names() const;                 // in the order of their names
     GroupSpecification group(std::string_view name) const;        // throws unknown_name
+    std::vector<GroupSpecification> groups_inside_out() const;    // each after those that it holds
     std::vector<FrameId> frames_of_group(std::string_view name) const;  // with those of nested groups, ids ascending
     std::vector<std::string> groups_of(std::string_view frame) const;   // that name the frame itself
     FrameId common_ancestor(FrameId a, FrameId b) const;                // throws Error(disconnected)

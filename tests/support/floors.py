@@ -1,0 +1,56 @@
+"""Floors: forward kinematics as a plain C++ loop over arrays, compiled on the spot, for benchmarks to stand beside.
+
+``tests/benchmarks/floors.cpp`` is compiled twice, with and without vectors of two numbers, since either may be the
+faster; who compares takes the faster. Invariant: a floor computes the same bits as the library, which callers assert.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+
+__all__ = ["REPEAT", "Floor", "compiled_floors"]
+
+REPEAT = 20  # how often one call of a floor does its work, so that the call itself does not count
+_SOURCE = Path(__file__).resolve().parents[1] / "benchmarks" / "floors.cpp"
+
+
+def compiled_floors(folder: Path) -> list[ctypes.CDLL]:
+    """Compile the floors into a folder, with and without vectors of two numbers."""
+    libraries = []
+    for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize"):
+        library = folder / f"floors{option}.so"
+        flags = ["-std=c++20", "-O3", "-ffp-contract=off", option, "-shared", "-fPIC"]
+        subprocess.run(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)
+        libraries.append(ctypes.CDLL(str(library)))
+    return libraries
+
+
+class Floor:
+    """The arrays of one scene for a plain loop, parents first; ``poses[rows]`` are in the order of ``frame_names``."""
+
+    def __init__(self, scene: SceneGraph) -> None:
+        """Lay the scene, of one tree, out level by level."""
+        names = scene.subtree(scene.root_names[0])
+        number = {name: i for i, name in enumerate(names)}
+        entries = {frame: i for i, frame in enumerate(scene.joint_frames)}
+        self.parent = np.array([number.get(scene.parent(name) or "", -1) for name in names], np.int32)
+        self.entry = np.array([entries.get(name, -1) for name in names], np.int32)
+        self.pose = np.array([scene.local_pose(name).as_array() for name in names])
+        self.axis = np.array([scene.joint(name).axis for name in names])
+        self.poses = np.zeros((len(names), 7))
+        self.rows = [number[name] for name in scene.frame_names]
+
+    def runner(self, floors: ctypes.CDLL, q: NDArray[np.float64]) -> Callable[[], object]:
+        """Return a call that does the work REPEAT times at a configuration."""
+        arrays = (self.parent, self.entry, self.pose, self.axis, q, self.poses)
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+        arguments = (REPEAT, len(self.parent), *pointers)
+        return lambda: floors.floor_forward(*arguments)
