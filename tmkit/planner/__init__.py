@@ -11,9 +11,10 @@ another scene that shows what is wanted; see :func:`goal_of_scene`.
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
-from tmkit.planner.motion_pieces import MotionBudget, MotionFailure
+from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.progress import CheckProgress, PlanningProgress
 from tmkit.planner.search import plan
 from tmkit.planner.semantics import (
@@ -43,6 +44,7 @@ __all__ = [
     "CheckProgress",
     "CheckReport",
     "DomainSemantics",
+    "FailureKind",
     "GoalSemantics",
     "Grasp",
     "Impossible",

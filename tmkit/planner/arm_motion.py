@@ -20,15 +20,9 @@ from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator
+from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.grasps import Grasp, grip_faults
-from tmkit.planner.motion_pieces import (
-    MotionBudget,
-    MotionFailure,
-    MotionPieces,
-    NearPairs,
-    Phase,
-    PieceFailedError,
-)
+from tmkit.planner.motion_pieces import MotionBudget, MotionPieces, NearPairs, Phase
 from tmkit.planner.values import Configuration, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 
@@ -142,7 +136,7 @@ class ArmMotion:
         held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
         faults = grip_faults(scene, q_held, arm, item=item)
         if faults:
-            raise PieceFailedError("grasp", faults[0])
+            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift")

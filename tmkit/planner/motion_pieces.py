@@ -31,6 +31,7 @@ from tmkit.motion import (
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN, moved_frames
+from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.values import Configuration, Reparenting
 from tmkit.spatial import Pose
 
@@ -39,11 +40,9 @@ __all__ = [
     "CHECK_TRAVEL",
     "PLANNING_RESOLUTION",
     "MotionBudget",
-    "MotionFailure",
     "MotionPieces",
     "NearPairs",
     "Phase",
-    "PieceFailedError",
 ]
 
 NearPairs = tuple[tuple[str, str], ...]
@@ -74,34 +73,6 @@ class MotionBudget:
     path_iterations: int = 2000
     approach: float = 0.08
     lift: float = 0.06
-
-
-@dataclass(frozen=True)
-class MotionFailure:
-    """Why one attempt at an action failed.
-
-    Attributes:
-        phase: what was being tried.
-        cause: why it failed, in words; the same cause has the same words.
-        pairs: frames that were in the way, most frequent first.
-        is_final: whether the action can never be carried out, in no state and however long one tries.
-    """
-
-    phase: str
-    cause: str
-    pairs: tuple[tuple[str, str], ...] = ()
-    is_final: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.phase}: {self.cause}"
-
-
-class PieceFailedError(Exception):
-    """A piece of motion was not found: how a failure travels up within the planner, and no further."""
-
-    def __init__(self, phase: str, cause: str, pairs: tuple[tuple[str, str], ...] = ()) -> None:
-        super().__init__(phase, cause)
-        self.failure = MotionFailure(phase, cause, pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +157,13 @@ class MotionPieces:
             yield from found.configurations
         elif found.blocking_pairs:
             pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
-            yield MotionFailure(what, f"every configuration found collides, mostly {_named(pairs[0])}", pairs)
+            cause = f"every configuration found collides, mostly {_named(pairs[0])}"
+            yield MotionFailure(what, cause, pairs, kind=FailureKind.COLLISION)
         elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
-            yield MotionFailure(what, "the pose is out of the arm's reach")
+            yield MotionFailure(what, "the pose is out of the arm's reach", kind=FailureKind.OUT_OF_REACH)
         else:
-            yield MotionFailure(what, "no configuration of the arm was found for the pose")
+            cause = "no configuration of the arm was found for the pose"
+            yield MotionFailure(what, cause, kind=FailureKind.NO_CONFIGURATION)
 
     def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool backs off along its z axis."""
@@ -234,7 +207,9 @@ class MotionPieces:
             pairs = (found.pair, *(pair for pair in pairs if pair != found.pair))
         if pairs:
             cause += f", {_named(pairs[0])} being in the way"
-        raise PieceFailedError(what, cause, pairs)
+        beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
+        kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
+        raise PieceFailedError(what, cause, pairs, kind=kind)
 
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
         """Prove that the hand can open or close where the arm stands.
@@ -245,7 +220,8 @@ class MotionPieces:
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
         if not result.ok:
             pairs = (result.pair,) if result.pair is not None else ()
-            raise PieceFailedError(what, f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}", pairs)
+            cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
+            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION if pairs else FailureKind.GRIP)
 
     def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
         """Return ``q`` with the given finger joint values."""
@@ -270,20 +246,24 @@ class MotionPieces:
             resolution=PLANNING_RESOLUTION,
         )  # fmt: skip
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
-            raise PieceFailedError(what, f"the straight line collides, {_named(line.pair)}", (line.pair,))
+            cause = f"the straight line collides, {_named(line.pair)}"
+            raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION)
         if line.status is not StraightLineStatus.SOLVED:
             causes = {
                 StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
                 StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
                 StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
             }
-            raise PieceFailedError(what, causes.get(line.status, "no straight line"))
+            limit = line.status is StraightLineStatus.JOINT_LIMIT
+            kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
+            raise PieceFailedError(what, causes.get(line.status, "no straight line"), kind=kind)
         result = recheck_path(
             phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
         )
         if not result.ok:
             pairs = (result.pair,) if result.pair is not None else ()
-            raise PieceFailedError(what, "the straight line did not pass the fine check", pairs)
+            cause = "the straight line did not pass the fine check"
+            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION)
         return line.path
 
 

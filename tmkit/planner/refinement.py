@@ -25,7 +25,7 @@ from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.domains import PlanningDomain
-from tmkit.planner.motion_pieces import MotionFailure
+from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.semantics import ActionContext
 from tmkit.planner.values import Configuration, PlanStep
 from tmkit.tasks import GroundAction, Problem, State
@@ -194,7 +194,8 @@ class _Search:
                 if left <= 0:
                     return
         if number < 0:
-            self.log.add(action, MotionFailure("choosing", "the domain's semantics knows no way to carry it out"))
+            cause = "the domain's semantics knows no way to carry it out"
+            self.log.add(action, MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE))
         elif is_final:
             self.impossible = action
             raise _StoppedError

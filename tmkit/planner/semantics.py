@@ -23,8 +23,8 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
+from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.grasps import Grasp
-from tmkit.planner.motion_pieces import MotionFailure
 from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -112,7 +112,7 @@ class Impossible:
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield the failure."""
         del arm, context, seed
-        yield MotionFailure("choosing", self.cause, is_final=True)
+        yield MotionFailure("choosing", self.cause, is_final=True, kind=FailureKind.NO_CHOICE)
 
 
 @runtime_checkable

@@ -1,0 +1,81 @@
+"""Why a motion was not found: failures as values.
+
+One attempt at an action either gives a motion or a :class:`MotionFailure`: what was being tried, of which kind the
+failure is, which frames were in the way, and whether it is *final*. Everything that the planner learns, and everything
+that it explains, is made of these.
+
+A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
+on an argument that holds for every configuration and however long one tries; who yields one states the argument in
+``cause``.
+
+Invariants: a failure is a value; the same failure has the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["FailureKind", "MotionFailure", "PieceFailedError"]
+
+
+class FailureKind(StrEnum):
+    """What sort of obstacle an attempt met."""
+
+    COLLISION = "collision"
+    """Frames were in the way of a configuration, a straight line or a path."""
+    OUT_OF_REACH = "out of reach"
+    """The pose is farther from the arm's base than the links are long: proved for this pose."""
+    NO_CONFIGURATION = "no configuration"
+    """Inverse kinematics found none for the pose, within its restarts."""
+    JOINT_LIMIT = "joint limit"
+    """A joint would have to go beyond its limit."""
+    STRAIGHT_LINE = "straight line"
+    """The arm cannot follow the straight line of an approach, lift, lowering or retreat."""
+    NO_PATH = "no path"
+    """The path search found none, and nothing in particular was in its way."""
+    GRIP = "grip"
+    """The hand does not hold the object as it should, or its fingers cannot move."""
+    NO_CHOICE = "no choice"
+    """There is no grasp or placement to try."""
+    OTHER = "other"
+    """Anything else that a candidate of a domain reports."""
+
+
+@dataclass(frozen=True)
+class MotionFailure:
+    """Why one attempt at an action failed.
+
+    Attributes:
+        phase: what was being tried.
+        cause: why it failed, in words; the same cause has the same words.
+        pairs: frames that were in the way, most frequent first.
+        is_final: whether the action can never be carried out, in no state and however long one tries.
+        kind: the sort of obstacle.
+        excess: metres by which a pose is out of reach, where that was worked out; else 0.
+    """
+
+    phase: str
+    cause: str
+    pairs: tuple[tuple[str, str], ...] = ()
+    is_final: bool = False
+    kind: FailureKind = FailureKind.OTHER
+    excess: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.phase}: {self.cause}"
+
+
+class PieceFailedError(Exception):
+    """A piece of motion was not found: how a failure travels up within the planner, and no further."""
+
+    def __init__(
+        self,
+        phase: str,
+        cause: str,
+        pairs: tuple[tuple[str, str], ...] = (),
+        *,
+        kind: FailureKind = FailureKind.OTHER,
+    ) -> None:
+        super().__init__(phase, cause)
+        self.failure = MotionFailure(phase, cause, pairs, kind=kind)
