@@ -10,6 +10,7 @@ another scene that shows what is wanted; see :func:`goal_of_scene`.
 
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
+from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goals import goal_of_scene
@@ -20,9 +21,12 @@ from tmkit.planner.search import plan
 from tmkit.planner.semantics import (
     ActionContext,
     Candidate,
+    Change,
+    ConfiguredSemantics,
     DomainSemantics,
     GoalSemantics,
     Impossible,
+    MoveTo,
     Pick,
     Place,
 )
@@ -41,8 +45,11 @@ __all__ = [
     "ActionContext",
     "ArmMotion",
     "Candidate",
+    "Change",
     "CheckProgress",
     "CheckReport",
+    "ClassChange",
+    "ConfiguredSemantics",
     "DomainSemantics",
     "FailureKind",
     "GoalSemantics",
@@ -50,6 +57,7 @@ __all__ = [
     "Impossible",
     "MotionBudget",
     "MotionFailure",
+    "MoveTo",
     "Pick",
     "Place",
     "Plan",
@@ -68,4 +76,5 @@ __all__ = [
     "grasps_of",
     "load_planning_domain",
     "plan",
+    "with_class_changes",
 ]

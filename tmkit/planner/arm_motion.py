@@ -4,7 +4,8 @@ To *pick*, the arm moves to a pose behind the grasp, approaches straight along t
 lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
 straight backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives
 configurations at the contact, the lines lead from there to free space, and only then is a path searched to their end.
-So a grasp that cannot be left again costs no path search.
+So a grasp that cannot be left again costs no path search. To *move*, it goes to given joint values with whatever is in
+the hand.
 
 Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed,
 in every segment, the recheck that a plan's checker will repeat.
@@ -12,19 +13,22 @@ in every segment, the recheck that a plan's checker will repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator
+from tmkit.planner.class_changes import ClassChange
 from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.grasps import Grasp, grip_faults
 from tmkit.planner.motion_pieces import MotionBudget, MotionPieces, NearPairs, Phase
-from tmkit.planner.values import Configuration, Reparenting, Segment, SegmentKind
+from tmkit.planner.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
+from tmkit.tasks import GroundAction
 
 __all__ = ["ArmMotion", "Refinement"]
 
@@ -38,16 +42,22 @@ class Refinement:
         scene: the scene version after it.
         q: (n_joints,) configuration after it.
         choice: what was chosen, in words.
+        changes: the classes that frames gain and lose after the motion; ``scene`` has them.
     """
 
     segments: tuple[Segment, ...]
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str
+    changes: tuple[ClassChange, ...] = ()
+
+    def step(self, action: GroundAction) -> PlanStep:
+        """Return the step of a plan that carries an action out so."""
+        return PlanStep(action, self.segments, self.scene, self.q, self.choice, self.changes)
 
 
 class ArmMotion:
-    """Works out picks and places of one arm.
+    """Works out picks, places and moves of one arm.
 
     Args:
         manipulator: the arm.
@@ -117,6 +127,39 @@ class ArmMotion:
                 yield self._place_at(held, near, q, q_place, Reparenting(item, support, pose), seed)
             except PieceFailedError as failed:
                 yield failed.failure
+
+    def move(
+        self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
+
+        Args:
+            scene: the scene before.
+            q: (n_joints,) configuration before.
+            joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
+            name: what to call the place, for the plan and for failures.
+            seed: seed of all searches.
+
+        Yields:
+            One refinement or failure.
+
+        Raises:
+            UnknownNameError: a joint that is none of the arm's.
+        """
+        for joint in joints:
+            if joint not in self.manipulator.joints:
+                raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
+        pieces = self.pieces
+        held = pieces.rules.held(scene)
+        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held)
+        try:
+            path = pieces.search(phase, q, scene.configuration(dict(joints), base=q), seed=seed, what=f"to {name}")
+        except PieceFailedError as failed:
+            yield failed.failure
+            return
+        kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
+        segment = self._segment(kind, path, pieces.gripper_of(q, scene), held, phase)
+        yield Refinement((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
         self,

@@ -28,6 +28,7 @@ import numpy as np
 from tmkit.errors import ConfigurationError, MissingFileError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
+from tmkit.planner.class_changes import with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
@@ -144,7 +145,7 @@ class _Check:
     def run(self) -> None:
         if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
             self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
-        problem = derive_problem(self.plan.scene, self.domain, goal=self.plan.goal)
+        problem = derive_problem(self.plan.scene, self.domain, q=self.plan.q, goal=self.plan.goal)
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         self._check_limits(scene, q, "at the start")
@@ -172,7 +173,7 @@ class _Check:
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         for step, predicted in zip(self.plan.steps, validation.states[1:], strict=True):
             try:
-                difference = predicted.difference(self.domain.semantics.state(step.scene, types))
+                difference = predicted.difference(self.domain.state(step.scene, types, step.q))
             except TmkitError as error:
                 self.problems.append(f"after {step.action} the scene has no state: {error}")
                 return
@@ -184,7 +185,8 @@ class _Check:
     ) -> tuple[SceneGraph, Configuration]:
         supports = self._supports(step, scene)
         before: Segment | None = None
-        for segment, after in zip(step.segments, (*step.segments[1:], None), strict=True):
+        following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
+        for segment, after in zip(step.segments, following, strict=True):
             what = f"{where}, {segment.kind.value}"
             if segment.joint_names != self.plan.robot.joints or segment.path.shape[1:] != (len(segment.joint_names),):
                 raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
@@ -193,6 +195,7 @@ class _Check:
             self._check_segment(segment, scene, q, self._exemptions(segment, scene, supports), what)
             scene, q = segment.end(scene, q)
             before = segment
+        scene = with_class_changes(scene, step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
             self.problems.append(f"{where}: its scene is not the one that its motion leads to")

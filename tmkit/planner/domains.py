@@ -16,6 +16,7 @@ import hashlib
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -24,9 +25,11 @@ from typing import NoReturn
 from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, MissingFileError
 from tmkit.files.reading import ReadingLimits, read_bytes
+from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner.semantics import DomainSemantics
-from tmkit.tasks import Domain, parse_domain
+from tmkit.planner.semantics import ConfiguredSemantics, DomainSemantics
+from tmkit.planner.values import Configuration
+from tmkit.tasks import Domain, State, parse_domain
 from tmkit.tasks.parser import read_pddl
 
 __all__ = ["PlanningDomain", "load_planning_domain"]
@@ -53,6 +56,16 @@ class PlanningDomain:
     digest: str
     semantics: DomainSemantics
     semantics_name: str = ""
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
+        """Return the basic facts that hold in a scene at a configuration (n_joints,).
+
+        Raises:
+            SceneError: the scene cannot be told in the words of the domain.
+        """
+        if isinstance(self.semantics, ConfiguredSemantics):
+            return self.semantics.state_at(scene, objects, q)
+        return self.semantics.state(scene, objects)
 
 
 def load_planning_domain(

@@ -2,7 +2,8 @@
 
 A file holds the scene (meshes by their portable name and content digest, or embedded), the arm's description, the
 domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
-follow from the first one by the reparentings of the segments, and loading applies them again.
+follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
+them again.
 
 Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
 the scene. Whether the motions hold is for the checker.
@@ -29,6 +30,7 @@ from tmkit.formats import scene_from_json, scene_to_json
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, movable_frames
+from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -63,15 +65,22 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         },
         "goal": plan.goal,
         "seed": plan.seed,
-        "steps": [
-            {
-                "action": [step.action.name, *step.action.arguments],
-                "choice": step.choice,
-                "segments": [_segment_to_dict(segment) for segment in step.segments],
-            }
-            for step in plan.steps
-        ],
+        "steps": [_step_to_dict(step) for step in plan.steps],
     }
+
+
+def _step_to_dict(step: PlanStep) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "action": [step.action.name, *step.action.arguments],
+        "choice": step.choice,
+        "segments": [_segment_to_dict(segment) for segment in step.segments],
+    }
+    if step.changes:  # most steps have none
+        written["classes"] = [
+            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
+            for change in step.changes
+        ]
+    return written
 
 
 def _segment_to_dict(segment: Segment) -> dict[str, Any]:
@@ -176,7 +185,7 @@ def _read_plan(top: JsonNode) -> Plan:
 
 def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration) -> PlanStep:
     """Return a step that begins in a scene version at a configuration."""
-    node.only("action", "choice", "segments")
+    node.only("action", "choice", "classes", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error("expected the name of an action and its arguments, received nothing")
@@ -188,7 +197,21 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration) -> PlanStep:
         except TmkitError as error:
             raise item.error(str(error)) from error
         segments.append(segment)
-    return PlanStep(GroundAction(words[0], tuple(words[1:])), tuple(segments), scene, q, node.get("choice").text())
+    changes: list[ClassChange] = []
+    for item in node.get("classes").items() if "classes" in node.table() else ():
+        changes.append(_read_class_change(item))
+        try:
+            scene = with_class_changes(scene, changes[-1:])
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+    action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
+    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes))
+
+
+def _read_class_change(node: JsonNode) -> ClassChange:
+    node.only("added", "frame", "removed")
+    added, removed = (tuple(item.name() for item in node.get(key).items()) for key in ("added", "removed"))
+    return ClassChange(node.get("frame").name(), added, removed)
 
 
 def _read_segment(node: JsonNode, scene: SceneGraph) -> Segment:

@@ -162,8 +162,8 @@ class _Search:
         action = self.skeleton[index]
         predicted = state.apply(action, self.problem)
         for refinement in self._refinements(action, index, scene, q):
-            self._compare(action, predicted, refinement.scene)
-            step = PlanStep(action, refinement.segments, refinement.scene, refinement.q, refinement.choice)
+            self._compare(action, predicted, refinement)
+            step = refinement.step(action)
             found = self.descend(refinement.scene, refinement.q, predicted, (*done, step))
             if found is not None:
                 return found
@@ -206,8 +206,9 @@ class _Search:
         if self.attempts > self.budget.attempts or self.is_over():
             raise _StoppedError
 
-    def _compare(self, action: GroundAction, predicted: State, scene: SceneGraph) -> None:
-        derived = self.domain.semantics.state(scene, {name: types[0] for name, types in self.problem.objects.items()})
+    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> None:
+        objects = {name: types[0] for name, types in self.problem.objects.items()}
+        derived = self.domain.state(refinement.scene, objects, refinement.q)
         difference = predicted.difference(derived)
         if difference:
             raise SemanticsMismatchError(

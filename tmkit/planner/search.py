@@ -112,15 +112,27 @@ def plan(
     loaded = load_planning_domain(domain, manipulator=manipulator, semantics=semantics)
     if goal_scene is not None:
         goal = goal_of_scene(goal_scene, scene, domain=loaded)
-    task = derive_problem(scene, loaded, goal=goal, problem=problem)
+    task = derive_problem(scene, loaded, q=start, goal=goal, problem=problem)
     run = _Run(scene, start, manipulator, loaded, task, operator.index(seed), time_limit, on_progress)
     return run.result()
 
 
 def derive_problem(
-    scene: SceneGraph, domain: PlanningDomain, *, goal: str | Formula | None = None, problem: str | Path | None = None
+    scene: SceneGraph,
+    domain: PlanningDomain,
+    *,
+    q: Configuration | None = None,
+    goal: str | Formula | None = None,
+    problem: str | Path | None = None,
 ) -> Problem:
     """Return the task whose objects and initial facts are derived from the scene.
+
+    Args:
+        scene: the world.
+        domain: the domain.
+        q: (n_joints,) configuration at the start; zero when left out.
+        goal: the goal, in PDDL or parsed.
+        problem: a PDDL problem file instead.
 
     Raises:
         TaskError: the goal is wrong or missing, or the problem file contradicts the scene.
@@ -130,7 +142,7 @@ def derive_problem(
     for kind in objects.values():
         if kind not in types:
             raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
-    init = domain.semantics.state(scene, objects)
+    init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
         given = load_problem(problem, domain.domain)
         _compare_with_scene(given, objects, init)

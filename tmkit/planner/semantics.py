@@ -3,9 +3,10 @@
 A domain is a PDDL file and a file ``semantics.py`` (:mod:`tmkit.planner.domains` loads them). The latter defines a
 class ``Semantics`` with the four members of :class:`DomainSemantics`: which objects a scene has, which facts hold in
 it, which objects a task plan should speak of, and how an action may be carried out. The last is a lazy sequence of
-*candidates*: :class:`Pick` with a grasp, :class:`Place` with a resting place, or anything else that can
-:meth:`Candidate.refine` itself. It may have the member of :class:`GoalSemantics` too, which says what a scene means
-that is a goal.
+*candidates*: :class:`Pick` with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration,
+:class:`Change` with classes of frames, or anything else that can :meth:`Candidate.refine` itself. It may have the
+member of :class:`GoalSemantics` too, which says what a scene means that is a goal, and that of
+:class:`ConfiguredSemantics`, when facts depend on where the arm is.
 
 The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state
 of the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
@@ -23,6 +24,7 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
+from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.grasps import Grasp
 from tmkit.planner.values import Configuration
@@ -32,9 +34,12 @@ from tmkit.tasks import Fact, GroundAction, State
 __all__ = [
     "ActionContext",
     "Candidate",
+    "Change",
+    "ConfiguredSemantics",
     "DomainSemantics",
     "GoalSemantics",
     "Impossible",
+    "MoveTo",
     "Pick",
     "Place",
 ]
@@ -100,6 +105,45 @@ class Place:
 
 
 @dataclass(frozen=True)
+class MoveTo:
+    """Move the arm to a configuration, with what the hand holds.
+
+    Attributes:
+        joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
+        name: what to call the place, for the plan and for failures.
+    """
+
+    joints: Mapping[str, float]
+    name: str
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the motion to it, or why there is none."""
+        return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change what frames are and move nothing: washing, cooking, switching on.
+
+    Attributes:
+        changes: the classes that frames gain and lose.
+        choice: what was chosen, in words, for the plan.
+    """
+
+    changes: tuple[ClassChange, ...]
+    choice: str = ""
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the one way to do it.
+
+        Raises:
+            SceneError: a class that is added though it is there, or removed though it is not.
+        """
+        del arm, seed
+        yield Refinement((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
+
+
+@dataclass(frozen=True)
 class Impossible:
     """No way to carry out an action, in any state: yield it as the only candidate, and no plan uses the action again.
 
@@ -157,5 +201,21 @@ class GoalSemantics(Protocol):
 
         Raises:
             SceneError: the goal scene cannot be told in the words of the domain; the message names the frame.
+        """
+        ...
+
+
+@runtime_checkable
+class ConfiguredSemantics(Protocol):
+    """Facts that depend on where the arm is: a member that a semantics may have besides those above.
+
+    Where it is there, it is asked in the place of :meth:`DomainSemantics.state` whenever a configuration is known.
+    """
+
+    def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
+        """Return the basic facts that hold in a scene at a configuration (n_joints,).
+
+        Raises:
+            SceneError: the scene cannot be told in the words of the domain; the message names the frame.
         """
         ...

@@ -11,7 +11,8 @@ read *for* a scene, a domain and an arm, and what is missing is worked out:
 * what a motion is for follows from where it stands: before an object changes hands, the last motion is the straight
   approach or lowering, after it the first is the straight lift or retreat, and all others are transits and transfers.
   A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
-* what may touch follows from the rules of contact.
+* what may touch follows from the rules of contact;
+* what an action changes that moves nothing (:class:`tmkit.planner.Change`), the domain's semantics says.
 
 Times are in no plan: a motion is timed when it is played.
 
@@ -38,8 +39,11 @@ from tmkit.files.places import Place, did_you_mean
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp, write_tmp
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, find_manipulator, movable_frames
+from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.search import derive_problem
 from tmkit.planner.segment_rules import is_straight
+from tmkit.planner.semantics import ActionContext, Change
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import GroundAction, parse_goal
 
@@ -219,7 +223,20 @@ class _PlanReader:
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
         self.q.flags.writeable = False
-        return PlanStep(action, tuple(segments), self.scene, self.q)
+        made = () if step.entries else self.class_changes(action)
+        self.scene = with_class_changes(self.scene, made)
+        return PlanStep(action, tuple(segments), self.scene, self.q, changes=made)
+
+    def class_changes(self, action: GroundAction) -> tuple[ClassChange, ...]:
+        """Return the classes that an action changes which moves nothing: only the semantics can say so."""
+        try:
+            problem = derive_problem(self.scene, self.domain, q=self.q, goal="(and)")
+            problem.init.apply(action, problem)
+        except TmkitError:
+            return ()  # the checker will say so
+        context = ActionContext(self.scene, self.q, np.random.default_rng(0))
+        first = next(iter(self.domain.semantics.candidates(action, context)), None)
+        return first.changes if isinstance(first, Change) else ()
 
     def action(self, entry: TmpAction) -> GroundAction:
         """Return the action that a line names; letters may be large where the domain's are small."""

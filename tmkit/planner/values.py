@@ -6,7 +6,8 @@ anywhere. All values are immutable.
 
 A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
 as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
-:class:`Reparenting` at the end of a grasp or release.
+:class:`Reparenting` at the end of a grasp or release, and after the last segment of a step, by the classes that the
+action gives to frames or takes from them (:class:`tmkit.planner.ClassChange`). A step may have no segments at all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator
+from tmkit.planner.class_changes import ClassChange
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 
@@ -130,6 +132,7 @@ class PlanStep:
         scene: the scene version after the action.
         q: (n_joints,) configuration after the action.
         choice: the grasp or placement that was chosen, in words.
+        changes: the classes that frames gain and lose after the motion; most actions change none.
     """
 
     action: GroundAction
@@ -137,6 +140,7 @@ class PlanStep:
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str = ""
+    changes: tuple[ClassChange, ...] = ()
 
     def __repr__(self) -> str:
         return f"PlanStep({self.action}, {len(self.segments)} segments)"
