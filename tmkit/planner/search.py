@@ -19,6 +19,7 @@ import operator
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -39,12 +40,13 @@ from tmkit.tasks import (
     FastDownward,
     Formula,
     GroundAction,
+    PreparedTask,
     Problem,
+    ProvingTask,
     State,
+    TaskPlanner,
     TaskPlanResult,
     TaskPlanStatus,
-    TranslatedTask,
-    goal_is_impossible,
     load_problem,
     parse_goal,
 )
@@ -67,6 +69,7 @@ def plan(
     goal_scene: SceneGraph | GoalScene | None = None,
     semantics: str | Path | None = None,
     robot: str | Path | Manipulator = "panda",
+    task_planner: TaskPlanner[Any] | None = None,
     seed: int = 0,
     time_limit: float = 30.0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
@@ -84,6 +87,7 @@ def plan(
         semantics: whose meaning the words of the domain have, when it is not in the file beside it; see
             :func:`tmkit.planner.load_planning_domain`.
         robot: name of an arm of ours, a TOML file, or a description.
+        task_planner: what finds the sequences of actions; :class:`tmkit.tasks.FastDownward` when left out.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
         on_progress: called before each search of the task planner and whenever another action has been refined.
@@ -113,7 +117,7 @@ def plan(
     if goal_scene is not None:
         goal = goal_of_scene(goal_scene, scene, domain=loaded)
     task = derive_problem(scene, loaded, q=start, goal=goal, problem=problem)
-    run = _Run(scene, start, manipulator, loaded, task, operator.index(seed), time_limit, on_progress)
+    run = _Run(scene, start, manipulator, loaded, task, operator.index(seed), time_limit, on_progress, task_planner)
     return run.result()
 
 
@@ -180,6 +184,7 @@ class _Run:
         seed: int,
         time_limit: float,
         on_progress: Callable[[PlanningProgress], None] | None,
+        task_planner: TaskPlanner[Any] | None,
     ) -> None:
         self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
         self.rules = CollisionRules.from_start(manipulator, scene, q=q)
@@ -188,7 +193,7 @@ class _Run:
         self.log = FailureLog()
         self.skeletons = 0
         self.task_seconds = self.motion_seconds = 0.0
-        self.planner = FastDownward()
+        self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
 
     @property
     def seconds(self) -> float:
@@ -222,9 +227,9 @@ class _Run:
 
     def _plan_for(self, problem: Problem) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
         began = time.monotonic()
-        translated = self.planner.translate(problem, time_limit=self._time_left())
+        translated = self.planner.prepare(problem, time_limit=self._time_left())
         self.task_seconds += time.monotonic() - began
-        if goal_is_impossible(translated):
+        if isinstance(translated, ProvingTask) and translated.goal_is_impossible():
             return PlanStatus.PROVED_UNSOLVABLE, None
         for round_number in range(_ROUNDS):
             if self.is_over():
@@ -257,7 +262,7 @@ class _Run:
                     task, learned = task.forbid(found.steps[outcome.failed_index], state), learned + 1
         return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
 
-    def _search(self, task: TranslatedTask) -> TaskPlanResult:
+    def _search(self, task: PreparedTask) -> TaskPlanResult:
         self._report("task", 0, 0)
         began = time.monotonic()
         found = self.planner.search(task, time_limit=self._time_left())

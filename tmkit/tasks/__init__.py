@@ -43,7 +43,14 @@ from tmkit.tasks.formulas import (
 from tmkit.tasks.model import Action, Axiom, Domain, GroundAction, Metric, Problem
 from tmkit.tasks.pairs import goal_is_impossible
 from tmkit.tasks.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
-from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.tasks.planning import (
+    PreparedTask,
+    ProvingTask,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatistics,
+    TaskPlanStatus,
+)
 from tmkit.tasks.sas import TranslatedTask
 from tmkit.tasks.state import State, StateDifference
 from tmkit.tasks.validation import PlanValidation, validate_plan
@@ -83,7 +90,9 @@ __all__ = [
     "Parameter",
     "PlanValidation",
     "Predicate",
+    "PreparedTask",
     "Problem",
+    "ProvingTask",
     "State",
     "StateDifference",
     "TaskPlanResult",

@@ -32,7 +32,7 @@ from tmkit.interrupts import temporary_folder
 from tmkit.tasks import processes
 from tmkit.tasks.encoding import encode
 from tmkit.tasks.model import GroundAction, Problem
-from tmkit.tasks.planning import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.tasks.processes import Finished
 from tmkit.tasks.sas import TranslatedTask
 from tmkit.tasks.validation import validate_plan
@@ -64,7 +64,7 @@ _SOLVED_CODES = frozenset({0, 1, 2, 3})
 
 
 @dataclass(frozen=True)
-class FastDownward:
+class FastDownward(TaskPlanner[TranslatedTask]):
     """Plans with Fast Downward.
 
     Args:
@@ -77,25 +77,6 @@ class FastDownward:
     first_search: str = FIRST_SEARCH
     follow_up_searches: tuple[str, ...] = FOLLOW_UP_SEARCHES
     improvement_work: float = 2e6
-
-    def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Translate a problem and search for a plan.
-
-        Args:
-            problem: the task.
-            time_limit: seconds for translation and search together.
-
-        Returns:
-            The plan, that there is none, or that none was found within the time.
-
-        Raises:
-            TaskPlannerError: a program could not be run or broke, or the problem is beyond Fast Downward.
-        """
-        started = time.monotonic()
-        translated = self.translate(problem, time_limit=time_limit)
-        seconds = time.monotonic() - started
-        result = self.search(translated, time_limit=time_limit - seconds)
-        return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))
 
     # -------------------------------------------------------------------------------------------------- translating
 
@@ -128,6 +109,10 @@ class FastDownward:
                 raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
             text = (folder / "output.sas").read_text(encoding="utf-8")
         return TranslatedTask.from_text(text, problem, names=encoding.names)
+
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
+        """Do the same as :meth:`translate`, under the name that every :class:`~tmkit.tasks.TaskPlanner` has for it."""
+        return self.translate(problem, time_limit=time_limit)
 
     # ---------------------------------------------------------------------------------------------------- searching
 

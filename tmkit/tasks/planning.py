@@ -1,18 +1,36 @@
 """What a task planner is asked and what it answers.
 
-The idea: the search for motions needs *some* task planner and does not care which. :class:`TaskPlanner` is all it uses.
+The idea: the search for motions needs *some* task planner and does not care which. It *prepares* a problem once, then
+goes round and round: *search* for a plan, learn that one of its steps has no motion, *forbid* that step, search again.
+:class:`TaskPlanner` and :class:`PreparedTask` are these three words and all that it uses. What a prepared task is, is
+the planner's own business: a translation, a set of clauses, a Python list.
+
 That there is no plan, or that none was found within the limits, is an answer; only a planner that breaks is an error.
+
+Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
+leaves the old one as it was; the same prepared task gives the same plan, whatever was searched before or runs beside;
+time limits only stop. And one because answers are believed: ``UNSOLVABLE`` means proved.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
+from tmkit.tasks.formulas import Fact
 from tmkit.tasks.model import GroundAction, Problem
 
-__all__ = ["TaskPlanResult", "TaskPlanStatistics", "TaskPlanStatus", "TaskPlanner"]
+__all__ = [
+    "PreparedTask",
+    "ProvingTask",
+    "TaskPlanResult",
+    "TaskPlanStatistics",
+    "TaskPlanStatus",
+    "TaskPlanner",
+]
 
 
 class TaskPlanStatus(Enum):
@@ -70,17 +88,82 @@ class TaskPlanResult:
         return self.status is TaskPlanStatus.SOLVED
 
 
-class TaskPlanner(Protocol):
-    """Finds a sequence of actions that leads from the initial state of a problem to its goal."""
+class PreparedTask(Protocol):
+    """A problem in the form in which a planner searches it, with what has been learned about it: a value."""
 
-    def solve(self, problem: Problem, *, time_limit: float) -> TaskPlanResult:
-        """Search for a plan.
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Self:
+        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+
+        Args:
+            action: the ground action.
+            context: basic facts; with none the action is forbidden altogether.
+
+        Raises:
+            TaskError: an action or fact that the problem does not know, or a derived fact.
+        """
+        ...
+
+
+@runtime_checkable
+class ProvingTask(Protocol):
+    """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
+
+    def goal_is_impossible(self) -> bool:
+        """Tell whether it is proved that the goal holds in no reachable state; False proves nothing."""
+        ...
+
+
+Prepared = TypeVar("Prepared", bound=PreparedTask)
+
+
+class TaskPlanner(Protocol[Prepared]):
+    """Finds a sequence of actions that leads from the initial state of a problem to its goal.
+
+    A planner that derives from this class has :meth:`solve` for nothing.
+    """
+
+    def prepare(self, problem: Problem, *, time_limit: float = ...) -> Prepared:
+        """Bring a problem into the form in which it is searched.
 
         Args:
             problem: the task.
+            time_limit: seconds after which to give up; what is returned then, no search solves.
+
+        Raises:
+            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+        """
+        ...
+
+    def search(self, task: Prepared, *, time_limit: float = ...) -> TaskPlanResult:
+        """Search for a plan.
+
+        Args:
+            task: what :meth:`prepare` gave, or :meth:`PreparedTask.forbid` made of it.
             time_limit: seconds after which to give up.
+
+        Returns:
+            The plan, that there is none, or that none was found within the limits.
 
         Raises:
             TaskPlannerError: the planner could not be run, or broke.
         """
         ...
+
+    def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Prepare a problem and search for a plan.
+
+        Args:
+            problem: the task.
+            time_limit: seconds for both together.
+
+        Returns:
+            The plan, that there is none, or that none was found within the limits.
+
+        Raises:
+            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+        """
+        started = time.monotonic()
+        task = self.prepare(problem, time_limit=time_limit)
+        seconds = time.monotonic() - started
+        result = self.search(task, time_limit=time_limit - seconds)
+        return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))

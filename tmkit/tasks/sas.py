@@ -139,6 +139,12 @@ class TranslatedTask:
         """The number of values that all variables have together."""
         return sum(len(variable.values) for variable in self.variables)
 
+    def goal_is_impossible(self) -> bool:
+        """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        from tmkit.tasks.pairs import goal_is_impossible
+
+        return goal_is_impossible(self)
+
     # --------------------------------------------------------------------------------------------------- forbidding
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> TranslatedTask:
