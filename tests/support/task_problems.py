@@ -120,19 +120,28 @@ def shortest_plan(
     problem: Problem, *, allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True
 ) -> int | None:
     """Return the length of a shortest plan by breadth-first search, ``None`` when there is no plan."""
+    steps = shortest_steps(problem, allowed=allowed)
+    return None if steps is None else len(steps)
+
+
+def shortest_steps(
+    problem: Problem, *, allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True
+) -> tuple[GroundAction, ...] | None:
+    """Return a shortest plan by breadth-first search, ``None`` when there is no plan."""
     actions = [(action, *problem.binding_of(action)) for action in ground_actions(problem)]
-    depth, pending = {problem.init: 0}, deque([problem.init])
+    steps: dict[State, tuple[GroundAction, ...]] = {problem.init: ()}
+    pending = deque([problem.init])
     while pending:
         state = pending.popleft()
         if state.holds(problem.goal, problem):
-            return depth[state]
+            return steps[state]
         interpretation = Interpretation(problem, state.facts)
         for action, schema, binding in actions:
             if interpretation.holds(schema.precondition, binding) and allowed(state, action):
                 change = interpretation.change(schema.effect, binding)
                 successor = state.change(add=change.added, delete=change.deleted)
-                if successor not in depth:
-                    depth[successor] = depth[state] + 1
+                if successor not in steps:
+                    steps[successor] = (*steps[state], action)
                     pending.append(successor)
     return None
 
