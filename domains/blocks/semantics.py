@@ -13,7 +13,6 @@ edge.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, grasps_of
+from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, grasps_of, pddl_name
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -157,7 +156,7 @@ class Semantics:
         """Return the frames of the blocks by PDDL name, in insertion order."""
         found: dict[str, str] = {}
         for frame in movable_frames(scene):
-            name = _pddl_name(frame)
+            name = pddl_name(frame)
             if name in found:
                 raise SceneError(
                     f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'; rename one",
@@ -219,19 +218,13 @@ class Semantics:
         return False
 
 
-def _pddl_name(frame: str) -> str:
-    """Return a frame's name as PDDL can say it: lower case, other characters than letters, digits, - and _ replaced."""
-    name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
-    return name if name[0].isalpha() else f"o{name}"
-
-
 def _location(surface: str, cell: tuple[int, int]) -> str:
-    return f"{_pddl_name(surface)}__{cell[0]}__{cell[1]}"
+    return f"{pddl_name(surface)}__{cell[0]}__{cell[1]}"
 
 
 def _split(scene: SceneGraph, location: str) -> tuple[str, tuple[int, int]]:
     name, i, j = location.rsplit("__", 2)
-    surface = next(frame for frame in scene.frames_of_class("surface") if _pddl_name(frame) == name)
+    surface = next(frame for frame in scene.frames_of_class("surface") if pddl_name(frame) == name)
     return surface, (int(i), int(j))
 
 

@@ -14,7 +14,7 @@ import tmkit as tk
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
 from tmkit.planner import ActionContext, Impossible, Pick, Place, PlanningDomain, load_planning_domain
-from tmkit.planner.search import derive_problem
+from tmkit.planner.problems import derive_problem
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction, State
 

@@ -29,6 +29,8 @@ from tmkit.planner.semantics import (
     MoveTo,
     Pick,
     Place,
+    PlacementSemantics,
+    pddl_name,
 )
 from tmkit.planner.values import (
     Plan,
@@ -60,6 +62,7 @@ __all__ = [
     "MoveTo",
     "Pick",
     "Place",
+    "PlacementSemantics",
     "Plan",
     "PlanResult",
     "PlanStatistics",
@@ -75,6 +78,7 @@ __all__ = [
     "goal_of_scene",
     "grasps_of",
     "load_planning_domain",
+    "pddl_name",
     "plan",
     "with_class_changes",
 ]

@@ -26,6 +26,7 @@ from tmkit.planner.class_changes import ClassChange
 from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.grasps import Grasp, grip_faults
 from tmkit.planner.motion_pieces import MotionBudget, MotionPieces, NearPairs, Phase
+from tmkit.planner.phases import PhaseClock, PlanningPhase
 from tmkit.planner.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -63,11 +64,19 @@ class ArmMotion:
         manipulator: the arm.
         budget: how hard to try.
         rules: what may touch; when left out, those that hold wherever a plan starts.
+        clock: where time is counted.
     """
 
-    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None) -> None:
+    def __init__(
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+    ) -> None:
         self.manipulator = manipulator
-        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules)
+        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock)
 
     def pick(
         self, scene: SceneGraph, q: Configuration, *, item: str, grasp: Grasp, seed: int
@@ -177,7 +186,8 @@ class ArmMotion:
         tip_from_item = scene.pose(item, arm.tip, q=q_held)
         held_scene = scene.reparent(item, arm.tip, pose=tip_from_item)
         held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
-        faults = grip_faults(scene, q_held, arm, item=item)
+        with pieces.clock.phase(PlanningPhase.COLLISION):
+            faults = grip_faults(scene, q_held, arm, item=item)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.retreat(before, q_grasp, what="approach")

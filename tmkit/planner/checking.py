@@ -32,8 +32,8 @@ from tmkit.planner.class_changes import with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import CheckProgress
-from tmkit.planner.search import derive_problem
 from tmkit.planner.segment_rules import LOADED, segment_faults
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import Problem, validate_plan

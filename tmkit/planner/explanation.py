@@ -7,7 +7,9 @@ possible.
 
 from __future__ import annotations
 
-from tmkit.planner.refinement import FailureLog
+from collections import Counter
+
+from tmkit.planner.refinement_tree import FailureLog
 from tmkit.planner.values import Plan, PlanStatistics, PlanStatus
 
 __all__ = ["explain"]
@@ -52,9 +54,18 @@ def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, 
     if causes:
         text += " Most often " + "; ".join(causes) + "."
     blockers = [
-        f"{action}: '{counts.most_common(1)[0][0][0]}' and '{counts.most_common(1)[0][0][1]}'"
-        for action, counts in sorted(log.pairs.items())[:_MOST_CAUSES]
+        f"{action}: '{pair[0]}' and '{pair[1]}'"
+        for action, pair in sorted(_most_in_the_way(log).items())[:_MOST_CAUSES]
     ]
     if blockers:
         text += f" Frames most in the way: {'; '.join(blockers)}."
     return text
+
+
+def _most_in_the_way(log: FailureLog) -> dict[str, tuple[str, str]]:
+    """Return by action the pair of frames that was most often the first in the way."""
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    for (action, cause), record in log.records.items():
+        if record.failure.pairs:
+            counts.setdefault(action, Counter())[record.failure.pairs[0]] += log.counts[action, cause]
+    return {action: counted.most_common(1)[0][0] for action, counted in counts.items()}

@@ -32,6 +32,7 @@ from tmkit.motion import (
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN, moved_frames
 from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.planner.phases import PhaseClock, PlanningPhase, timed
 from tmkit.planner.values import Configuration, Reparenting
 from tmkit.spatial import Pose
 
@@ -99,15 +100,25 @@ class MotionPieces:
         manipulator: the arm.
         budget: how hard to try.
         rules: what may touch; when left out, those that hold wherever a plan starts.
+        clock: where time is counted.
     """
 
-    def __init__(self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None) -> None:
+    def __init__(
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+    ) -> None:
         self.manipulator = manipulator
+        self.clock = clock if clock is not None else PhaseClock()
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
         self._world: CollisionWorld | None = None  # the last ones, from which those of the next versions are moved
         self._check_world: CollisionWorld | None = None
 
+    @timed(PlanningPhase.COLLISION)
     def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
@@ -115,6 +126,7 @@ class MotionPieces:
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
+    @timed(PlanningPhase.COLLISION)
     def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
         """Return the pairs of an object and the still world that are nearer than the margin where it comes to rest.
 
@@ -128,6 +140,7 @@ class MotionPieces:
             if change.frame in (a, b) and (b if a == change.frame else a) not in kept
         )
 
+    @timed(PlanningPhase.COLLISION)
     def phase(
         self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
     ) -> Phase:
@@ -143,16 +156,17 @@ class MotionPieces:
     ) -> Iterator[Configuration | MotionFailure]:
         """Yield free configurations (n_joints,) with the tool at a pose, nearest to ``q`` first; else one failure."""
         arm = self.manipulator
-        found = inverse_kinematics_solutions(
-            phase.scene,
-            arm.tool,
-            target=root_from_tool,
-            joints=arm.joints,
-            q=q,
-            count=self.budget.inverse_kinematics_solutions,
-            world=phase.world,
-            seed=seed,
-        )
+        with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+            found = inverse_kinematics_solutions(
+                phase.scene,
+                arm.tool,
+                target=root_from_tool,
+                joints=arm.joints,
+                q=q,
+                count=self.budget.inverse_kinematics_solutions,
+                world=phase.world,
+                seed=seed,
+            )
         if found.status is InverseKinematicsStatus.SOLVED:
             yield from found.configurations
         elif found.blocking_pairs:
@@ -176,6 +190,7 @@ class MotionPieces:
         target = Pose(root_from_tool.translation + np.array([0.0, 0.0, self.budget.lift]), root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what)
 
+    @timed(PlanningPhase.PATH_SEARCH)
     def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
         """Return a free path (k, n_joints) of the arm from start to goal."""
         goal = self.with_gripper_of(goal, start, phase.scene)
@@ -211,6 +226,7 @@ class MotionPieces:
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
         raise PieceFailedError(what, cause, pairs, kind=kind)
 
+    @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
         """Prove that the hand can open or close where the arm stands.
 
@@ -239,6 +255,7 @@ class MotionPieces:
     def _tool(self, phase: Phase, q: Configuration) -> Pose:
         return phase.scene.pose(self.manipulator.tool, phase.scene.root(self.manipulator.tool), q=q)
 
+    @timed(PlanningPhase.STRAIGHT_LINES)
     def _line(self, phase: Phase, start: Configuration, target: Pose, what: str) -> Configuration:
         arm = self.manipulator
         line = straight_line(

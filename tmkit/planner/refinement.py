@@ -1,39 +1,36 @@
-"""Refinement: from a task skeleton to motions, depth first over scene versions.
+"""Refinement: from a task skeleton to motions, over the tree of scene versions.
 
 A skeleton is a sequence of actions. Each action is refined in the scene version that the previous one left; each has
 candidates (grasps, placements), each candidate several motions (inverse kinematics solutions). When an action cannot be
-refined, the search goes back to the previous one and takes its next motion. Going back costs nothing, since every scene
+refined, the search goes back to an earlier one and takes its next motion. Going back costs nothing, since every scene
 version still exists.
 
-The numbers of attempts are bounded, per visit of an action and for the skeleton as a whole; the bounds grow from round
-to round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
+Where it goes back to is told by the *conflict*: the steps that put the frames where they are that the failures speak of
+(conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). When the
+third block finds no place because of the first, other grasps of the second are not tried. Since a failure within bounds
+proves nothing, later rounds go back step by step.
 
-Invariants: iterations decide, clocks only stop; equal arguments give equal results. After each action the state derived
-from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that differ.
+The numbers of attempts are bounded, per node and action and for the skeleton as a whole; the bounds grow from round to
+round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
+
+Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
+:class:`Cause`: an action and the frames on which its failure depends.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph
-from tmkit.planner.arm_motion import ArmMotion, Refinement
-from tmkit.planner.domains import PlanningDomain
-from tmkit.planner.failures import FailureKind, MotionFailure
-from tmkit.planner.semantics import ActionContext
-from tmkit.planner.values import Configuration, PlanStep
-from tmkit.tasks import GroundAction, Problem, State
+from tmkit.planner.failures import FailureKind
+from tmkit.planner.refinement_tree import Expansion, RefinementNode, RefinementTree
+from tmkit.planner.values import PlanStep
+from tmkit.tasks import GroundAction
 
-__all__ = ["FailureLog", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
+__all__ = ["Cause", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
 
-
-_logger = logging.getLogger(__name__)
+_VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
 
 
 @dataclass(frozen=True)
@@ -41,38 +38,33 @@ class RefinementBudget:
     """How many attempts are made.
 
     Attributes:
-        attempts_per_visit: motions tried each time the search comes to an action.
-        attempts: motions tried for the skeleton as a whole.
+        attempts_per_node: motions tried of one action in one node.
+        attempts: new motions tried for the skeleton as a whole.
+        restarts: how often the candidates of an action may begin anew in a node when they have come to an end.
+        is_chronological: whether to go back step by step, whatever the conflict.
     """
 
-    attempts_per_visit: int = 16
+    attempts_per_node: int = 16
     attempts: int = 200
+    restarts: int = 0
+    is_chronological: bool = False
 
 
-@dataclass
-class FailureLog:
-    """What failed, how often: for the explanation.
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """An action that could not be refined, and what that depends on.
 
     Attributes:
-        counts: by (action, cause).
-        pairs: frames in the way, by action.
-        attempts: motions tried.
+        action: the action.
+        node: where it failed.
+        frames: the frames whose places the failures depend on; None when that is not known.
+        is_proved: whether every failure is proved for the poses at hand, so that trying longer changes nothing.
     """
 
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    pairs: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
-    attempts: int = 0
-
-    def add(self, action: GroundAction, failure: MotionFailure) -> None:
-        """Count one failure."""
-        self.counts[str(action), str(failure)] += 1
-        if failure.pairs:
-            self.pairs.setdefault(str(action), Counter())[failure.pairs[0]] += 1
-
-    def most_common(self) -> tuple[tuple[str, str, int], ...]:
-        """Return (action, cause, count), most frequent first, ties in order of name."""
-        ordered = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
-        return tuple((action, cause, count) for (action, cause), count in ordered)
+    action: GroundAction
+    node: RefinementNode
+    frames: frozenset[str] | None
+    is_proved: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,30 +73,30 @@ class RefinementOutcome:
 
     Attributes:
         steps: the refined steps when all succeeded, else None.
-        failed_index: index of the deepest action that was reached and could not be refined, when ``steps`` is None.
+        cause: the deepest action that was reached and could not be refined, when ``steps`` is None.
         impossible: the action that can never be carried out, when that ended the search.
     """
 
     steps: tuple[PlanStep, ...] | None
-    failed_index: int = -1
+    cause: Cause | None = None
     impossible: GroundAction | None = None
 
 
-class _StoppedError(Exception):
-    """The clock or the attempts ran out, or an action turned out to be impossible."""
+@dataclass(eq=False)
+class _Level:
+    """One action on the way down: its expansion, the next child to try, and the conflict collected so far."""
+
+    expansion: Expansion
+    conflict: set[int] = field(default_factory=set)
+    next_child: int = 0
+    new_attempts: int = 0
 
 
 def refine_skeleton(
     skeleton: Sequence[GroundAction],
+    tree: RefinementTree,
     *,
-    scene: SceneGraph,
-    q: Configuration,
-    problem: Problem,
-    domain: PlanningDomain,
-    arm: ArmMotion,
     budget: RefinementBudget,
-    seed: Sequence[int],
-    log: FailureLog,
     is_over: Callable[[], bool],
     on_step: Callable[[int], None] = lambda _: None,
 ) -> RefinementOutcome:
@@ -112,108 +104,130 @@ def refine_skeleton(
 
     Args:
         skeleton: the actions.
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
-        problem: the task, with the state derived from ``scene``.
-        domain: the domain.
-        arm: works out single actions.
+        tree: what was refined so far; it grows.
         budget: bounds on attempts.
-        seed: numbers that seed this refinement.
-        log: where failures are counted.
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
 
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
     """
-    search = _Search(tuple(skeleton), problem, domain, arm, budget, tuple(seed), log, is_over, on_step)
-    try:
-        steps = search.descend(scene, q, problem.init, ())
-    except _StoppedError:
-        steps = None
-    return RefinementOutcome(steps, search.deepest, search.impossible)
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step).run()
 
 
-@dataclass
-class _Search:
-    skeleton: tuple[GroundAction, ...]
-    problem: Problem
-    domain: PlanningDomain
-    arm: ArmMotion
-    budget: RefinementBudget
-    seed: tuple[int, ...]
-    log: FailureLog
-    is_over: Callable[[], bool]
-    on_step: Callable[[int], None]
-    deepest: int = 0
-    attempts: int = 0
-    visits: int = 0
-    impossible: GroundAction | None = None
+class _Descent:
+    def __init__(
+        self,
+        skeleton: tuple[GroundAction, ...],
+        tree: RefinementTree,
+        budget: RefinementBudget,
+        is_over: Callable[[], bool],
+        on_step: Callable[[int], None],
+    ) -> None:
+        self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
+        self.nodes = [tree.root]
+        self.levels: list[_Level] = []
+        self.attempts = self.visits = 0
+        self.cause: tuple[int, Cause] | None = None
 
-    def descend(
-        self, scene: SceneGraph, q: Configuration, state: State, done: tuple[PlanStep, ...]
-    ) -> tuple[PlanStep, ...] | None:
-        """Refine the actions after ``done``; the recursion is as deep as the skeleton is long."""
-        index = len(done)
-        self.on_step(index)
-        if index == len(self.skeleton):
-            return done
-        self.deepest = max(self.deepest, index)
-        action = self.skeleton[index]
-        predicted = state.apply(action, self.problem)
-        for refinement in self._refinements(action, index, scene, q):
-            self._compare(action, predicted, refinement)
-            step = refinement.step(action)
-            found = self.descend(refinement.scene, refinement.q, predicted, (*done, step))
-            if found is not None:
-                return found
+    def run(self) -> RefinementOutcome:
+        while len(self.levels) < len(self.skeleton):
+            index = len(self.levels)
+            self.on_step(index)
+            level = _Level(self.tree.expansion(self.nodes[index], self.skeleton[index]))
+            self.levels.append(level)
+            child = self._next(level)
+            while child is None:
+                if level.expansion.is_impossible:
+                    return RefinementOutcome(None, self._deepest(), impossible=level.expansion.action)
+                back = self._go_back()
+                if back is None or self._is_used_up():
+                    return RefinementOutcome(None, self._deepest())
+                level = back
+                child = self._next(level)
+            self.nodes.append(child)
+        steps = tuple(node.step for node in self.nodes[1:] if node.step is not None)
+        self.on_step(len(steps))
+        return RefinementOutcome(steps)
+
+    def _is_used_up(self) -> bool:
+        bound = self.budget.attempts
+        return self.attempts > bound or self.visits > _VISITS_PER_ATTEMPT * bound or self.is_over()
+
+    def _next(self, level: _Level) -> RefinementNode | None:
+        """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
+        expansion, self.visits = level.expansion, self.visits + 1
+        while not self._is_used_up():
+            if level.next_child < len(expansion.children):
+                level.next_child += 1
+                return expansion.children[level.next_child - 1]
+            if expansion.is_exhausted and expansion.restarts < self.budget.restarts and not expansion.is_impossible:
+                expansion.restart()
+            if expansion.is_exhausted or expansion.attempts >= self.budget.attempts_per_node:
+                return None
+            before = expansion.attempts
+            expansion.advance()
+            made = expansion.attempts - before
+            self.attempts += made
+            self.tree.log.attempts += made
         return None
 
-    def _refinements(
-        self, action: GroundAction, index: int, scene: SceneGraph, q: Configuration
-    ) -> Iterator[Refinement]:
-        """Yield motions for one action until the attempts of this visit are used up."""
-        self.visits += 1
-        visit_seed = (*self.seed, index, self.visits)
-        context = ActionContext(scene, q, np.random.default_rng(visit_seed))
-        left = self.budget.attempts_per_visit
-        number, is_final = -1, True
-        for number, candidate in enumerate(self.domain.semantics.candidates(action, context)):
-            seed = int(np.random.SeedSequence((*visit_seed, number)).generate_state(1)[0])
-            for attempt in candidate.refine(self.arm, context, seed=seed):
-                self._count()
-                if isinstance(attempt, MotionFailure):
-                    _logger.debug("%s fails: %s", action, attempt)
-                    self.log.add(action, attempt)
-                    is_final = is_final and attempt.is_final
-                else:
-                    is_final = False
-                    _logger.debug("%s refined: %s", action, attempt.choice)
-                    yield attempt
-                left -= 1
-                if left <= 0:
-                    return
-        if number < 0:
-            cause = "the domain's semantics knows no way to carry it out"
-            self.log.add(action, MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE))
-        elif is_final:
-            self.impossible = action
-            raise _StoppedError
+    def _go_back(self) -> _Level | None:
+        """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
+        failed = self.levels[-1]
+        index = len(self.levels) - 1
+        conflict = self._conflict(failed, index)
+        if self.cause is None or index >= self.cause[0]:
+            self.cause = index, self._cause(failed)
+        if not conflict:
+            return None
+        back = max(conflict)
+        del self.levels[back + 1 :], self.nodes[back + 1 :]
+        self.levels[back].conflict |= conflict - {back}
+        return self.levels[back]
 
-    def _count(self) -> None:
-        self.attempts += 1
-        self.log.attempts += 1
-        if self.attempts > self.budget.attempts or self.is_over():
-            raise _StoppedError
+    def _conflict(self, level: _Level, index: int) -> set[int]:
+        """Return the steps before this one on which its failures depend."""
+        conflict = set(level.conflict)
+        if self.budget.is_chronological and index:
+            conflict.add(index - 1)
+        for record in level.expansion.failures:
+            if record.frames is None:
+                conflict.update([index - 1] if index else [])
+            else:
+                conflict.update(self._steps_that_moved(record.frames, index))
+        return conflict
 
-    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> None:
-        objects = {name: types[0] for name, types in self.problem.objects.items()}
-        derived = self.domain.state(refinement.scene, objects, refinement.q)
-        difference = predicted.difference(derived)
-        if difference:
-            raise SemanticsMismatchError(
-                f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
-                action=str(action),
-                missing=tuple(str(fact) for fact in difference.missing),
-                unexpected=tuple(str(fact) for fact in difference.unexpected),
-            )
+    def _steps_that_moved(self, frames: frozenset[str], index: int) -> Iterator[int]:
+        """Yield for each frame the last step that put it, or what it stands on, where it is."""
+        scene = self.nodes[index].scene
+        carriers = {above for frame in frames for above in _with_ancestors(scene, frame)}
+        for step in range(index - 1, -1, -1):
+            moved = carriers & self.nodes[step + 1].changed
+            if moved:
+                yield step
+                carriers -= moved
+
+    def _cause(self, level: _Level) -> Cause:
+        records = level.expansion.failures
+        known = [record.frames for record in records if record.frames is not None]
+        frames = frozenset().union(*known) if len(known) == len(records) and known else None
+        proved = (FailureKind.OUT_OF_REACH,)
+        is_proved = (
+            bool(records)
+            and not level.expansion.children
+            and all(record.failure.is_final or record.failure.kind in proved for record in records)
+        )
+        return Cause(level.expansion.action, level.expansion.node, frames, is_proved)
+
+    def _deepest(self) -> Cause | None:
+        if self.cause is not None:
+            return self.cause[1]
+        return self._cause(self.levels[-1]) if self.levels else None
+
+
+def _with_ancestors(scene: SceneGraph, frame: str) -> Iterator[str]:
+    above: str | None = frame
+    while above is not None and above in scene:
+        yield above
+        above = scene.parent(above)

@@ -16,6 +16,7 @@ Invariants: a semantics has no state of its own but its arm; equal scenes give e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -42,6 +43,8 @@ __all__ = [
     "MoveTo",
     "Pick",
     "Place",
+    "PlacementSemantics",
+    "pddl_name",
 ]
 
 
@@ -219,3 +222,27 @@ class ConfiguredSemantics(Protocol):
             SceneError: the scene cannot be told in the words of the domain; the message names the frame.
         """
         ...
+
+
+@runtime_checkable
+class PlacementSemantics(Protocol):
+    """Which facts tell where things are: a member that a semantics may have besides those of :class:`DomainSemantics`.
+
+    Without it they are found by the rule of :mod:`tmkit.planner.causes`.
+    """
+
+    def placement_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
+        """Return the facts of a state that tell where frames are.
+
+        Args:
+            frames: frames that a motion failure speaks of, those of the robot and of the still world included.
+            state: the facts that hold.
+            scene: the version.
+        """
+        ...
+
+
+def pddl_name(frame: str) -> str:
+    """Return a frame's name as PDDL can say it: lower case, other characters than letters, digits, - and _ replaced."""
+    name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
+    return name if name[0].isalpha() else f"o{name}"

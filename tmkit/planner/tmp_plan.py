@@ -41,7 +41,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, find_manipulator, movable_frames
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
-from tmkit.planner.search import derive_problem
+from tmkit.planner.problems import derive_problem
 from tmkit.planner.segment_rules import is_straight
 from tmkit.planner.semantics import ActionContext, Change
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind

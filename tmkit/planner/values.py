@@ -298,17 +298,21 @@ class PlanStatistics:
         skeletons: task plans that were tried.
         attempts: refinements of single actions that were tried.
         failures: how often each action failed and why: (action, cause, count), most frequent first.
+        constraints: what was learned from failed skeletons.
         task_seconds: time of the task planner.
         motion_seconds: time of refinement.
         total_seconds: time of all.
+        phase_seconds: the same by phase (:class:`tmkit.planner.phases.PlanningPhase`), and ``bookkeeping``: the rest.
     """
 
     skeletons: int = 0
     attempts: int = 0
     failures: tuple[tuple[str, str, int], ...] = ()
+    constraints: int = 0
     task_seconds: float = field(default=0.0, compare=False)
     motion_seconds: float = field(default=0.0, compare=False)
     total_seconds: float = field(default=0.0, compare=False)
+    phase_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,9 +346,11 @@ class PlanResult:
             "skeletons": statistics.skeletons,
             "attempts": statistics.attempts,
             "failures": [list(failure) for failure in statistics.failures],
+            "constraints": statistics.constraints,
             "task_seconds": statistics.task_seconds,
             "motion_seconds": statistics.motion_seconds,
             "total_seconds": statistics.total_seconds,
+            "phase_seconds": dict(statistics.phase_seconds),
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,79 @@
+"""Where planning time goes: a clock for the phases of a run.
+
+The planner says which phase it is in with :meth:`PhaseClock.phase`; phases nest, and each second belongs to the
+innermost. What belongs to none is *bookkeeping*: the search itself.
+
+Invariants: the times of all phases and of bookkeeping add up to the total; the clock is never read to decide anything.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+__all__ = ["PhaseClock", "PlanningPhase", "timed"]
+
+
+class PlanningPhase(StrEnum):
+    """What a planning run spends its time on."""
+
+    TASK = "task planning"
+    INVERSE_KINEMATICS = "inverse kinematics"
+    STRAIGHT_LINES = "straight lines"
+    PATH_SEARCH = "path search"
+    COLLISION = "collision worlds and checks"
+    SEMANTICS = "domain semantics"
+
+
+class PhaseClock:
+    """Adds up seconds by phase."""
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(PlanningPhase, 0.0)
+        self._inner: list[float] = []  # of the phases that are open: seconds that belong to phases within them
+
+    @contextmanager
+    def phase(self, phase: PlanningPhase) -> Iterator[None]:
+        """Count the time within the block for a phase, without that of phases within it."""
+        began = time.perf_counter()
+        self._inner.append(0.0)
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - began
+            self._seconds[phase] += spent - self._inner.pop()
+            if self._inner:
+                self._inner[-1] += spent
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by the phase's name, in the order of :class:`PlanningPhase`."""
+        return {phase.value: seconds for phase, seconds in self._seconds.items()}
+
+
+class _Clocked(Protocol):
+    clock: PhaseClock
+
+
+_Self = TypeVar("_Self", bound=_Clocked)
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_Method = Callable[Concatenate[_Self, _Arguments], _Result]
+
+
+def timed(phase: PlanningPhase) -> Callable[[_Method[_Self, _Arguments, _Result]], _Method[_Self, _Arguments, _Result]]:
+    """Return a decorator that counts the time of a method of an object with a ``clock`` for a phase."""
+
+    def decorate(method: _Method[_Self, _Arguments, _Result]) -> _Method[_Self, _Arguments, _Result]:
+        @functools.wraps(method)
+        def counted(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            with self.clock.phase(phase):
+                return method(self, *args, **kwargs)
+
+        return counted
+
+    return decorate

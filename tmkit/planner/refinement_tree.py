@@ -1,0 +1,281 @@
+"""The refinement tree: every scene version that planning has reached, and how it was reached.
+
+A :class:`RefinementNode` is a scene at a configuration, with the task state that PDDL predicts there. Its
+:class:`Expansion` for an action holds the motions that were found for that action there, each leading to a child node,
+and the failures. Expansions are lazy: they go on where they stopped when somebody asks for more.
+
+So what was refined once is never refined again. Skeletons that begin with the same actions share the nodes of that
+beginning, with all grasps, placements, configurations and paths sampled there; and a later round, with larger budgets,
+continues the samplers of an earlier one instead of repeating them.
+
+Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
+asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
+state derived from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that
+differ. Nodes are kept as long as the tree: a further scene version costs about a kilobyte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tmkit.errors import SemanticsMismatchError
+from tmkit.graph import SceneGraph, diff
+from tmkit.planner.arm_motion import ArmMotion, Refinement
+from tmkit.planner.domains import PlanningDomain
+from tmkit.planner.failures import FailureKind, MotionFailure
+from tmkit.planner.phases import PhaseClock, PlanningPhase
+from tmkit.planner.semantics import ActionContext, Candidate
+from tmkit.planner.values import Configuration, PlanStep
+from tmkit.tasks import GroundAction, Problem, State
+
+__all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """One failure, where it happened.
+
+    Attributes:
+        action: the action that failed.
+        failure: why.
+        frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
+            when it is not known on what it depends.
+        scene: the version in which it happened.
+        q: (n_joints,) configuration there.
+    """
+
+    action: GroundAction
+    failure: MotionFailure
+    frames: frozenset[str] | None
+    scene: SceneGraph
+    q: Configuration
+
+
+@dataclass
+class FailureLog:
+    """What failed, how often: for the explanation.
+
+    Attributes:
+        counts: by (action, cause).
+        records: the first failure of each action and cause.
+        attempts: motions tried.
+    """
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    records: dict[tuple[str, str], FailureRecord] = field(default_factory=dict)
+    attempts: int = 0
+
+    def add(self, record: FailureRecord) -> None:
+        """Count one failure."""
+        key = str(record.action), str(record.failure)
+        self.counts[key] += 1
+        self.records.setdefault(key, record)
+
+    def most_common(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (action, cause, count), most frequent first, ties in order of name."""
+        ordered = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple((action, cause, count) for (action, cause), count in ordered)
+
+
+@dataclass(eq=False)
+class RefinementNode:
+    """A scene at a configuration, reached by refined actions.
+
+    Attributes:
+        scene: the scene version.
+        q: (n_joints,) configuration.
+        state: what holds there by the words of the domain.
+        step: the action that led here with its motion; None at the root.
+        changed: frames whose edge this step changed, or that hang off a joint which it moved.
+        key: 16 bytes that say how it was reached.
+        expansions: what was tried here, by action.
+    """
+
+    scene: SceneGraph
+    q: Configuration
+    state: State
+    step: PlanStep | None
+    changed: frozenset[str]
+    key: bytes
+    expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+
+
+class Expansion:
+    """The motions of one action in one node: those found so far, and more when asked.
+
+    Attributes:
+        children: nodes that the motions found so far lead to.
+        failures: what failed.
+        attempts: motions and failures together.
+        is_exhausted: whether the candidates have come to an end.
+        restarts: how often they have begun anew.
+    """
+
+    def __init__(self, tree: RefinementTree, node: RefinementNode, action: GroundAction) -> None:
+        self.node, self.action = node, action
+        self.children: list[RefinementNode] = []
+        self.failures: list[FailureRecord] = []
+        self.attempts = self.restarts = 0
+        self.is_exhausted = False
+        self._tree = tree
+        self._predicted = node.state.apply(action, tree.problem)
+        self._attempts = tree.attempts(node, action, restart=0)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether every candidate failed for good, so that no state allows the action."""
+        return self.is_exhausted and not self.children and all(record.failure.is_final for record in self.failures)
+
+    def restart(self) -> None:
+        """Begin with the candidates anew, with other random numbers; what was found stays."""
+        self.restarts += 1
+        self.is_exhausted = False
+        self._attempts = self._tree.attempts(self.node, self.action, restart=self.restarts)
+
+    def advance(self) -> RefinementNode | MotionFailure | None:
+        """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
+        found = next(self._attempts, None)
+        if found is None:
+            self.is_exhausted = True
+            if not self.attempts:
+                cause = "the domain's semantics knows no way to carry it out"
+                failure = MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
+                self._record(None, failure)
+            return None
+        candidate, attempt = found
+        self.attempts += 1
+        if isinstance(attempt, MotionFailure):
+            _logger.debug("%s fails: %s", self.action, attempt)
+            self._record(candidate, attempt)
+            return attempt
+        _logger.debug("%s refined: %s", self.action, attempt.choice)
+        child = self._tree.child(self, attempt, self._predicted)
+        self.children.append(child)
+        return child
+
+    def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
+        frames = _frames_of(candidate, failure)
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q)
+        self.failures.append(record)
+        self._tree.log.add(record)
+
+
+class RefinementTree:
+    """All that was refined of one task.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        problem: the task, with the state derived from ``scene``.
+        domain: the domain.
+        arm: works out single actions; may be replaced by one with a larger budget.
+        seed: seed of everything sampled.
+        log: where failures are counted.
+        clock: where time is counted.
+    """
+
+    def __init__(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        problem: Problem,
+        domain: PlanningDomain,
+        arm: ArmMotion,
+        seed: int,
+        log: FailureLog,
+        clock: PhaseClock,
+    ) -> None:
+        self.problem, self.domain, self.arm, self.log, self.clock = problem, domain, arm, log, clock
+        key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
+        self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key)
+        self._types = {name: types[0] for name, types in problem.objects.items()}
+
+    def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
+        """Return what was tried of an action in a node, and may go on."""
+        found = node.expansions.get(action)
+        if found is None:
+            found = node.expansions[action] = Expansion(self, node, action)
+        return found
+
+    def attempts(
+        self, node: RefinementNode, action: GroundAction, *, restart: int
+    ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
+        """Yield what comes of each candidate of an action in a node."""
+        key = _key(node.key, f"{action} {restart}")
+        context = ActionContext(node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")))
+        candidates = self.domain.semantics.candidates(action, context)
+        number = 0
+        while True:
+            with self.clock.phase(PlanningPhase.SEMANTICS):
+                candidate = next(candidates, None)
+            if candidate is None:
+                return
+            seed = int.from_bytes(_key(key, str(number))[:4], "little")
+            for attempt in candidate.refine(self.arm, context, seed=seed):
+                yield candidate, attempt
+            number += 1
+
+    def child(self, expansion: Expansion, refinement: Refinement, predicted: State) -> RefinementNode:
+        """Return the node that a motion leads to, once it is proved to be what PDDL predicts."""
+        self._compare(expansion.action, predicted, refinement)
+        parent = expansion.node
+        step = refinement.step(expansion.action)
+        key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
+        changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key)
+
+    def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
+        """Return the frames whose joint, of neither arm nor hand, has moved."""
+        scene = refinement.scene
+        moved = np.flatnonzero(parent.q != refinement.q)
+        frames = {scene.joint_frames[i] for i in moved.tolist()}
+        arms = {*self.arm.manipulator.joints, *self.arm.manipulator.gripper_joints}
+        return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
+
+    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> None:
+        with self.clock.phase(PlanningPhase.SEMANTICS):
+            derived = self.domain.state(refinement.scene, self._types, refinement.q)
+        difference = predicted.difference(derived)
+        if difference:
+            raise SemanticsMismatchError(
+                f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
+                action=str(action),
+                missing=tuple(str(fact) for fact in difference.missing),
+                unexpected=tuple(str(fact) for fact in difference.unexpected),
+            )
+
+
+def _key(before: bytes, what: str) -> bytes:
+    return hashlib.blake2b(before + what.encode(), digest_size=16).digest()
+
+
+_DEPENDS_ON_ITEM = frozenset(
+    {
+        FailureKind.COLLISION,
+        FailureKind.OUT_OF_REACH,
+        FailureKind.NO_CONFIGURATION,
+        FailureKind.JOINT_LIMIT,
+        FailureKind.STRAIGHT_LINE,
+        FailureKind.GRIP,
+    }
+)
+"""Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
+
+
+def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:
+    """Return the frames that a failure depends on; None when that is not known."""
+    handled = [
+        name for field in ("item", "support", "handle") if isinstance(name := getattr(candidate, field, None), str)
+    ]
+    if failure.kind not in _DEPENDS_ON_ITEM or not handled:
+        return None
+    return frozenset([*handled, *(frame for pair in failure.pairs for frame in pair)])

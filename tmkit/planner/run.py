@@ -1,0 +1,288 @@
+"""One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
+
+A run goes in rounds. In a round the task planner gives skeletons; each is refined over the one refinement tree of the
+run. Where that fails, its cause becomes a constraint on the translated task (:mod:`tmkit.planner.causes`), and only the
+search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted, since a
+motion that was not found is no proof that there is none; the budgets double, and the next round continues where the
+tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
+probabilistically complete.
+
+Two things are kept through all rounds: an action that its domain proved to be impossible, and a cause that is proved
+for the poses at hand. When all that a round learned is proved, another round would learn the same, and the run ends.
+
+Invariants: equal arguments give equal results; the time limit only stops.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tmkit.errors import TaskError
+from tmkit.graph import SceneGraph
+from tmkit.motion import CollisionRules, Manipulator
+from tmkit.planner.arm_motion import ArmMotion
+from tmkit.planner.causes import context_of
+from tmkit.planner.domains import PlanningDomain
+from tmkit.planner.explanation import explain
+from tmkit.planner.motion_pieces import MotionBudget
+from tmkit.planner.phases import PhaseClock, PlanningPhase
+from tmkit.planner.problems import replace_problem
+from tmkit.planner.progress import PlanningProgress
+from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
+from tmkit.planner.refinement_tree import FailureLog, RefinementTree
+from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
+from tmkit.tasks import (
+    Fact,
+    FastDownward,
+    GroundAction,
+    PreparedTask,
+    Problem,
+    ProvingTask,
+    State,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatus,
+)
+
+__all__ = ["PlanningLimits", "PlanningRun"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanningLimits:
+    """How far a run goes.
+
+    Attributes:
+        seconds: time after which it stops.
+        rounds: rounds after which it ends; None for as many as the time allows.
+        skeletons_per_round: task plans tried in each round.
+        attempts_per_node: motions tried of one action in one scene version, in the first round.
+        attempts: motions tried for one skeleton in the first round, at least; long ones get more.
+        path_iterations: iterations of one path search in the first round.
+    """
+
+    seconds: float = 30.0
+    rounds: int | None = 4
+    skeletons_per_round: int = 48
+    attempts_per_node: int = 16
+    attempts: int = 200
+    path_iterations: int = 2000
+
+
+_ATTEMPTS_PER_ACTION = 10
+
+
+class PlanningRun:
+    """One planning run: what it was given, and what it has found so far."""
+
+    def __init__(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        manipulator: Manipulator,
+        domain: PlanningDomain,
+        problem: Problem,
+        seed: int,
+        limits: PlanningLimits,
+        on_progress: Callable[[PlanningProgress], None] | None,
+        task_planner: TaskPlanner[Any] | None,
+    ) -> None:
+        self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
+        self.rules = CollisionRules.from_start(manipulator, scene, q=q)
+        self.seed, self.limits, self.on_progress = seed, limits, on_progress
+        self.began = time.monotonic()
+        self.log, self.clock = FailureLog(), PhaseClock()
+        self.skeletons = self.constraints = 0
+        self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self.seconds > self.limits.seconds
+
+    def result(self) -> PlanResult:
+        """Plan, first with the useful objects of the scene, then, should these not do, with all."""
+        with self.clock.phase(PlanningPhase.SEMANTICS):
+            useful = self._restricted(self.domain.semantics.useful_objects(self.scene, self.q))
+        status = PlanStatus.NO_PLAN_WITHIN_LIMITS
+        for problem in [useful, self.problem] if useful is not None else [self.problem]:
+            status, steps = self._plan_for(problem)
+            if steps is not None:
+                return self._answer(PlanStatus.SOLVED, steps)
+            if self.is_over():
+                return self._answer(PlanStatus.NO_PLAN_WITHIN_LIMITS, None)
+        return self._answer(status, None)
+
+    def _restricted(self, useful: frozenset[str]) -> Problem | None:
+        """Return the task without the objects that are of no use, unless its goal speaks of one."""
+        if all(name in useful for name in self.problem.objects):
+            return None
+        objects = {name: types for name, types in self.problem.objects.items() if name in useful}
+        init = State(fact for fact in self.problem.init if all(argument in objects for argument in fact.arguments))
+        try:
+            return replace_problem(self.problem, objects, init)
+        except TaskError:
+            return None
+
+    def _plan_for(self, problem: Problem) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
+        with self.clock.phase(PlanningPhase.TASK):
+            translated = self.planner.prepare(problem, time_limit=self._time_left())
+            if isinstance(translated, ProvingTask) and translated.goal_is_impossible():
+                return PlanStatus.PROVED_UNSOLVABLE, None
+        tree = RefinementTree(
+            self.scene,
+            self.q,
+            problem=problem,
+            domain=self.domain,
+            arm=self._arm(0),
+            seed=self.seed,
+            log=self.log,
+            clock=self.clock,
+        )
+        number = 0
+        while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
+            _logger.debug("round %d", number + 1)
+            tree.arm = self._arm(number)
+            ended = _Round(self, tree, translated, number).run()
+            if ended.steps is not None:
+                return PlanStatus.SOLVED, ended.steps
+            if ended.status is not None:
+                return ended.status, None
+            translated = ended.kept
+            number += 1
+        return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+
+    def _arm(self, round_number: int) -> ArmMotion:
+        budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
+        return ArmMotion(self.manipulator, budget=budget, rules=self.rules, clock=self.clock)
+
+    def search(self, task: PreparedTask) -> TaskPlanResult:
+        """Ask the task planner for a skeleton."""
+        self.report("task", 0, 0)
+        with self.clock.phase(PlanningPhase.TASK):
+            return self.planner.search(task, time_limit=self._time_left())
+
+    def _time_left(self) -> float:
+        return max(0.1, self.limits.seconds - self.seconds)
+
+    def report(self, phase: str, step: int, steps: int) -> None:
+        """Tell whoever wants to know how far planning is."""
+        if self.on_progress is not None:
+            skeleton = self.skeletons + (phase == "task")
+            self.on_progress(PlanningProgress(phase, step, steps, self.seconds, skeleton))
+
+    def _answer(self, status: PlanStatus, steps: tuple[PlanStep, ...] | None) -> PlanResult:
+        total = self.seconds
+        phases = self.clock.seconds
+        task_seconds = phases[PlanningPhase.TASK.value]
+        statistics = PlanStatistics(
+            skeletons=self.skeletons,
+            attempts=self.log.attempts,
+            failures=self.log.most_common(),
+            constraints=self.constraints,
+            task_seconds=task_seconds,
+            motion_seconds=total - task_seconds,
+            total_seconds=total,
+            phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
+        )
+        made = None
+        if steps is not None:
+            domain = self.domain
+            made = Plan(
+                scene=self.scene,
+                q=self.q,
+                robot=self.manipulator,
+                domain=domain.name,
+                domain_pddl=domain.pddl,
+                domain_digest=domain.digest,
+                semantics=domain.semantics_name,
+                goal=str(self.problem.goal),
+                seed=self.seed,
+                steps=steps,
+            )
+        explanation = explain(status, statistics, self.log, goal=str(self.problem.goal), plan=made)
+        return PlanResult(status, made, explanation, statistics)
+
+
+@dataclass(frozen=True, eq=False)
+class _RoundEnd:
+    """How a round ended: with a plan, with a verdict that ends the run, or with the task for the next round."""
+
+    kept: PreparedTask
+    steps: tuple[PlanStep, ...] | None = None
+    status: PlanStatus | None = None
+
+
+class _Round:
+    """One round of a run: its constraints, and which of what it learned is proved."""
+
+    def __init__(self, run: PlanningRun, tree: RefinementTree, task: PreparedTask, number: int) -> None:
+        self.run_, self.tree, self.number = run, tree, number
+        self.kept = self.task = task  # without, and with what holds in this round only
+        self.all_proved = True
+
+    def run(self) -> _RoundEnd:
+        run = self.run_
+        for _ in range(run.limits.skeletons_per_round):
+            found = run.search(self.task)
+            if found.status is TaskPlanStatus.UNSOLVABLE and run.skeletons == 0:
+                return _RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
+            if found.status is not TaskPlanStatus.SOLVED:
+                proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
+                return _RoundEnd(self.kept, status=PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
+            run.skeletons += 1
+            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, found.steps)))
+            outcome = self._refine(found.steps)
+            if outcome.steps is not None:
+                _logger.info("task plan %d has motions", run.skeletons)
+                return _RoundEnd(self.kept, steps=outcome.steps)
+            if run.is_over():
+                break
+            self._learn(outcome)
+        return _RoundEnd(self.kept)
+
+    def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
+        limits, growth = self.run_.limits, 2**self.number
+        budget = RefinementBudget(
+            attempts_per_node=limits.attempts_per_node * growth,
+            attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
+            restarts=self.number,
+            is_chronological=self.number >= 2,
+        )
+        return refine_skeleton(
+            skeleton,
+            self.tree,
+            budget=budget,
+            is_over=self.run_.is_over,
+            on_step=lambda step: self.run_.report("motion", step, len(skeleton)),
+        )
+
+    def _learn(self, outcome: RefinementOutcome) -> None:
+        """Turn why a skeleton failed into a constraint, so that the next one is another."""
+        self.run_.constraints += 1
+        if outcome.impossible is not None:
+            _logger.info("forbidden in every state: %s", outcome.impossible)
+            self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
+            return
+        cause = outcome.cause
+        assert cause is not None, "a skeleton that fails has a cause"
+        context = context_of(cause, self.run_.domain)
+        _logger.info("forbidden: %s while %s", cause.action, " ".join(map(str, context)) or "anything")
+        self.task = self._forbidden(cause, context)
+        if not cause.is_proved:
+            self.all_proved = False
+
+    def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
+        """Return the task with a constraint, or with a narrower one where that would change nothing."""
+        task = self.task.forbid(cause.action, context)
+        return task if task is not self.task else self.task.forbid(cause.action, tuple(cause.node.state))
