@@ -1,4 +1,4 @@
-"""Refinement over the tree of scene versions: what is found, what is shared, and what a failure is said to depend on."""
+"""Refinement over the tree of scene versions: what is found and shared, and what a failure is said to depend on."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ class Give:
         del arm, seed
         scene, blockers = context.scene, []
         for other in scene.frames_of_class("thing"):
-            for value in scene.classes(other):
-                if (other, value, self.item, self.value) in self.exclusions:
-                    blockers.append((self.item, other))
+            excluded = [(other, value, self.item, self.value) in self.exclusions for value in scene.classes(other)]
+            blockers.extend([(self.item, other)] * sum(excluded))
         self.tried.append((self.item, self.value))
         if blockers:
             cause = f"{self.value} is excluded by {blockers[0][1]}"
