@@ -59,7 +59,7 @@ from tmkit.spatial import Pose
 if TYPE_CHECKING:
     from tmkit.formats import load_scene
     from tmkit.motion import Manipulator, load_manipulator
-    from tmkit.planner import Plan, PlanResult, PlanStatus, plan
+    from tmkit.planner import Plan, PlanResult, PlanStatus, Samplers, plan
     from tmkit.simulation import simulate
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
@@ -72,6 +72,7 @@ _LAZY = {
     "Plan": "tmkit.planner",
     "PlanResult": "tmkit.planner",
     "PlanStatus": "tmkit.planner",
+    "Samplers": "tmkit.planner",
     "load_manipulator": "tmkit.motion",
     "load_scene": "tmkit.formats",
     "plan": "tmkit.planner",
@@ -102,6 +103,7 @@ __all__ = [
     "Pose",
     "Prismatic",
     "Revolute",
+    "Samplers",
     "SceneArrays",
     "SceneEdit",
     "SceneGraph",

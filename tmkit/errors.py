@@ -32,6 +32,7 @@ __all__ = [
     "OutputError",
     "PlanFileError",
     "RobotError",
+    "SamplerError",
     "SceneError",
     "SemanticsMismatchError",
     "ShapeError",
@@ -247,6 +248,10 @@ class SemanticsMismatchError(TmkitError, RuntimeError):
 
     Attributes: ``action``, and the facts ``missing`` (predicted, not derived) and ``unexpected`` (the other way).
     """
+
+
+class SamplerError(TmkitError, RuntimeError):
+    """A sampler of grasps or placements that fails, or gives what is none. Attributes: ``sampler``, its name."""
 
 
 class SimulationError(TmkitError, RuntimeError):

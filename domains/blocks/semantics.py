@@ -20,7 +20,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, grasps_of, pddl_name
+from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, pddl_name
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -197,7 +197,7 @@ class Semantics:
             steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
             return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-        return sorted(grasps_of(scene, item, manipulator=self.manipulator), key=order)
+        return sorted(context.grasps(item), key=order)
 
     def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
         scene = context.scene

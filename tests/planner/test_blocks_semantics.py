@@ -13,7 +13,16 @@ from support.gantry import BLOCK, GANTRY, SUCKER, with_block
 import tmkit as tk
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
-from tmkit.planner import ActionContext, Impossible, Pick, Place, PlanningDomain, load_planning_domain
+from tmkit.planner import (
+    ActionContext,
+    Impossible,
+    Pick,
+    Place,
+    PlanningDomain,
+    Samplers,
+    Sampling,
+    load_planning_domain,
+)
 from tmkit.planner.problems import derive_problem
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction, State
@@ -38,7 +47,8 @@ def facts(domain: PlanningDomain, scene: SceneGraph) -> set[str]:
 
 def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int = 0) -> list[Any]:
     """Return the candidates of an action."""
-    context = ActionContext(scene, Q, np.random.default_rng(seed))
+    semantics: Any = domain.semantics
+    context = ActionContext(scene, Q, np.random.default_rng(seed), Sampling(Samplers(), semantics.manipulator))
     return list(domain.semantics.candidates(GroundAction(words[0], words[1:]), context))
 
 

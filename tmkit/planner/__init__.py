@@ -16,7 +16,25 @@ from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
 from tmkit.planner.motion_pieces import MotionBudget
+from tmkit.planner.placements import (
+    Placement,
+    PlacementSettings,
+    lies_in_region,
+    placements_in_region,
+    placements_on_surface,
+)
+from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.planner.progress import CheckProgress, PlanningProgress
+from tmkit.planner.samplers import (
+    GraspRequest,
+    GraspSampler,
+    PlacementRequest,
+    PlacementSampler,
+    Samplers,
+    Sampling,
+    sample_grasps,
+    sample_placements,
+)
 from tmkit.planner.search import plan
 from tmkit.planner.semantics import (
     ActionContext,
@@ -56,13 +74,19 @@ __all__ = [
     "FailureKind",
     "GoalSemantics",
     "Grasp",
+    "GraspRequest",
+    "GraspSampler",
     "Impossible",
     "MotionBudget",
     "MotionFailure",
     "MoveTo",
     "Pick",
     "Place",
+    "Placement",
+    "PlacementRequest",
+    "PlacementSampler",
     "PlacementSemantics",
+    "PlacementSettings",
     "Plan",
     "PlanResult",
     "PlanStatistics",
@@ -72,13 +96,23 @@ __all__ = [
     "PlanningProgress",
     "Refinement",
     "Reparenting",
+    "Samplers",
+    "Sampling",
     "Segment",
     "SegmentKind",
+    "SupportSurface",
     "check_plan",
     "goal_of_scene",
     "grasps_of",
+    "lies_in_region",
     "load_planning_domain",
     "pddl_name",
+    "placements_in_region",
+    "placements_on_surface",
     "plan",
+    "region_surface",
+    "sample_grasps",
+    "sample_placements",
+    "support_surfaces",
     "with_class_changes",
 ]

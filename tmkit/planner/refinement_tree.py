@@ -30,6 +30,7 @@ from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.phases import PhaseClock, PlanningPhase
+from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.semantics import ActionContext, Candidate
 from tmkit.planner.values import Configuration, PlanStep
 from tmkit.tasks import GroundAction, Problem, State
@@ -180,6 +181,7 @@ class RefinementTree:
         seed: seed of everything sampled.
         log: where failures are counted.
         clock: where time is counted.
+        sampling: who proposes grasps and placements; those of this package when left out.
     """
 
     def __init__(
@@ -193,7 +195,9 @@ class RefinementTree:
         seed: int,
         log: FailureLog,
         clock: PhaseClock,
+        sampling: Sampling | None = None,
     ) -> None:
+        self._sampling = sampling or Sampling(Samplers(), arm.manipulator, seed)
         self.problem, self.domain, self.arm, self.log, self.clock = problem, domain, arm, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key)
@@ -211,7 +215,9 @@ class RefinementTree:
     ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
         """Yield what comes of each candidate of an action in a node."""
         key = _key(node.key, f"{action} {restart}")
-        context = ActionContext(node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")))
+        context = ActionContext(
+            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling
+        )
         candidates = self.domain.semantics.candidates(action, context)
         number = 0
         while True:

@@ -34,6 +34,7 @@ from tmkit.planner.problems import replace_problem
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementTree
+from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.tasks import (
     Fact,
@@ -92,9 +93,11 @@ class PlanningRun:
         limits: PlanningLimits,
         on_progress: Callable[[PlanningProgress], None] | None,
         task_planner: TaskPlanner[Any] | None,
+        samplers: Samplers | None = None,
     ) -> None:
         self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
         self.rules = CollisionRules.from_start(manipulator, scene, q=q)
+        self.sampling = Sampling(samplers or Samplers(), manipulator, seed)
         self.seed, self.limits, self.on_progress = seed, limits, on_progress
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
@@ -148,6 +151,7 @@ class PlanningRun:
             seed=self.seed,
             log=self.log,
             clock=self.clock,
+            sampling=self.sampling,
         )
         number = 0
         while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():

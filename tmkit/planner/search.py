@@ -29,6 +29,7 @@ from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.run import PlanningLimits, PlanningRun
+from tmkit.planner.samplers import Samplers
 from tmkit.planner.start import check_start
 from tmkit.planner.values import PlanResult
 from tmkit.tasks import TaskPlanner
@@ -46,6 +47,7 @@ def plan(
     goal_scene: SceneGraph | GoalScene | None = None,
     semantics: str | Path | None = None,
     robot: str | Path | Manipulator = "panda",
+    samplers: Samplers | None = None,
     seed: int = 0,
     task_planner: TaskPlanner[Any] | None = None,
     time_limit: float = 30.0,
@@ -65,6 +67,7 @@ def plan(
         semantics: whose meaning the words of the domain have, when it is not in the file beside it; see
             :func:`tmkit.planner.load_planning_domain`.
         robot: name of an arm of ours, a TOML file, or a description.
+        samplers: who proposes grasps and placements; those of this package when left out.
         task_planner: what finds the sequences of actions; :class:`tmkit.tasks.FastDownward` when left out.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
@@ -84,6 +87,7 @@ def plan(
         RobotError: the arm does not fit the scene.
         MissingFileError: a name that is not there.
         SemanticsMismatchError: the domain's semantics contradict its PDDL.
+        SamplerError: a sampler of yours fails or gives nonsense.
     """
     if not (time_limit > 0.0):
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
@@ -109,5 +113,6 @@ def plan(
         limits=PlanningLimits(seconds=time_limit, rounds=rounds),
         on_progress=on_progress,
         task_planner=task_planner,
+        samplers=samplers,
     )
     return run.result()

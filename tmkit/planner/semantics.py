@@ -23,11 +23,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.grasps import Grasp
+from tmkit.planner.placements import Placement
+from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -56,11 +59,31 @@ class ActionContext:
         scene: the version before the action.
         q: (n_joints,) configuration before the action.
         rng: random generator for sampled choices, seeded for this visit.
+        sampling: the samplers of the planning run; None outside one.
     """
 
     scene: SceneGraph
     q: Configuration
     rng: np.random.Generator
+    sampling: Sampling | None = None
+
+    @property
+    def samplers(self) -> Samplers:
+        """Which sampler is asked for which object."""
+        return self._sampling().samplers
+
+    def grasps(self, item: str) -> tuple[Grasp, ...]:
+        """Return the grasps of an object, best first; see :meth:`Sampling.grasps`."""
+        return self._sampling().grasps(self.scene, item)
+
+    def placements(self, item: str, support: str) -> Iterator[Placement]:
+        """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
+        return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng)
+
+    def _sampling(self) -> Sampling:
+        if self.sampling is None:
+            raise ConfigurationError("this context was made without 'sampling', so it knows no grasps and placements")
+        return self.sampling
 
 
 class Candidate(Protocol):
@@ -101,6 +124,11 @@ class Place:
     item: str
     support: str
     pose: Pose
+
+    @classmethod
+    def at(cls, item: str, placement: Placement) -> Place:
+        """Return the candidate that puts an object where a placement says."""
+        return cls(item, placement.support, placement.support_from_item)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""

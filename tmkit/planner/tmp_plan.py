@@ -42,6 +42,7 @@ from tmkit.motion import CollisionRules, Manipulator, find_manipulator, movable_
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.problems import derive_problem
+from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.segment_rules import is_straight
 from tmkit.planner.semantics import ActionContext, Change
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
@@ -234,7 +235,7 @@ class _PlanReader:
             problem.init.apply(action, problem)
         except TmkitError:
             return ()  # the checker will say so
-        context = ActionContext(self.scene, self.q, np.random.default_rng(0))
+        context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robot))
         first = next(iter(self.domain.semantics.candidates(action, context)), None)
         return first.changes if isinstance(first, Change) else ()
 
