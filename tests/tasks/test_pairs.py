@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import scaled_examples
 
-from tmkit.tasks import FastDownward, Problem, TranslatedTask, goal_is_impossible, parse_domain, parse_problem
+from tmkit.tasks import (
+    Fact,
+    FastDownward,
+    Problem,
+    TranslatedTask,
+    find_conflict,
+    goal_is_impossible,
+    parse_domain,
+    parse_problem,
+)
 from tmkit.tasks.sas import Pair, SasEffect, SasOperator, SasVariable
 
 State = tuple[int, ...]
@@ -72,6 +81,48 @@ def test_what_was_learned_makes_nothing_impossible() -> None:
 def test_a_task_that_was_not_finished_proves_nothing() -> None:
     """Where the translator ran out of time, nothing is known."""
     assert not goal_is_impossible(TranslatedTask.unfinished(cast(Problem, None)))
+
+
+def literal(text: str) -> tuple[Fact, bool]:
+    """Return ``on a b`` or ``not on a b`` as a literal."""
+    words = text.split()
+    wanted = words[0] != "not"
+    return Fact.of(*words[not wanted :]), wanted
+
+
+@pytest.mark.parametrize(
+    ("wanted", "conflict"),
+    [
+        (["held c", "on a b", "on b a"], ["on a b", "on b a"]),
+        (["on b c", "on a a"], ["on a a"]),
+        (["free", "held a"], ["free", "held a"]),
+        (["on a b", "not clear b", "clear b"], ["on a b", "clear b"]),
+        (["not free", "down a", "down b", "down c", "on b a"], ["down b", "on b a"]),
+        (["not free", "on a b", "not held a"], []),
+        (["not free", "not clear a", "not clear b"], []),
+        (["on a b", "on b c"], []),
+        (["on a b", "on b c", "on c a"], []),
+        ([], []),
+    ],
+)
+def test_the_facts_that_exclude_each_other_are_named(wanted: list[str], conflict: list[str]) -> None:
+    """One fact that never holds, or else the first two that never hold together; none where pairs prove nothing."""
+    assert find_conflict(translated("(and)"), [literal(text) for text in wanted]) == tuple(map(literal, conflict))
+
+
+def test_facts_that_never_change_count() -> None:
+    """What no action touches holds as it does at first: asked for otherwise, it is the conflict."""
+    domain = parse_domain(BLOCKS.replace("(free))\n", "(free) (red ?x - block))\n", 1))
+    text = "(define (problem p) (:domain blocks) (:objects a b - block) (:init (red a) (down a) (free)) (:goal (and)))"
+    task = FastDownward().translate(parse_problem(text, domain))
+    assert find_conflict(task, [literal("red a"), literal("not red b")]) == ()
+    assert find_conflict(task, [literal("red a"), literal("red b")]) == (literal("red b"),)
+    assert find_conflict(task, [literal("not red a")]) == (literal("not red a"),)
+
+
+def test_a_task_that_was_not_finished_names_no_conflict() -> None:
+    """Where the translator ran out of time, nothing is known."""
+    assert find_conflict(TranslatedTask.unfinished(cast(Problem, None)), [literal("on a a")]) == ()
 
 
 SIZES = (2, 3, 2, 2)

@@ -27,6 +27,7 @@ from tmkit._core import (
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
 from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
+from tmkit.motion.reach_bound import reach_excess
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 from tmkit.motion.robot_chains import JointChain
 from tmkit.motion.robot_check import Reach, RobotReport, check_robot
@@ -63,6 +64,7 @@ __all__ = [
     "load_manipulator",
     "movable_frames",
     "pair_distance",
+    "reach_excess",
     "reachable_region",
     "recheck_path",
     "search_path",

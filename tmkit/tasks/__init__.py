@@ -41,7 +41,7 @@ from tmkit.tasks.formulas import (
     substitute,
 )
 from tmkit.tasks.model import Action, Axiom, Domain, GroundAction, Metric, Problem
-from tmkit.tasks.pairs import goal_is_impossible
+from tmkit.tasks.pairs import find_conflict, goal_is_impossible
 from tmkit.tasks.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
 from tmkit.tasks.planning import (
     PreparedTask,
@@ -103,6 +103,7 @@ __all__ = [
     "Type",
     "When",
     "domain_to_pddl",
+    "find_conflict",
     "free_variables",
     "goal_is_impossible",
     "in_words",

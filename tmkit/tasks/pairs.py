@@ -17,15 +17,20 @@ facts) time, O(facts squared) space.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.tasks.formulas import Fact
 from tmkit.tasks.sas import Pair, SasOperator, TranslatedTask
 
-__all__ = ["goal_is_impossible"]
+__all__ = ["find_conflict", "goal_is_impossible"]
+
+Literal = tuple[Fact, bool]
+"""A ground fact, and whether it is to hold or not to hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +52,80 @@ def goal_is_impossible(task: TranslatedTask) -> bool:
     goal = facts.indices(task.goal)
     if not len(goal):
         return False
-    rules = [rule for operator in task.operators for rule in facts.rules(operator)]
-    start = facts.indices(enumerate(task.init))
-    possible = np.zeros((facts.count, facts.count), dtype=np.bool_)
-    possible[np.ix_(start, start)] = True
+    possible, rules = facts.start(), facts.all_rules()
     while not possible[np.ix_(goal, goal)].all():
         if not _grow(possible, rules):
             return True
     return False
 
 
+def find_conflict(task: TranslatedTask, literals: Iterable[Literal]) -> tuple[Literal, ...]:
+    """Return one literal that is proved never to hold, or else two that never hold together; none proves nothing.
+
+    Args:
+        task: the translated task, whatever its goal; one whose goal is empty has all facts that can come up.
+        literals: what is wanted, in order: the first that is impossible is returned. Derived facts are passed over.
+    """
+    if not task.complete:
+        return ()
+    facts = _Facts(task)
+    possible, rules = facts.start(), facts.all_rules()
+    while _grow(possible, rules):
+        pass
+    alone = possible.diagonal()
+    ways: list[tuple[Literal, NDArray[np.intp]]] = []
+    for literal in literals:
+        values = facts.ways(literal)
+        if values is None:
+            continue
+        if not alone[values].any():
+            return (literal,)
+        ways.append((literal, values))
+    for (first, ways_of_first), (second, ways_of_second) in itertools.combinations(ways, 2):
+        if not possible[np.ix_(ways_of_first, ways_of_second)].any():
+            return first, second
+    return ()
+
+
 class _Facts:
     """Numbers the values of the variables that are not derived."""
 
     def __init__(self, task: TranslatedTask) -> None:
+        self._task = task
         self._first: list[int] = []
         self.count = 0
         for variable in task.variables:
             self._first.append(self.count if variable.layer < 0 else -1)
             self.count += len(variable.values) if variable.layer < 0 else 0
         self._sizes = [len(variable.values) for variable in task.variables]
+
+    def start(self) -> NDArray[np.bool_]:
+        """Return which pairs are possible at first: those of the initial state."""
+        possible = np.zeros((self.count, self.count), dtype=np.bool_)
+        held = self.indices(enumerate(self._task.init))
+        possible[np.ix_(held, held)] = True
+        return possible
+
+    def all_rules(self) -> list[_Rule]:
+        """Return all operators as rules."""
+        return [rule for operator in self._task.operators for rule in self.rules(operator)]
+
+    def ways(self, literal: Literal) -> NDArray[np.intp] | None:
+        """Return the values that make a literal true; None when it is true always, or nothing is known of it.
+
+        A fact without a variable never changes, so it holds in the initial state or never.
+        """
+        fact, wanted = literal
+        task = self._task
+        if fact.predicate in task.problem.domain.derived_predicates:
+            return None
+        pair = task.value_of(fact)
+        if pair is None:
+            return None if (fact in task.problem.init) == wanted else np.zeros(0, dtype=np.intp)
+        variable, value = pair
+        if wanted:
+            return self.indices([pair])
+        return self.indices((variable, other) for other in range(self._sizes[variable]) if other != value)
 
     def indices(self, pairs: Iterable[Pair]) -> NDArray[np.intp]:
         """Return the numbers of values, without those of derived variables."""

@@ -119,6 +119,10 @@ class TranslatedTask:
             if meaning.startswith("Atom ")
         }
 
+    def value_of(self, fact: Fact) -> Pair | None:
+        """Return the variable and value that stand for a basic fact; None when it is the same in every state."""
+        return self._values.get(fact)
+
     def _fact(self, meaning: str) -> Fact:
         """Return the fact that ``Atom on(a, b)`` means."""
         predicate, _, arguments = meaning.removeprefix("Atom ").removesuffix(")").partition("(")

@@ -1,0 +1,59 @@
+"""How far poses are out of reach: a proof, and the one that inverse kinematics gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.gantry import GANTRY, gantry_scene
+
+import tmkit as tk
+from tmkit.graph import SceneGraph
+from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, reach_excess
+from tmkit.spatial import Pose
+
+
+def arms() -> list[tuple[SceneGraph, Manipulator]]:
+    """Return a gantry of slides and an arm of turns."""
+    return [(gantry_scene(), GANTRY), (tk.load_scene("panda_table"), tk.load_manipulator("panda"))]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_excess_is_what_inverse_kinematics_calls_out_of_reach(which: int) -> None:
+    """For random poses near and far, a positive excess and the status OUT_OF_REACH go together."""
+    scene, arm = arms()[which]
+    q = arm.ready_configuration(scene)
+    rng = np.random.default_rng(1)
+    seen = set()
+    for _ in range(200):
+        pose = Pose(rng.normal(size=3) * rng.uniform(0.3, 2.0), rng.normal(size=4))
+        found = inverse_kinematics(scene, arm.tool, target=pose, joints=arm.joints, q=q, restarts=0, iterations=1)
+        excess = reach_excess(scene, arm, root_from_tool=pose, q=q)
+        seen.add(excess > 0.0)
+        assert (excess > 1e-5) == (found.status is InverseKinematicsStatus.OUT_OF_REACH)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_where_the_tool_can_be_there_is_no_excess(which: int) -> None:
+    """Poses that the tool has at random configurations are within reach; moved away by d, they exceed by d at most."""
+    scene, arm = arms()[which]
+    limits, columns = scene.joint_limits, arm.joint_indices(scene)
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        q = np.array(arm.ready_configuration(scene))
+        q[columns] = rng.uniform(limits[columns, 0], limits[columns, 1])
+        pose = scene.pose(arm.tool, scene.root(arm.tool), q=q)
+        assert reach_excess(scene, arm, root_from_tool=pose, q=q) == 0.0
+        away = rng.normal(size=3)
+        moved = Pose(pose.translation + away, pose.quat_xyzw)
+        assert reach_excess(scene, arm, root_from_tool=moved, q=q) <= np.linalg.norm(away)
+
+
+def test_an_excess_grows_by_what_the_pose_moves_away() -> None:
+    """Straight away from the arm's base, each metre farther is a metre more out of reach."""
+    scene, arm = arms()[1]
+    q = arm.ready_configuration(scene)
+    base = scene.pose("panda_link1", "world", q=q).translation
+    near, far = (reach_excess(scene, arm, root_from_tool=Pose(base + [x, 0.0, 0.0]), q=q) for x in (3.0, 4.0))
+    assert far - near == pytest.approx(1.0)
+    assert near > 1.0
