@@ -54,6 +54,7 @@ def test_an_excess_grows_by_what_the_pose_moves_away() -> None:
     scene, arm = arms()[1]
     q = arm.ready_configuration(scene)
     base = scene.pose("panda_link1", "world", q=q).translation
-    near, far = (reach_excess(scene, arm, root_from_tool=Pose(base + [x, 0.0, 0.0]), q=q) for x in (3.0, 4.0))
+    poses = [Pose(base + np.array([x, 0.0, 0.0])) for x in (3.0, 4.0)]
+    near, far = (reach_excess(scene, arm, root_from_tool=pose, q=q) for pose in poses)
     assert far - near == pytest.approx(1.0)
     assert near > 1.0

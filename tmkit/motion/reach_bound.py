@@ -10,6 +10,8 @@ Invariants: a lower bound, so a positive excess is a proof; 0 proves nothing. O(
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -42,7 +44,7 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
     assert before is not None, "a joint has a parent"
     anchor = (scene.pose(before, root, q=q) @ scene.local_pose(moving[0])).translation
     length = sum(_longest_slide(scene, frame) for frame in moving)
-    for last, frame in zip(moving, moving[1:], strict=False):
+    for last, frame in itertools.pairwise(moving):
         above = scene.parent(frame)
         assert above is not None, "a joint has a parent"
         length += float(np.linalg.norm((scene.pose(above, last, q=q) @ scene.local_pose(frame)).translation))
