@@ -13,8 +13,7 @@ region that is much larger than the arm's reach, places are sampled around the a
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,8 @@ from tmkit.planner import (
     Place,
     grasps_of,
 )
+from tmkit.planner.refutations import Refutation, crowded, oversized, ungraspable
+from tmkit.planner.semantics import pddl_name
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -139,6 +140,27 @@ class Semantics:
                 raise SceneError(f"the goal puts item '{frame}' on '{parent}', which is no region of the start")
             yield from (Fact.of(word, names[frame]) for word in ("clean", "cooked") if word in scene.classes(frame))
 
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+        """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
+        items, regions = _named(movable_frames(scene)), _named(_regions(scene))
+        together: dict[str, dict[str, Fact]] = {}
+        moved: dict[str, Fact] = {}
+        for fact in goal_facts:
+            if not fact.arguments or fact.arguments[0] not in items:
+                continue
+            item, places = items[fact.arguments[0]], _places_for(fact, scene, regions)
+            if fact.predicate == "on":
+                together.setdefault(places[0], {})[item] = fact
+            if fact.predicate in scene.classes(item) or scene.parent(item) in places:
+                continue
+            moved.setdefault(item, fact)
+            misfits = [oversized(scene, place, item=item, fact=fact, overhang=_OVERHANG) for place in places]
+            if places and all(misfits):
+                yield from filter(None, misfits[:1])
+        crowds = (crowded(scene, region, items=group, overhang=_OVERHANG) for region, group in together.items())
+        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in moved.items())
+        yield from filter(None, (*crowds, *held))
+
     def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
         """Return all objects: there are few."""
         del q
@@ -227,21 +249,28 @@ def _gain(scene: SceneGraph, item: str, word: str) -> tuple[ClassChange, ...]:
     return () if word in scene.classes(item) else (ClassChange(item, added=(word,)),)
 
 
+def _places_for(fact: Fact, scene: SceneGraph, regions: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the frames on or in which an item must be for a fact about it to become true."""
+    if fact.predicate == "on":
+        return (regions[fact.arguments[1]],)
+    kind = {"clean": "sink", "cooked": "stove"}.get(fact.predicate)
+    return tuple(frame for frame in regions.values() if kind in scene.classes(frame))
+
+
 def _regions(scene: SceneGraph) -> tuple[str, ...]:
     found = {frame for name in REGION_CLASSES for frame in scene.frames_of_class(name)}
     return tuple(frame for frame in scene.frame_names if frame in found)
 
 
 def _named(frames: Sequence[str]) -> dict[str, str]:
-    """Return frames by names that PDDL can say: lower case, other characters than letters, digits, - and _ replaced.
+    """Return frames by their PDDL names.
 
     Raises:
         SceneError: two of one name.
     """
     found: dict[str, str] = {}
     for frame in frames:
-        name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
-        name = name if name[0].isalpha() else f"o{name}"
+        name = pddl_name(frame)
         if name in found:
             what = f"frames '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
             raise SceneError(f"{what}; rename one", frame=frame)

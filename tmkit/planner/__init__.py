@@ -25,6 +25,7 @@ from tmkit.planner.placements import (
 )
 from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.planner.progress import CheckProgress, PlanningProgress
+from tmkit.planner.refutations import Refutation
 from tmkit.planner.samplers import (
     GraspRequest,
     GraspSampler,
@@ -48,6 +49,7 @@ from tmkit.planner.semantics import (
     Pick,
     Place,
     PlacementSemantics,
+    ProvingSemantics,
     pddl_name,
 )
 from tmkit.planner.values import (
@@ -94,7 +96,9 @@ __all__ = [
     "PlanStep",
     "PlanningDomain",
     "PlanningProgress",
+    "ProvingSemantics",
     "Refinement",
+    "Refutation",
     "Reparenting",
     "Samplers",
     "Sampling",

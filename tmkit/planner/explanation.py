@@ -8,8 +8,10 @@ possible.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tmkit.planner.refinement_tree import FailureLog
+from tmkit.planner.refutations import Refutation
 from tmkit.planner.values import Plan, PlanStatistics, PlanStatus
 
 __all__ = ["explain"]
@@ -17,7 +19,15 @@ __all__ = ["explain"]
 _MOST_CAUSES = 3
 
 
-def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, goal: str, plan: Plan | None) -> str:
+def explain(
+    status: PlanStatus,
+    statistics: PlanStatistics,
+    log: FailureLog,
+    *,
+    goal: str,
+    plan: Plan | None,
+    refutations: Sequence[Refutation] = (),
+) -> str:
     """Return the answer in a paragraph.
 
     Args:
@@ -26,6 +36,7 @@ def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, 
         log: what failed.
         goal: the goal in PDDL.
         plan: the plan, when there is one.
+        refutations: why the goal is impossible, when the domain proved it.
     """
     if status is PlanStatus.SOLVED and plan is not None:
         if not plan.steps:
@@ -34,6 +45,9 @@ def explain(status: PlanStatus, statistics: PlanStatistics, log: FailureLog, *, 
         found = f"{steps} actions with their motions" if steps != 1 else "1 action with its motions"
         tried = f"{statistics.skeletons} task plan{'s' if statistics.skeletons != 1 else ''}"
         return f"Found {found} for {goal}, after {tried}."
+    if refutations:
+        reasons = "; and ".join(refutation.cause for refutation in refutations[:_MOST_CAUSES])
+        return f"No plan leads to {goal}, whatever the actions and motions: {reasons}."
     if status is PlanStatus.PROVED_UNSOLVABLE:
         return (
             f"No sequence of the domain's actions leads from the state of the scene to {goal}, whatever the motions: "

@@ -34,7 +34,9 @@ from tmkit.planner.problems import replace_problem
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementTree
+from tmkit.planner.refutations import Refutation, necessary_facts
 from tmkit.planner.samplers import Samplers, Sampling
+from tmkit.planner.semantics import ProvingSemantics
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.tasks import (
     Fact,
@@ -102,6 +104,7 @@ class PlanningRun:
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
         self.skeletons = self.constraints = 0
+        self.refutations: tuple[Refutation, ...] = ()
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
 
     @property
@@ -116,7 +119,10 @@ class PlanningRun:
     def result(self) -> PlanResult:
         """Plan, first with the useful objects of the scene, then, should these not do, with all."""
         with self.clock.phase(PlanningPhase.SEMANTICS):
+            self.refutations = self._refutations()
             useful = self._restricted(self.domain.semantics.useful_objects(self.scene, self.q))
+        if self.refutations:
+            return self._answer(PlanStatus.PROVED_UNSOLVABLE, None)
         status = PlanStatus.NO_PLAN_WITHIN_LIMITS
         for problem in [useful, self.problem] if useful is not None else [self.problem]:
             status, steps = self._plan_for(problem)
@@ -125,6 +131,13 @@ class PlanningRun:
             if self.is_over():
                 return self._answer(PlanStatus.NO_PLAN_WITHIN_LIMITS, None)
         return self._answer(status, None)
+
+    def _refutations(self) -> tuple[Refutation, ...]:
+        """Return why the goal is impossible, where the domain can prove that it is."""
+        semantics = self.domain.semantics
+        if not isinstance(semantics, ProvingSemantics):
+            return ()
+        return tuple(semantics.refutations(necessary_facts(self.problem), self.scene))
 
     def _restricted(self, useful: frozenset[str]) -> Problem | None:
         """Return the task without the objects that are of no use, unless its goal speaks of one."""
@@ -214,7 +227,9 @@ class PlanningRun:
                 seed=self.seed,
                 steps=steps,
             )
-        explanation = explain(status, statistics, self.log, goal=str(self.problem.goal), plan=made)
+        explanation = explain(
+            status, statistics, self.log, goal=str(self.problem.goal), plan=made, refutations=self.refutations
+        )
         return PlanResult(status, made, explanation, statistics)
 
 

@@ -8,7 +8,7 @@ what it is given and gathers what a run needs.
 
 Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only
 stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the
-scene.
+scene, or on an argument of the domain's (:mod:`tmkit.planner.refutations`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ class ``Semantics`` with the four members of :class:`DomainSemantics`: which obj
 it, which objects a task plan should speak of, and how an action may be carried out. The last is a lazy sequence of
 *candidates*: :class:`Pick` with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration,
 :class:`Change` with classes of frames, or anything else that can :meth:`Candidate.refine` itself. It may have the
-member of :class:`GoalSemantics` too, which says what a scene means that is a goal, and that of
-:class:`ConfiguredSemantics`, when facts depend on where the arm is.
+member of :class:`GoalSemantics` too, which says what a scene means that is a goal, that of
+:class:`ConfiguredSemantics`, when facts depend on where the arm is, and that of :class:`ProvingSemantics`, when it can
+prove that a goal is impossible.
 
 The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state
 of the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
@@ -30,6 +31,7 @@ from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.grasps import Grasp
 from tmkit.planner.placements import Placement
+from tmkit.planner.refutations import Refutation
 from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.values import Configuration
 from tmkit.spatial import Pose
@@ -47,6 +49,7 @@ __all__ = [
     "Pick",
     "Place",
     "PlacementSemantics",
+    "ProvingSemantics",
     "pddl_name",
 ]
 
@@ -266,6 +269,24 @@ class PlacementSemantics(Protocol):
             frames: frames that a motion failure speaks of, those of the robot and of the still world included.
             state: the facts that hold.
             scene: the version.
+        """
+        ...
+
+
+@runtime_checkable
+class ProvingSemantics(Protocol):
+    """Goals that are impossible whatever the motions: a member that a semantics may have besides those above."""
+
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Refutation]:
+        """Return proofs that no state with certain facts can be reached from a scene.
+
+        Args:
+            goal_facts: facts that hold in every state that satisfies the goal.
+            scene: the scene at the start.
+
+        Returns:
+            Refutations, each sufficient alone, the one that tells most first; none when the domain knows no reason.
+            :mod:`tmkit.planner.refutations` has arguments that hold in any domain.
         """
         ...
 
