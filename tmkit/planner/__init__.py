@@ -52,6 +52,7 @@ from tmkit.planner.semantics import (
     ProvingSemantics,
     pddl_name,
 )
+from tmkit.planner.stable_faces import StableFace, stable_faces
 from tmkit.planner.values import (
     Plan,
     PlanResult,
@@ -104,6 +105,7 @@ __all__ = [
     "Sampling",
     "Segment",
     "SegmentKind",
+    "StableFace",
     "SupportSurface",
     "check_plan",
     "goal_of_scene",
@@ -117,6 +119,7 @@ __all__ = [
     "region_surface",
     "sample_grasps",
     "sample_placements",
+    "stable_faces",
     "support_surfaces",
     "with_class_changes",
 ]

@@ -10,7 +10,11 @@ Where an object fits is worked out by polygons (:mod:`tmkit.planner.placements_p
 lie in the area, and keep away from the outlines of what stands at its height. That is exact for upright prisms; of an
 overhanging neighbour it takes the outline for the whole, and so misses places under it, but gives none that collide.
 
-Invariants: each placement's outline lies in the area; equal arguments and generators in equal states give equal
+An object is put down on a stable face (:mod:`tmkit.planner.stable_faces`): upright, where it stands so, else on any;
+or on any in every case, when the settings ask for it.
+
+Invariants: each placement's outline lies in the area (on a whole surface too small for it, the object is put down with
+its centre of mass over the middle, if it stays there); equal arguments and generators in equal states give equal
 sequences.
 """
 
@@ -30,6 +34,7 @@ from tmkit.motion.collision_rules import moved_frames
 from tmkit.planner.placements_polygons import ConvexPolygon, blocking, crossings, fitting
 from tmkit.planner.placements_solids import outline, reach, solids_of, solids_under
 from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
+from tmkit.planner.stable_faces import LEAST_MARGIN, StableFace, stable_faces
 from tmkit.spatial import Pose
 
 __all__ = [
@@ -71,6 +76,7 @@ class PlacementSettings:
         grid: metres between neighbouring points of the grid, at least.
         samples: random placements at the end.
         is_packed: corners and edges first; else near to where the object is.
+        any_face: whether to put it down on any stable face; else upright, where it stands so.
 
     Raises:
         ConfigurationError: a number that is negative or not finite, or a grid of no width.
@@ -81,6 +87,7 @@ class PlacementSettings:
     grid: float = 0.02
     samples: int = 32
     is_packed: bool = True
+    any_face: bool = False
 
     def __post_init__(self) -> None:
         for name in ("spacing", "clearance", "grid", "samples"):
@@ -166,7 +173,6 @@ class _Posture:
     Attributes:
         rotation: surface_from_item without translation.
         height: metres of the object's origin above the surface.
-        footprint: outline about the object's origin.
         name: in words.
         fit: positions at which the outline lies in the area.
         blocks: positions taken by neighbours.
@@ -174,7 +180,6 @@ class _Posture:
 
     rotation: Pose
     height: float
-    footprint: ConvexPolygon
     name: str
     fit: ConvexPolygon
     blocks: tuple[ConvexPolygon, ...] = field(default=())
@@ -225,21 +230,50 @@ def _postures(
     manipulator: Manipulator | None,
     settings: PlacementSettings,
 ) -> Iterator[_Posture]:
-    """Yield the object upright in quarter turns along the area's sides, the one that turns it least first."""
-    footprint = outline(solids, Pose())
-    height = reach(solids, [0.0, 0.0, -1.0]) + settings.clearance
-    top = height + reach(solids, [0.0, 0.0, 1.0])
-    obstacles = list(_obstacles(scene, item, surface, top, q, manipulator))
-    aligned = _side_angle(surface.polygon) - _side_angle(footprint)
-    now = _turn_now(scene, item, surface, q)
+    """Yield the object in its ways of resting, in quarter turns along the area's sides, the smallest turn first."""
+    faces = stable_faces(scene, item, q=q)
+    upright = [face for face in faces if face.is_upright]
+    if upright and not settings.any_face:
+        faces = tuple(upright)
+    now = _rotation_now(scene, item, surface, q)
+    for face in sorted(faces, key=lambda face: not face.is_upright):
+        height = face.height + settings.clearance
+        top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
+        obstacles = list(_obstacles(scene, item, surface, top, q, manipulator))
+        for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
+            rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]) @ face.rotation
+            footprint = outline(solids, rotation)
+            fit = fitting(surface.polygon, footprint) or _balanced(surface, face, angle, settings)
+            if fit is not None:
+                blocks = tuple(blocking(obstacle, footprint, spacing=settings.spacing) for obstacle in obstacles)
+                name = f"{face.name}, turned by {math.degrees(angle):.0f} degrees"
+                yield _Posture(rotation, height, name, fit, blocks)
+
+
+def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[float]:
+    """Return quarter turns that lay an outline along the sides of an area, the nearest to a rotation first."""
+    aligned = _side_angle(area) - _side_angle(footprint)
+    now = math.atan2(wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1])
     quarters = (math.remainder(aligned + k * math.pi / 2, math.tau) for k in range(4))
-    for angle in sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn)):
-        rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)])
-        turned = outline(solids, rotation)
-        fit = fitting(surface.polygon, turned)
-        if fit is not None:
-            blocks = tuple(blocking(obstacle, turned, spacing=settings.spacing) for obstacle in obstacles)
-            yield _Posture(rotation, height, turned, f"turned by {math.degrees(angle):.0f} degrees", fit, blocks)
+    return sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn))
+
+
+def _balanced(
+    surface: SupportSurface, face: StableFace, angle: float, settings: PlacementSettings
+) -> ConvexPolygon | None:
+    """Return the position at which an object too large for a surface lies with its weight over the middle, if it stays.
+
+    None in a region, which things must not overhang.
+    """
+    if settings.is_packed or face.rolls:
+        return None
+    middle = surface.polygon.centroid
+    turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)])
+    position = middle - turn.apply([*face.centre, 0.0])[:2]
+    contact = surface.polygon.clipped(face.outline.turned(angle).moved(position))
+    if contact is None or contact.depth(middle)[0] < LEAST_MARGIN:
+        return None
+    return ConvexPolygon.around(position)
 
 
 def _side_angle(polygon: ConvexPolygon) -> float:
@@ -255,12 +289,12 @@ def _rectangle_area(polygon: ConvexPolygon) -> float:
     return float(width) * float(height)
 
 
-def _turn_now(scene: SceneGraph, item: str, surface: SupportSurface, q: ArrayLike | None) -> float:
-    """Return the turn about the surface's normal that comes nearest to how the object is turned."""
+def _rotation_now(scene: SceneGraph, item: str, surface: SupportSurface, q: ArrayLike | None) -> Pose:
+    """Return surface_from_item without translation, as the object is now."""
     if scene.root(item) != scene.root(surface.support):
-        return 0.0
-    rotation = (surface.support_from_surface.inverse() @ scene.pose(item, surface.support, q=q)).rotation
-    return math.atan2(rotation[1, 0] - rotation[0, 1], rotation[0, 0] + rotation[1, 1])
+        return Pose()
+    now = surface.support_from_surface.inverse() @ scene.pose(item, surface.support, q=q)
+    return Pose([0.0, 0.0, 0.0], now.quat_xyzw)
 
 
 def _obstacles(

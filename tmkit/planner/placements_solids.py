@@ -20,7 +20,7 @@ from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.planner.placements_polygons import ConvexPolygon, circle_around
 from tmkit.spatial import Pose
 
-__all__ = ["outline", "reach", "solids_of", "solids_under"]
+__all__ = ["outline", "reach", "solid_points", "solids_of", "solids_under"]
 
 Solids = tuple[AttachedShape, ...]
 
@@ -61,6 +61,18 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     return ConvexPolygon.around(
         np.concatenate([polygon.vertices for polygon in _outlines(solids, plane_from_frame)]),
     )
+
+
+def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
+    """Return points (n, 3) whose hull holds a solid, in the frame that it is attached to.
+
+    They are its corners; circles count as polygons around them, and round ends as the boxes around them.
+    """
+    points, radius = _points(attached)
+    if radius > 0.0:
+        corners = radius * (np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)]) * 2.0 - 1.0)
+        points = (points[:, None] + corners).reshape(-1, 3)
+    return attached.pose.apply(points)
 
 
 def _outlines(solids: Solids, plane_from_frame: Pose) -> Iterator[ConvexPolygon]:
