@@ -239,7 +239,7 @@ def _postures(
     for face in sorted(faces, key=lambda face: not face.is_upright):
         height = face.height + settings.clearance
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
-        obstacles = list(_obstacles(scene, item, surface, top, q, manipulator))
+        obstacles = list(_obstacles(scene, item, surface, top, q, manipulator, settings.spacing))
         for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
             rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
@@ -304,12 +304,15 @@ def _obstacles(
     height: float,
     q: ArrayLike | None,
     manipulator: Manipulator | None,
+    spacing: float,
 ) -> Iterator[ConvexPolygon]:
     """Yield the outlines of what stands on or reaches over a surface, below ``height``, in the surface's x and y."""
     ignored = {surface.support, *scene.subtree(item)}
     if manipulator is not None:
         ignored |= moved_frames(scene, manipulator)
     root = scene.root(surface.support)
+    balls = (_ball(attached) for attached in solids_under(scene, item, q=q))
+    around = spacing + max(float(np.linalg.norm(middle)) + radius for middle, radius in balls)
     for frame in scene.frame_names:
         solids = () if frame in ignored else solids_of(scene, frame)
         if not solids or scene.root(frame) != root:
@@ -320,9 +323,26 @@ def _obstacles(
         for attached in solids:
             if attached.shape.kind in _WITHOUT_OUTLINE or attached.level == "exact":
                 continue
+            if not _is_near(attached, surface_from_frame, surface.polygon, around):
+                continue
             low, high = lift - reach((attached,), -up), lift + reach((attached,), up)
             if high > _ABOVE and low < height:
                 yield outline((attached,), surface_from_frame)
+
+
+def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexPolygon, distance: float) -> bool:
+    """Tell whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
+    middle, radius = _ball(attached)
+    x, y, _ = surface_from_frame.apply(middle).tolist()
+    (first_x, first_y), (last_x, last_y) = polygon.vertices.min(axis=0), polygon.vertices.max(axis=0)
+    far = distance + radius
+    return bool(first_x - far <= x <= last_x + far and first_y - far <= y <= last_y + far)
+
+
+def _ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
+    """Return middle (3,) and radius of a ball around a shape, in its frame."""
+    lower, upper = attached.shape.bounds
+    return np.asarray(attached.pose.apply((lower + upper) / 2)), float(np.linalg.norm(upper - lower)) / 2
 
 
 def _origin(
