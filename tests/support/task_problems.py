@@ -13,9 +13,15 @@ import pytest
 from hypothesis import strategies as st
 
 from tmkit.tasks import (
+    Action,
+    Add,
     And,
     Atom,
+    Axiom,
+    Delete,
     Domain,
+    Effect,
+    EffectAnd,
     Equals,
     Exists,
     Fact,
@@ -27,8 +33,10 @@ from tmkit.tasks import (
     Not,
     Or,
     Parameter,
+    Predicate,
     Problem,
     State,
+    When,
     load_domain,
     load_problem,
 )
@@ -251,3 +259,47 @@ def _terms(draw: st.DrawFn, problem: Problem, types: tuple[str, ...], scope: dic
     fitting = [name for name, given in scope.items() if problem.vocabulary.fits(given, types)]
     objects = [name for name, given in problem.all_objects.items() if problem.vocabulary.fits(given, types)]
     return draw(st.sampled_from(fitting * 2 + objects))
+
+
+@st.composite
+def small_problems(draw: st.DrawFn) -> Problem:
+    """A random problem of a few facts and actions, with conditional effects and perhaps derived predicates."""
+    names = [("p", 1), ("q", 1), ("r", 0), ("s", 0)]
+    has_axioms = draw(st.booleans())
+    predicates = [Predicate(name, (Parameter("?x"),)[:arity]) for name, arity in (*names, ("d", 1), ("e", 1))]
+
+    def atom(term: str, choices: list[tuple[str, int]]) -> Atom:
+        name, arity = draw(st.sampled_from(choices))
+        return Atom(name, (term,)[:arity])
+
+    def literal(term: str, *, derived: bool = has_axioms) -> Formula:
+        known = [*names, ("d", 1), ("e", 1)] if derived else names
+        positive = atom(term, known)
+        return positive if draw(st.integers(0, 3)) else Not(positive)
+
+    def effect(term: str) -> Effect:
+        changed = (Add if draw(st.booleans()) else Delete)(atom(term, names))
+        return changed if draw(st.integers(0, 2)) else When(literal(term), changed)
+
+    actions = []
+    for number in range(draw(st.integers(1, 4))):
+        term = draw(st.sampled_from(["?x", "one"]))
+        needs = And(tuple(literal(term) for _ in range(draw(st.integers(0, 2)))))
+        effects = EffectAnd(tuple(effect(term) for _ in range(draw(st.integers(1, 3)))))
+        actions.append(Action(f"a{number}", (Parameter("?x"),) if term == "?x" else (), needs, effects))
+    axioms = [
+        Axiom("d", (Parameter("?x"),), Or((literal("?x", derived=False), atom("?x", [("e", 1), ("p", 1)])))),
+        Axiom("e", (Parameter("?x"),), And((literal("?x", derived=False), atom("?x", [("d", 1), ("q", 1)])))),
+    ]
+    domain = Domain(
+        "small",
+        constants=(Parameter("one"),),
+        predicates=tuple(predicates),
+        actions=tuple(actions),
+        axioms=tuple(axioms) if has_axioms else (),
+    )
+    objects = ["two", "three"][: draw(st.integers(0, 2))]
+    facts = [Fact(name, (item,)[:arity]) for name, arity in names for item in ("one", *objects)]
+    init = draw(st.sets(st.sampled_from(facts), max_size=5))
+    goal = And(tuple(literal(item) for item in ("one", *objects)))
+    return Problem("random", domain, objects=dict.fromkeys(objects, "object"), init=State(init), goal=goal)

@@ -52,6 +52,7 @@ from tmkit.tasks.planning import (
     TaskPlanStatus,
 )
 from tmkit.tasks.sas import TranslatedTask
+from tmkit.tasks.smt import SmtTask, Z3Planner
 from tmkit.tasks.state import State, StateDifference
 from tmkit.tasks.validation import PlanValidation, validate_plan
 from tmkit.tasks.vocabulary import Function, Predicate, Type
@@ -93,6 +94,7 @@ __all__ = [
     "PreparedTask",
     "Problem",
     "ProvingTask",
+    "SmtTask",
     "State",
     "StateDifference",
     "TaskPlanResult",
@@ -102,6 +104,7 @@ __all__ = [
     "TranslatedTask",
     "Type",
     "When",
+    "Z3Planner",
     "domain_to_pddl",
     "find_conflict",
     "free_variables",

@@ -11,15 +11,17 @@ Complexity: linear in the axioms and their atoms; no recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from tmkit.tasks.formulas import atoms_of
 
 if TYPE_CHECKING:
     from tmkit.tasks.model import Axiom
 
-__all__ = ["axiom_levels", "negative_cycle"]
+__all__ = ["axiom_levels", "components", "negative_cycle"]
+
+_Node = TypeVar("_Node", bound=Hashable)
 
 _Dependencies = Mapping[str, Mapping[str, bool]]
 
@@ -27,7 +29,7 @@ _Dependencies = Mapping[str, Mapping[str, bool]]
 def negative_cycle(axioms: Iterable[Axiom]) -> Axiom | None:
     """Return the first axiom by which a derived predicate depends on its own negation, ``None`` when there is none."""
     listed = tuple(axioms)
-    component = {name: number for number, members in enumerate(_components(_dependencies(listed))) for name in members}
+    component = {name: number for number, members in enumerate(components(_dependencies(listed))) for name in members}
     for axiom in listed:
         for atom, positive in atoms_of(axiom.condition):
             if not positive and component.get(atom.predicate) == component[axiom.predicate]:
@@ -39,7 +41,7 @@ def axiom_levels(axioms: Iterable[Axiom]) -> dict[str, int]:
     """Return for each derived predicate, by name, the number of negations below it; there is no negative cycle."""
     below = _dependencies(axioms)
     levels: dict[str, int] = {}
-    for members in _components(below):
+    for members in components(below):
         known = (
             (levels[other] + negated) for name in members for other, negated in below[name].items() if other in levels
         )
@@ -59,12 +61,16 @@ def _dependencies(axioms: Iterable[Axiom]) -> _Dependencies:
     return below
 
 
-def _components(below: _Dependencies) -> Iterator[tuple[str, ...]]:
-    """Yield the strongly connected components, each after those that it depends on."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    pending: list[str] = []
-    done: set[str] = set()
+def components(below: Mapping[_Node, Iterable[_Node]]) -> Iterator[tuple[_Node, ...]]:
+    """Yield the strongly connected components of a graph, each after those that it depends on.
+
+    Args:
+        below: for each node those that it depends on, which are nodes too.
+    """
+    order: dict[_Node, int] = {}
+    lowest: dict[_Node, int] = {}
+    pending: list[_Node] = []
+    done: set[_Node] = set()
     for root in below:
         path = [] if root in order else [(root, iter(below[root]))]
         while path:
@@ -88,8 +94,8 @@ def _components(below: _Dependencies) -> Iterator[tuple[str, ...]]:
                     yield members
 
 
-def _popped(pending: list[str], last: str) -> Iterator[str]:
-    """Take names off the end of ``pending``, down to ``last``."""
+def _popped(pending: list[_Node], last: _Node) -> Iterator[_Node]:
+    """Take nodes off the end of ``pending``, down to ``last``."""
     while True:
         name = pending.pop()
         yield name
