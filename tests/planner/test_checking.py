@@ -421,10 +421,10 @@ def test_another_arm(plan: Plan, changes: dict[str, Any]) -> None:
         changes = {**changes, "joints": ["x", "y", "z"]}
 
     def edit(document: Any) -> None:
-        document["robot"].update(changes)
-        joints = document["robot"]["joints"]
+        robot = document["robots"][0]
+        robot.update(changes)
         for key in ("ready", "velocity", "acceleration"):
-            document["robot"][key] = {k: v for k, v in document["robot"][key].items() if k in joints}
+            robot[key] = {k: v for k, v in robot[key].items() if k in robot["joints"]}
 
     assert not check_edited(plan, edit).ok
 

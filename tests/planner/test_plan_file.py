@@ -54,7 +54,7 @@ def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: 
     plan.save(tmp_path / "plan.json")
     loaded = Plan.load(tmp_path / "plan.json")
     assert loaded.scene == plan.scene
-    assert loaded.robot == plan.robot
+    assert loaded.robots == plan.robots
     assert loaded.actions == plan.actions
     assert (loaded.domain, loaded.domain_pddl, loaded.domain_digest) == (
         plan.domain,
@@ -254,7 +254,7 @@ SEGMENT = ("steps", 0, "segments", 2)
     [
         (_drop("q"), "needs the key 'q'"),
         (_drop("goal"), "needs the key 'goal'"),
-        (_drop("robot", "tip"), "key 'tip' is missing"),
+        (_drop("robots", 0, "tip"), "key 'tip' is missing"),
         (_drop("domain", "digest"), "domain: needs the key 'digest'"),
         (_drop("steps", 1, "choice"), r"steps\[1\]: needs the key 'choice'"),
         (_drop(*SEGMENT, "held"), r"steps\[0\].segments\[2\]: needs the key 'held'"),
@@ -271,9 +271,9 @@ SEGMENT = ("steps", 0, "segments", 2)
         (_set("goal", to=3), "goal: expected a text, received 3"),
         (_set("domain", "name", to=""), "domain.name: expected a name, received an empty text"),
         (_set("domain", to=[]), "domain: expected an object, received a list"),
-        (_set("robot", "joints", to=["x"]), "ready names joint 'y', which is not one of its joints"),
-        (_set("robot", "tip", to="fist"), "tip names frame 'fist', which the scene does not have"),
-        (_set("robot", "grip_force", to=-1), "grip_force must be positive"),
+        (_set("robots", 0, "joints", to=["x"]), "ready names joint 'y', which is not one of its joints"),
+        (_set("robots", 0, "tip", to="fist"), "tip names frame 'fist', which the scene does not have"),
+        (_set("robots", 0, "grip_force", to=-1), "grip_force must be positive"),
         (_set("scene", to={}), "needs the key 'format'"),
         (_set("scene", "version", to=99), "99"),
         (_set("steps", to={}), "steps: expected a list, received an object"),
@@ -333,3 +333,13 @@ def test_a_mesh_that_has_changed_since_is_refused(panda_file: Path) -> None:
     source = next(word for word in _texts(document["scene"]["shapes"][digest]) if word.startswith("package://"))
     with pytest.raises(PlanFileError, match=r"nothing\.dae"):
         plan_from_dict(json.loads(text.replace(source, "package://pybullet_data/nothing.dae")), source="plan.json")
+
+
+def test_files_of_one_arm_are_still_read() -> None:
+    """A file of version 2, which has one arm that no segment names, gives the plan that it gave."""
+    old = Plan.load(Path(__file__).parents[1] / "data" / "plans" / "version2.json")
+    assert old.robots == (GANTRY,)
+    assert {segment.robot for step in old.steps for segment in step.segments} == {"gantry"}
+    assert [
+        problem for problem in old.check().problems if "is not the one that the plan was made with" not in problem
+    ] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -77,6 +78,6 @@ def test_pinocchio_finds_the_collision_of_a_falsified_plan(plan: Plan) -> None:
     assert segment.kind is SegmentKind.TRANSIT
     arm = np.array(segment.path[0])
     arm[1] += 1.4
-    wrong = Segment(segment.kind, segment.joint_names, arm[None], segment.gripper, None, segment.exemptions)
+    wrong = replace(segment, path=arm[None], held=None, reparenting=None)
     with pytest.raises(AssertionError, match="transit"):
         judge(wrong, plan.scene, plan.q)

@@ -24,7 +24,7 @@ from tmkit.planner import (
     PlanningDomain,
     load_planning_domain,
 )
-from tmkit.planner.arm_motion import Refinement
+from tmkit.planner.arm_motion import Refinement, arm_motions
 from tmkit.planner.causes import context_of, facts_about
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.phases import PhaseClock, PlanningPhase
@@ -115,9 +115,9 @@ def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed
     """Return an empty tree for the gantry."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
-    arm = ArmMotion(GANTRY, budget=MotionBudget(), rules=rules)
+    arms = arm_motions((GANTRY,), budget=MotionBudget(), rules=rules)
     return RefinementTree(
-        scene, q, problem=problem, domain=domain, arm=arm, seed=seed, log=FailureLog(), clock=PhaseClock()
+        scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=PhaseClock()
     )
 
 

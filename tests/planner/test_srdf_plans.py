@@ -45,8 +45,8 @@ def build_the_tower(run: object, scenes: list[str | Path], robot: str) -> None:
     code, said = run("plan", *scenes, "--goal", GOAL, "--robot", robot, "--seed", "2", "-o", "plan.json")
     assert code == 0, said
     plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
-    assert plan["robot"]["gripper_joints"] == ["panda_finger_joint1"]
-    assert plan["robot"]["tool"] in ("panda_grasptarget", "panda_hand_tcp")
+    assert plan["robots"][0]["gripper_joints"] == ["panda_finger_joint1"]
+    assert plan["robots"][0]["tool"] in ("panda_grasptarget", "panda_hand_tcp")
     for file in Path().glob("*.[rs]*"):
         file.unlink()
     for command in ("check", "simulate"):

@@ -132,7 +132,7 @@ class PlanWriter:
 
     def plan(self) -> Plan:
         """Return what has been written."""
-        return Plan(self.first, self.start, self.robot, "blocks", "", "0" * 64, "", "(and)", 0, tuple(self.steps))
+        return Plan(self.first, self.start, (self.robot,), "blocks", "", "0" * 64, "", "(and)", 0, tuple(self.steps))
 
     def move(self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table") -> None:
         """Take a block from above and put its centre at ``position`` in the world, onto ``parent``."""
@@ -174,7 +174,7 @@ class PlanWriter:
         held: str | None = None,
         reparenting: Reparenting | None = None,
     ) -> Segment:
-        return Segment(SegmentKind(kind), JOINTS, np.array(path), gripper, held, (), reparenting)
+        return Segment(SegmentKind(kind), self.robot.name, JOINTS, np.array(path), gripper, held, (), reparenting)
 
 
 def two_blocks() -> SceneGraph:

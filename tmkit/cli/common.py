@@ -26,6 +26,7 @@ __all__ = [
     "AsJson",
     "DomainOption",
     "PlanFile",
+    "RobotOption",
     "Scenes",
     "Seed",
     "SemanticsOption",
@@ -58,6 +59,12 @@ SemanticsOption = Annotated[
     typer.Option(
         "--semantics", metavar="NAME|DIR|FILE.py", help="What the domain's words mean, when not in the file beside it."
     ),
+]
+
+
+RobotOption = Annotated[
+    list[str] | None,
+    typer.Option("--robot", metavar="NAME|FILE", help="The arm, panda when left out; repeatable, for several arms."),
 ]
 
 

@@ -26,7 +26,10 @@ TmpScenes = Annotated[
     ),
 ]
 TmpRobot = Annotated[
-    str | None, typer.Option("--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm; panda when left out.")
+    list[str] | None,
+    typer.Option(
+        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, panda when left out; repeatable, for several."
+    ),
 ]
 TmpGoal = Annotated[
     str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal that it is to reach.")
@@ -41,7 +44,7 @@ def load_plan_file(
     path: Path,
     *,
     scenes: list[str] | None,
-    robot: str | None,
+    robot: list[str] | None,
     domain: str | None,
     semantics: str | None,
     goal: str | None,
@@ -66,10 +69,10 @@ def load_plan_file(
             param_hint="--scene",
         )
     scene = load(scenes, allow=allow)
-    arm = robot or "panda"
+    arms = robot or ["panda"]
     return Plan.load_tmp(
-        path, scene, q=start_configuration(scene, arm, start), domain=domain or "blocks", semantics=semantics,
-        robot=arm, goal=goal or "(and)",
+        path, scene, q=start_configuration(scene, arms, start), domain=domain or "blocks", semantics=semantics,
+        robot=arms, goal=goal or "(and)",
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from tmkit.cli.common import (
     AsJson,
     DomainOption,
     PlanFile,
+    RobotOption,
     Scenes,
     Seed,
     SemanticsOption,
@@ -98,7 +99,7 @@ def plan(
         list[str] | None,
         typer.Option(metavar="FILE", help="A scene that shows the goal; give it again for another file."),
     ] = None,
-    robot: Annotated[str, typer.Option(metavar="NAME|FILE", help="The arm.")] = "panda",
+    robot: RobotOption = None,
     start: Annotated[
         str | None,
         typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON or .tmp file, or given here."),
@@ -120,10 +121,11 @@ def plan(
     if output is not None:
         require_writable(output)
     scene = load(scenes, allow=allow)
-    q = start_configuration(scene, robot, start)
+    robots = robot or ["panda"]
+    q = start_configuration(scene, robots, start)
     wanted = load_goal(scene, goal_scene, allow=allow) if goal_scene else None
     result = _plan(
-        scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robot,
+        scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robots,
         seed=seed, limit=time_limit,
     )  # fmt: skip
     if result.plan is not None and output is not None:
@@ -223,7 +225,7 @@ def _plan(
     scene: SceneGraph,
     q: NDArray[np.float64] | None,
     *,
-    robot: str,
+    robot: str | list[str],
     seed: int,
     limit: float,
     domain: str = "blocks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["start_configuration"]
 
 
-def start_configuration(scene: SceneGraph, robot: str, start: str | None) -> NDArray[np.float64] | None:
-    """Return the configuration that ``--start`` gives on top of the arm's ready one."""
+def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
+    """Return the configuration that ``--start`` gives on top of the arms' ready one."""
     if start is None:
         return None
-    from tmkit.motion import find_manipulator
+    from tmkit.motion import find_manipulators, ready_together
 
     values = _tmp_values(start, scene) if "=" not in start and start.endswith(".tmp") else _start_values(start)
     for joint in values:
         if joint not in scene.joint_names:
             raise UnknownNameError.of("joint", joint, scene.joint_names, where="--start")
-    return scene.configuration(values, base=find_manipulator(robot, scene).ready_configuration(scene))
+    return scene.configuration(values, base=ready_together(find_manipulators(robots, scene), scene))
 
 
 def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:

@@ -32,6 +32,7 @@ from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 from tmkit.motion.robot_chains import JointChain
 from tmkit.motion.robot_check import Reach, RobotReport, check_robot
 from tmkit.motion.robot_remarks import JointRow
+from tmkit.motion.several_arms import Robots, find_manipulators, ready_together
 from tmkit.motion.timing import TimedPath, time_path
 
 __all__ = [
@@ -53,11 +54,13 @@ __all__ = [
     "RecheckResult",
     "RecheckStatus",
     "RobotReport",
+    "Robots",
     "StraightLineResult",
     "StraightLineStatus",
     "TimedPath",
     "check_robot",
     "find_manipulator",
+    "find_manipulators",
     "guess_manipulator",
     "inverse_kinematics",
     "inverse_kinematics_solutions",
@@ -66,6 +69,7 @@ __all__ = [
     "pair_distance",
     "reach_excess",
     "reachable_region",
+    "ready_together",
     "recheck_path",
     "search_path",
     "straight_line",

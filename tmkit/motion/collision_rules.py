@@ -8,6 +8,7 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 * the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
   own tolerance (2 mm, unless its description says otherwise);
 * the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
+* of several arms one acts in each phase; the hands of the others may touch what they hold, by as much;
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm;
 * what overlaps at the start and is moved by nothing in the plan may go on to do so: a second arm parked in a curtain.
   It is said in a warning.
@@ -17,20 +18,21 @@ finished plan does without, at finer steps. So what the planner accepts has room
 side by side touch, which is no collision: an overlap of less than 0.01 mm, the error of a few roundings, counts as
 touching.
 
-Invariants: the rules are a function of the scene version, the arm and the phase alone, so a plan's checker derives them
-again and need not believe the plan.
+Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's checker derives
+them again and need not believe the plan.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 from numpy.typing import ArrayLike
 
 from tmkit._core import CollisionWorld
+from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
 
@@ -40,6 +42,7 @@ __all__ = [
     "TOUCHING",
     "CollisionRules",
     "Exemption",
+    "held_by",
     "movable_frames",
     "moved_frames",
     "pair_distance",
@@ -64,9 +67,9 @@ def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     return tuple(frame for frame in scene.frame_names if frame in found) if found else ()
 
 
-def moved_frames(scene: SceneGraph, manipulator: Manipulator) -> frozenset[str]:
-    """Return the frames that an arm and its hand move, with all that hangs off them. O(frames x depth)."""
-    own = {*manipulator.joints, *manipulator.gripper_joints}
+def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
+    """Return the frames that arms and their hands move, with all that hangs off them. O(frames x depth)."""
+    own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
     movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
     return frozenset(
         frame
@@ -131,21 +134,25 @@ class Exemption:
 
 @dataclass(frozen=True)
 class CollisionRules:
-    """The rules of contact for one arm.
+    """The rules of contact for one arm that acts, and for others that stand still meanwhile.
 
     Attributes:
-        manipulator: the arm.
+        manipulator: the arm that acts.
         parked: what overlaps at the start and is moved by nothing; see :meth:`from_start`.
+        others: the other arms of the plan, in its order.
     """
 
     manipulator: Manipulator
     parked: tuple[Exemption, ...] = ()
+    others: tuple[Manipulator, ...] = ()
 
     @classmethod
-    def from_start(cls, manipulator: Manipulator, scene: SceneGraph, *, q: ArrayLike) -> CollisionRules:
+    def from_start(
+        cls, manipulator: Manipulator, scene: SceneGraph, *, q: ArrayLike, others: tuple[Manipulator, ...] = ()
+    ) -> CollisionRules:
         """Return the rules for plans that start in a scene at ``q`` (n_joints,)."""
-        rules = cls(manipulator)
-        kept = {*moved_frames(scene, manipulator), *movable_frames(scene)}
+        rules = cls(manipulator, others=others)
+        kept = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
         world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
         overlaps = [(c.frame_a, c.frame_b) for c in world.contacts(q)]
         reason = "they overlap at the start, and nothing moves them"
@@ -154,11 +161,27 @@ class CollisionRules:
             for a, b in overlaps
             if not any(frame in kept or kept & {*scene.ancestors(frame)} for frame in (a, b))
         }
-        return cls(manipulator, tuple(sorted(parked)))
+        return cls(manipulator, tuple(sorted(parked)), others)
+
+    @property
+    def arms(self) -> tuple[Manipulator, ...]:
+        """All arms, the one that acts first."""
+        return (self.manipulator, *self.others)
+
+    def acting(self, name: str) -> CollisionRules:
+        """Return the rules for phases in which another of the arms acts.
+
+        Raises:
+            UnknownNameError: no arm of that name.
+        """
+        for arm in self.arms:
+            if arm.name == name:
+                return CollisionRules(arm, self.parked, tuple(other for other in self.arms if other is not arm))
+        raise UnknownNameError.of("arm", name, [arm.name for arm in self.arms])
 
     def held(self, scene: SceneGraph) -> str | None:
-        """Return the object that hangs off the hand, or None."""
-        return next((item for item in movable_frames(scene) if scene.parent(item) == self.manipulator.tip), None)
+        """Return the object that hangs off the hand of the arm that acts, or None."""
+        return held_by(scene, self.manipulator)
 
     def exemptions(
         self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
@@ -167,26 +190,23 @@ class CollisionRules:
 
         Args:
             scene: the version in which the phase happens.
-            touched: the object held, or being grasped or released.
+            touched: the object held, or being grasped or released, or the handle, of the arm that acts.
             support: during lift and lowering, what ``touched`` is lifted from or lowered to.
 
         Returns:
             The exemptions, sorted. O(objects + contact links squared).
         """
         found: set[Exemption] = set(self.parked)
-        arm = self.manipulator
-        contact_links, depth = set(arm.contact_links), arm.contact_tolerance
-        for a, b in combinations(arm.contact_links, 2):
-            found.add(Exemption.of(a, b, penetration=depth, reason="the fingers of a closed hand touch"))
+        hands = [(self.manipulator, touched), *((arm, held_by(scene, arm)) for arm in self.others)]
+        links = {link for arm in self.arms for link in arm.contact_links}
         for item in movable_frames(scene):
             below = scene.parent(item)
-            if below is not None and below not in contact_links:
+            if below is not None and below not in links:
                 found.add(_rest(item, below))
-        if touched is not None:
-            for link in contact_links:
-                found.add(Exemption.of(link, touched, penetration=depth, reason="the hand touches what it grasps"))
-            if support is not None:
-                found.add(_rest(touched, support))
+        for arm, handled in hands:
+            found.update(_hand_contacts(arm, handled))
+        if touched is not None and support is not None:
+            found.add(_rest(touched, support))
         return tuple(sorted(found))
 
     def near_pairs(
@@ -229,6 +249,20 @@ class CollisionRules:
     ) -> CollisionWorld:
         """Return the collision world of a version without margin, as a plan's checker asks it; see :meth:`world`."""
         return self.world(scene, exemptions, margin=-TOUCHING, source=source)
+
+
+def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
+    """Return the object that hangs off an arm's hand, or None."""
+    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)
+
+
+def _hand_contacts(arm: Manipulator, item: str | None) -> Iterator[Exemption]:
+    """Yield what the contact links of a hand may touch: each other, and what it handles."""
+    depth = arm.contact_tolerance
+    for a, b in combinations(arm.contact_links, 2):
+        yield Exemption.of(a, b, penetration=depth, reason="the fingers of a closed hand touch")
+    for link in sorted({*arm.contact_links}) if item is not None else ():
+        yield Exemption.of(link, str(item), penetration=depth, reason="the hand touches what it grasps")
 
 
 def _rest(item: str, support: str) -> Exemption:

@@ -1,4 +1,4 @@
-"""Picking and placing, checked in the scene versions in which they happen.
+"""Picking and placing with one arm, checked in the scene versions in which they happen.
 
 To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
 lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
@@ -13,7 +13,7 @@ in every segment, the recheck that a plan's checker will repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ from tmkit.planner.values import Configuration, PlanStep, Reparenting, Segment, 
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 
-__all__ = ["ArmMotion", "Refinement"]
+__all__ = ["ArmMotion", "Refinement", "arm_motions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class ArmMotion:
     Args:
         manipulator: the arm.
         budget: how hard to try.
-        rules: what may touch; when left out, those that hold wherever a plan starts.
+        rules: what may touch while this arm acts; when left out, those that hold wherever a plan starts.
         clock: where time is counted.
     """
 
@@ -246,4 +246,25 @@ class ArmMotion:
     ) -> Segment:
         arm_path = np.array(path[:, self.manipulator.joint_indices(phase.scene)])
         arm_path.flags.writeable = False
-        return Segment(kind, self.manipulator.joints, arm_path, gripper, held, phase.exemptions, reparenting)
+        arm = self.manipulator
+        return Segment(kind, arm.name, arm.joints, arm_path, gripper, held, phase.exemptions, reparenting)
+
+
+def arm_motions(
+    manipulators: Sequence[Manipulator],
+    *,
+    budget: MotionBudget,
+    rules: CollisionRules | None = None,
+    clock: PhaseClock | None = None,
+) -> dict[str, ArmMotion]:
+    """Return what works out the motions of several arms, by the arms' names and in their order.
+
+    Args:
+        manipulators: the arms.
+        budget: how hard to try.
+        rules: what may touch, whichever of them acts; when left out, what holds wherever a plan starts.
+        clock: where time is counted.
+    """
+    if rules is None:
+        rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
+    return {arm.name: ArmMotion(arm, budget=budget, rules=rules.acting(arm.name), clock=clock) for arm in manipulators}

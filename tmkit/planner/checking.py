@@ -1,6 +1,6 @@
 """Checking a plan: everything is worked out again, at finer steps than the planner's.
 
-The checker believes nothing but the first scene, the arm and the goal. It derives the symbolic states from the scene
+The checker believes nothing but the first scene, the arms and the goal. It derives the symbolic states from the scene
 versions again and validates the actions by the words of the domain; it follows every segment from the configuration
 where the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad
 and 1 mm of tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes
@@ -27,14 +27,15 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError, MissingFileError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Exemption, RecheckStatus, pair_distance, recheck_path
+from tmkit.motion import CollisionRules, Manipulator, RecheckStatus, pair_distance, recheck_path
+from tmkit.motion.collision_rules import held_by
 from tmkit.planner.class_changes import with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import CheckProgress
-from tmkit.planner.segment_rules import LOADED, segment_faults
+from tmkit.planner.segment_rules import LOADED, handling_supports, segment_exemptions, segment_faults
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import Problem, validate_plan
 
@@ -116,12 +117,12 @@ def check_plan(
 
 def _load_domain(plan: Plan, domain: str | Path | None, semantics: str | Path | None) -> PlanningDomain:
     if domain is not None:
-        return load_planning_domain(domain, manipulator=plan.robot, semantics=semantics or plan.semantics or None)
+        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics or plan.semantics or None)
     named = semantics or plan.semantics
     try:
         if named:  # the plan has the words, so only their meaning is needed
-            return load_planning_domain(plan.domain, manipulator=plan.robot, semantics=named, pddl=plan.domain_pddl)
-        return load_planning_domain(plan.domain, manipulator=plan.robot)
+            return load_planning_domain(plan.domain, manipulator=plan.robots, semantics=named, pddl=plan.domain_pddl)
+        return load_planning_domain(plan.domain, manipulator=plan.robots)
     except MissingFileError as error:
         what = f"semantics '{named}' are" if named else f"domain '{plan.domain}' is"
         option = "('semantics', --semantics)" if named else "('domain', --domain)"
@@ -139,7 +140,8 @@ class _Check:
     configurations: int = 0
 
     def __post_init__(self) -> None:
-        self.rules = CollisionRules.from_start(self.plan.robot, self.plan.scene, q=self.plan.q)
+        first, *others = self.plan.robots
+        self.rules = CollisionRules.from_start(first, self.plan.scene, q=self.plan.q, others=tuple(others))
         self.began = time.monotonic()
 
     def run(self) -> None:
@@ -183,16 +185,16 @@ class _Check:
     def _check_step(
         self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
     ) -> tuple[SceneGraph, Configuration]:
-        supports = self._supports(step, scene)
+        supports = handling_supports(step.segments, scene, [arm.tip for arm in self.plan.robots])
         before: Segment | None = None
         following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
-        for segment, after in zip(step.segments, following, strict=True):
+        for segment, after, support in zip(step.segments, following, supports, strict=True):
             what = f"{where}, {segment.kind.value}"
-            if segment.joint_names != self.plan.robot.joints or segment.path.shape[1:] != (len(segment.joint_names),):
-                raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
-            for fault in segment_faults(segment, scene, q, manipulator=self.plan.robot, before=before, after=after):
+            rules = self.rules.acting(segment.robot)
+            _require_own_joints(segment, rules.manipulator)
+            for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
                 self.problems.append(f"{what}: {fault}")
-            self._check_segment(segment, scene, q, self._exemptions(segment, scene, supports), what)
+            self._check_segment(segment, scene, q, rules=rules, support=support, where=what)
             scene, q = segment.end(scene, q)
             before = segment
         scene = with_class_changes(scene, step.changes)
@@ -202,18 +204,26 @@ class _Check:
         return scene, q
 
     def _check_segment(
-        self, segment: Segment, scene: SceneGraph, q: Configuration, exemptions: tuple[Exemption, ...], where: str
+        self,
+        segment: Segment,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        rules: CollisionRules,
+        support: str | None,
+        where: str,
     ) -> None:
         self.segments += 1
         path = self._full_path(segment, scene, q, where)
+        exemptions = segment_exemptions(segment, scene, rules=rules, support=support)
         for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
             self.problems.append(f"{where}: {said}: {exemption}")
         result = recheck_path(
-            self.rules.check_world(scene, exemptions),
+            rules.check_world(scene, exemptions),
             path,
             resolution=CHECK_RESOLUTION,
-            tool_frame=self.plan.robot.tool,
+            tool_frame=rules.manipulator.tool,
             tool_travel=CHECK_TRAVEL,
         )
         self.configurations += result.checks
@@ -222,11 +232,11 @@ class _Check:
         elif not result.ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         if segment.reparenting is not None:
-            self._check_reparenting(segment, segment.reparenting, scene, path[-1], where)
+            self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
 
     def _full_path(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> Configuration:
         """Return the path as full configurations, the fingers moving while the arm stands still."""
-        arm = self.plan.robot.joint_indices(scene)
+        arm = np.array([scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp)
         if np.max(np.abs(segment.path[0] - q[arm])) > _JOIN_TOLERANCE:
             self.problems.append(f"{where}: it does not begin where the arm is")
         moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
@@ -247,27 +257,14 @@ class _Check:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=rows[-1])))
         return np.array(rows)
 
-    def _supports(self, step: PlanStep, before: SceneGraph) -> dict[str, str | None]:
-        """Return, for each object that a step handles, what it is taken from or comes to rest on."""
-        supports: dict[str, str | None] = {}
-        for segment in step.segments:
-            if segment.held is not None:
-                is_picked = step.scene.parent(segment.held) == self.plan.robot.tip
-                supports[segment.held] = (before if is_picked else step.scene).parent(segment.held)
-        return supports
-
-    def _exemptions(
-        self, segment: Segment, scene: SceneGraph, supports: dict[str, str | None]
-    ) -> tuple[Exemption, ...]:
-        """Return what the rules let touch in a segment of this kind."""
-        if segment.held is None or segment.kind is SegmentKind.TRANSIT:
-            return self.rules.exemptions(scene)
-        if segment.kind is SegmentKind.TRANSFER:
-            return self.rules.exemptions(scene, touched=segment.held)
-        return self.rules.exemptions(scene, touched=segment.held, support=supports[segment.held])
-
     def _check_reparenting(
-        self, segment: Segment, change: Reparenting, scene: SceneGraph, q: Configuration, where: str
+        self,
+        segment: Segment,
+        change: Reparenting,
+        scene: SceneGraph,
+        q: Configuration,
+        arm: Manipulator,
+        where: str,
     ) -> None:
         """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
@@ -278,22 +275,36 @@ class _Check:
             moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
             self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
         if segment.kind is SegmentKind.GRASP:
-            for fault in grip_faults(scene, q, self.plan.robot, item=change.frame):
+            for fault in grip_faults(scene, q, arm, item=change.frame):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
             self.problems.append(f"{where}: '{change.frame}' is let go {gap * 1000:.1f} mm off '{change.parent}'")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
-        held = self.rules.held(scene)
-        world = self.rules.check_world(scene, self.rules.exemptions(scene, touched=held))
+        world = self.rules.check_world(scene, self.rules.exemptions(scene, touched=self.rules.held(scene)))
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
-        for fault in grip_faults(scene, q, self.plan.robot, item=held) if held is not None else ():
-            self.problems.append(f"{where}: {fault}, which it holds")
+        for arm in self.plan.robots:
+            held = held_by(scene, arm)
+            for fault in grip_faults(scene, q, arm, item=held) if held is not None else ():
+                self.problems.append(f"{where}: {fault}, which it holds")
 
     def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        moved = {*self.plan.robot.joints, *self.plan.robot.gripper_joints}
+        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
         for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
             if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
                 self.problems.append(f"{where}: joint '{joint}' is outside its limits")
+
+
+def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
+    """Refuse a segment that moves anything but its arm and hand.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    if segment.joint_names != arm.joints or segment.path.shape[1:] != (len(segment.joint_names),):
+        raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
+    for joint in segment.gripper:
+        if joint not in arm.gripper_joints:
+            raise ConfigurationError(f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand")

@@ -13,17 +13,19 @@ of one name do not meet.
 from __future__ import annotations
 
 import hashlib
+import inspect
+import math
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
 from tmkit.data import resolve_name
-from tmkit.errors import FileFormatError, MissingFileError
+from tmkit.errors import FileFormatError, MissingFileError, RobotError
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
@@ -46,7 +48,7 @@ class PlanningDomain:
         domain: the PDDL domain.
         pddl: its text.
         digest: 64 hexadecimal digits over the text and the semantics' source.
-        semantics: the meaning, for one arm.
+        semantics: the meaning, for the arms that it was loaded for.
         semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
     """
 
@@ -69,14 +71,18 @@ class PlanningDomain:
 
 
 def load_planning_domain(
-    domain: str | Path, *, manipulator: Manipulator, semantics: str | Path | None = None, pddl: str | None = None
+    domain: str | Path,
+    *,
+    manipulator: Manipulator | Sequence[Manipulator],
+    semantics: str | Path | None = None,
+    pddl: str | None = None,
 ) -> PlanningDomain:
     """Load a domain.
 
     Args:
         domain: a bare name means ours, in ``domains/``; anything with a separator or suffix is a folder, or a file that
             ends in ``.pddl``.
-        manipulator: the arm that carries out the actions.
+        manipulator: the arm that carries out the actions, or several.
         semantics: whose meaning the words have: a bare name means that of a domain of ours, else a folder with a
             ``semantics.py`` or a Python file. When left out, the ``semantics.py`` beside the PDDL.
         pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
@@ -85,7 +91,9 @@ def load_planning_domain(
         MissingFileError: no such folder or file, or one of the two parts is missing.
         TaskError: the PDDL is wrong.
         FileFormatError: the semantics have no class ``Semantics`` that fits, or cannot be run.
+        RobotError: the semantics take another number of arms.
     """
+    arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
     else:
@@ -94,7 +102,7 @@ def load_planning_domain(
     written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
     parsed = parse_domain(written, source=str(named_source))
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
-    made = _make_semantics(semantics_path, source, manipulator)
+    made = _make_semantics(semantics_path, source, arms)
     text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
@@ -146,19 +154,35 @@ def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoRetu
     )  # fmt: skip
 
 
-def _make_semantics(path: Path, source: bytes, manipulator: Manipulator) -> DomainSemantics:
+def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) -> DomainSemantics:
     semantics_class = getattr(_run(path, source), "Semantics", None)
     if not isinstance(semantics_class, type):
         raise FileFormatError.at(path, "defines no class 'Semantics'")
+    _require_arms(path, semantics_class, arms)
     try:
-        semantics = semantics_class(manipulator)
+        semantics = semantics_class(*arms)
     except Exception as error:
-        what = f"'Semantics(manipulator)' fails: {type(error).__name__}: {error}"
+        what = f"'Semantics({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
         raise FileFormatError.at(path, what) from error
     if not isinstance(semantics, DomainSemantics):
         members = "objects, state, useful_objects and candidates"
         raise FileFormatError.at(path, f"class 'Semantics' must have the methods {members}")
     return semantics
+
+
+def _require_arms(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> None:
+    """Refuse a number of arms that a semantics does not take; other faults of its constructor show when it is made."""
+    try:
+        parameters = inspect.signature(semantics_class).parameters.values()
+    except ValueError:
+        return
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    least = sum(p.default is p.empty for p in positional)
+    if len(arms) > max(most, 1) or (len(arms) == 1 and least > 1):
+        wanted = f"takes {'one arm only' if most == 1 else f'{least} arms'}"
+        names = ", ".join(arm.name for arm in arms)
+        raise RobotError.at(path, f"the domain {wanted}, received {len(arms)}: {names}")
 
 
 def _run(path: Path, source: bytes) -> ModuleType:

@@ -133,7 +133,7 @@ class MotionPieces:
         Without it nothing could be put where two tables of one height overlap.
         """
         resting = scene.reparent(change.frame, change.parent, pose=change.pose)
-        kept = {*moved_frames(scene, self.manipulator), *movable_frames(scene)}
+        kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
         return tuple(
             (a, b)
             for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN, source=self._world)

@@ -1,12 +1,14 @@
 """Plan files: a plan as JSON that stands alone.
 
-A file holds the scene (meshes by their portable name and content digest, or embedded), the arm's description, the
+A file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
 domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
 follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
 them again.
 
 Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
 the scene. Whether the motions hold is for the checker.
+
+Files of version 2, from the time of one arm a plan, are read as well.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the
 same bits, and there are no times and no absolute paths. A file is written whole or not at all.
@@ -17,19 +19,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, TmkitError
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
 from tmkit.files.output import write_text
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats import scene_from_json, scene_to_json
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, movable_frames
+from tmkit.motion.several_arms import check_different
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
@@ -38,9 +41,10 @@ from tmkit.tasks import GroundAction
 __all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
 
 _FORMAT = "tmkit-plan"
-_VERSION = 2
-_KEYS = ("domain", "format", "goal", "q", "robot", "scene", "seed", "steps", "version")
-_SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
+_VERSION = 3
+_ONE_ARM_VERSION = 2  # had one arm, which no segment named
+_KEYS = ("domain", "format", "goal", "q", "robots", "scene", "seed", "steps", "version")
+_SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent", "robot")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -56,7 +60,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "version": _VERSION,
         "scene": scene_to_json(plan.scene),
         "q": [float(value) for value in plan.q],
-        "robot": plan.robot.to_dict(),
+        "robots": [robot.to_dict() for robot in plan.robots],
         "domain": {
             "name": plan.domain,
             "pddl": plan.domain_pddl,
@@ -87,6 +91,7 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
     change = segment.reparenting
     return {
         "kind": segment.kind.value,
+        "robot": segment.robot,
         "joints": list(segment.joint_names),
         "path": [[float(value) for value in row] for row in segment.path],
         "gripper": dict(segment.gripper),
@@ -132,14 +137,35 @@ def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
     """
     if not isinstance(document, Mapping) or document.get("format") != _FORMAT:
         raise PlanFileError.at(source, f"is not a plan: its 'format' is not '{_FORMAT}'")
-    if document.get("version") != _VERSION:
-        raise PlanFileError.at(source, f"has plan version {document.get('version')!r}, this tmkit reads {_VERSION}")
+    version = document.get("version")
+    if version not in (_VERSION, _ONE_ARM_VERSION) or isinstance(version, bool):
+        known = f"{_ONE_ARM_VERSION} and {_VERSION}"
+        raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {known}")
     try:
-        return _read_plan(JsonNode(document, source))
+        return _read_plan(JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source))
     except FileFormatError as error:
         raise PlanFileError.at(source, error.data["reason"]) from error
     except (TmkitError, OverflowError) as error:
         raise PlanFileError.at(source, str(error)) from error
+
+
+def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of the version with one arm as one of today; what is broken in it stays so."""
+    made = {key: value for key, value in document.items() if key != "robot"}
+    robot = document.get("robot")
+    if "robot" in document:
+        made["robots"] = [robot]
+    name = robot.get("name") if isinstance(robot, Mapping) else None
+    steps = document.get("steps")
+    if not isinstance(steps, list):
+        return made
+    made["steps"] = [dict(step) if isinstance(step, dict) else step for step in steps]
+    for step in made["steps"]:
+        if isinstance(step, dict) and isinstance(step.get("segments"), list):
+            step["segments"] = [
+                {"robot": name, **segment} if isinstance(segment, dict) else segment for segment in step["segments"]
+            ]
+    return made
 
 
 def _read_plan(top: JsonNode) -> Plan:
@@ -154,15 +180,11 @@ def _read_plan(top: JsonNode) -> Plan:
     except ConfigurationError as error:
         raise top.get("q").error(str(error)) from None
     q.flags.writeable = False
-    try:
-        robot = Manipulator.from_dict(top.get("robot").table(), source="robot")
-        robot.check(scene, source="robot")
-    except FileFormatError as error:
-        raise top.get("robot").error(error.data["reason"]) from error
+    robots = _read_robots(top.get("robots"), scene)
     steps: list[PlanStep] = []
     at_scene, at_q = scene, q
     for entry in top.get("steps").items():
-        step = _read_step(entry, at_scene, at_q)
+        step = _read_step(entry, at_scene, at_q, names=[robot.name for robot in robots])
         at_scene, at_q = step.scene, step.q
         steps.append(step)
     domain, seed = top.get("domain"), top.get("seed")
@@ -172,7 +194,7 @@ def _read_plan(top: JsonNode) -> Plan:
     return Plan(
         scene,
         q,
-        robot,
+        robots,
         domain.get("name").name(),
         domain.get("pddl").text(),
         domain.get("digest").text(),
@@ -183,15 +205,31 @@ def _read_plan(top: JsonNode) -> Plan:
     )
 
 
-def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration) -> PlanStep:
-    """Return a step that begins in a scene version at a configuration."""
+def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    robots: list[Manipulator] = []
+    for item in node.items():
+        try:
+            robot = Manipulator.from_dict(item.table(), source="robot")
+            robot.check(scene, source="robot")
+        except FileFormatError as error:
+            raise item.error(error.data["reason"]) from error
+        robots.append(robot)
+    try:
+        check_different(robots)
+    except RobotError as error:
+        raise node.error(error.data["reason"]) from error
+    return tuple(robots)
+
+
+def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
+    """Return a step that begins in a scene version at a configuration, of the arms of these names."""
     node.only("action", "choice", "classes", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error("expected the name of an action and its arguments, received nothing")
     segments: list[Segment] = []
     for item in node.get("segments").items():
-        segment = _read_segment(item, scene)
+        segment = _read_segment(item, scene, names)
         try:
             scene, q = segment.end(scene, q)
         except TmkitError as error:
@@ -214,7 +252,7 @@ def _read_class_change(node: JsonNode) -> ClassChange:
     return ClassChange(node.get("frame").name(), added, removed)
 
 
-def _read_segment(node: JsonNode, scene: SceneGraph) -> Segment:
+def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
     node.only(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
     path = np.array([row.numbers(len(joints)) for row in node.get("path").items()])
@@ -227,6 +265,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph) -> Segment:
         raise held.error(f"'{held.value}' is no movable frame of the scene")
     return Segment(
         SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind])),
+        node.get("robot").one_of(names),
         joints,
         path,
         {joint: gripper.get(joint).number() for joint in gripper.table()},

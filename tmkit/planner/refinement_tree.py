@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -177,7 +177,8 @@ class RefinementTree:
         q: (n_joints,) configuration at the start.
         problem: the task, with the state derived from ``scene``.
         domain: the domain.
-        arm: works out single actions; may be replaced by one with a larger budget.
+        arms: work out single actions, the first unless a candidate names another; may be replaced by others with
+            larger budgets.
         seed: seed of everything sampled.
         log: where failures are counted.
         clock: where time is counted.
@@ -191,14 +192,15 @@ class RefinementTree:
         *,
         problem: Problem,
         domain: PlanningDomain,
-        arm: ArmMotion,
+        arms: Mapping[str, ArmMotion],
         seed: int,
         log: FailureLog,
         clock: PhaseClock,
         sampling: Sampling | None = None,
     ) -> None:
-        self._sampling = sampling or Sampling(Samplers(), arm.manipulator, seed)
-        self.problem, self.domain, self.arm, self.log, self.clock = problem, domain, arm, log, clock
+        first = next(iter(arms.values())).manipulator
+        self._sampling = sampling or Sampling(Samplers(), first, seed)
+        self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key)
         self._types = {name: types[0] for name, types in problem.objects.items()}
@@ -216,8 +218,9 @@ class RefinementTree:
         """Yield what comes of each candidate of an action in a node."""
         key = _key(node.key, f"{action} {restart}")
         context = ActionContext(
-            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling
+            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms
         )
+        first = next(iter(self.arms.values()))
         candidates = self.domain.semantics.candidates(action, context)
         number = 0
         while True:
@@ -226,7 +229,7 @@ class RefinementTree:
             if candidate is None:
                 return
             seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            for attempt in candidate.refine(self.arm, context, seed=seed):
+            for attempt in candidate.refine(first, context, seed=seed):
                 yield candidate, attempt
             number += 1
 
@@ -244,7 +247,9 @@ class RefinementTree:
         scene = refinement.scene
         moved = np.flatnonzero(parent.q != refinement.q)
         frames = {scene.joint_frames[i] for i in moved.tolist()}
-        arms = {*self.arm.manipulator.joints, *self.arm.manipulator.gripper_joints}
+        arms = {
+            joint for arm in self.arms.values() for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
+        }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
 
     def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from tmkit.errors import TaskError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator
-from tmkit.planner.arm_motion import ArmMotion
+from tmkit.planner.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.causes import context_of
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.explanation import explain
@@ -88,7 +88,7 @@ class PlanningRun:
         scene: SceneGraph,
         q: Configuration,
         *,
-        manipulator: Manipulator,
+        manipulators: tuple[Manipulator, ...],
         domain: PlanningDomain,
         problem: Problem,
         seed: int,
@@ -97,9 +97,9 @@ class PlanningRun:
         task_planner: TaskPlanner[Any] | None,
         samplers: Samplers | None = None,
     ) -> None:
-        self.scene, self.q, self.manipulator, self.domain, self.problem = scene, q, manipulator, domain, problem
-        self.rules = CollisionRules.from_start(manipulator, scene, q=q)
-        self.sampling = Sampling(samplers or Samplers(), manipulator, seed)
+        self.scene, self.q, self.manipulators, self.domain, self.problem = scene, q, manipulators, domain, problem
+        self.rules = CollisionRules.from_start(manipulators[0], scene, q=q, others=manipulators[1:])
+        self.sampling = Sampling(samplers or Samplers(), manipulators[0], seed)
         self.seed, self.limits, self.on_progress = seed, limits, on_progress
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
@@ -160,7 +160,7 @@ class PlanningRun:
             self.q,
             problem=problem,
             domain=self.domain,
-            arm=self._arm(0),
+            arms=self._arms(0),
             seed=self.seed,
             log=self.log,
             clock=self.clock,
@@ -169,7 +169,7 @@ class PlanningRun:
         number = 0
         while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
             _logger.debug("round %d", number + 1)
-            tree.arm = self._arm(number)
+            tree.arms = self._arms(number)
             ended = _Round(self, tree, translated, number).run()
             if ended.steps is not None:
                 return PlanStatus.SOLVED, ended.steps
@@ -179,9 +179,9 @@ class PlanningRun:
             number += 1
         return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
 
-    def _arm(self, round_number: int) -> ArmMotion:
+    def _arms(self, round_number: int) -> dict[str, ArmMotion]:
         budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
-        return ArmMotion(self.manipulator, budget=budget, rules=self.rules, clock=self.clock)
+        return arm_motions(self.manipulators, budget=budget, rules=self.rules, clock=self.clock)
 
     def search(self, task: PreparedTask) -> TaskPlanResult:
         """Ask the task planner for a skeleton."""
@@ -218,7 +218,7 @@ class PlanningRun:
             made = Plan(
                 scene=self.scene,
                 q=self.q,
-                robot=self.manipulator,
+                robots=self.manipulators,
                 domain=domain.name,
                 domain_pddl=domain.pddl,
                 domain_digest=domain.digest,

@@ -204,7 +204,7 @@ class Sampling:
 
     Attributes:
         samplers: which sampler is asked for which object.
-        manipulator: the arm.
+        manipulator: the arm, of several the first.
         seed: seed of the run, at least 0.
     """
 
@@ -213,8 +213,13 @@ class Sampling:
     seed: int = 0
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
 
-    def grasps(self, scene: SceneGraph, item: str) -> tuple[Grasp, ...]:
+    def grasps(self, scene: SceneGraph, item: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
         """Return the grasps of an object, best first; computed once for the same object (or shape, by our sampler).
+
+        Args:
+            scene: the scene with the object.
+            item: frame of the object.
+            manipulator: the arm whose hand grasps, when it is not the first.
 
         Raises:
             SamplerError: the sampler fails, or gives what is no grasp for this hand.
@@ -223,13 +228,14 @@ class Sampling:
         """
         sampler = self.samplers.grasp_sampler(scene, item)
         shapes = tuple(attached for attached in scene.shapes(item) if attached.collision)
-        key: tuple[object, ...] = (sampler, shapes if sampler is sample_grasps else scene.extract(item))
+        arm = manipulator or self.manipulator
+        key: tuple[object, ...] = (sampler, arm.name, shapes if sampler is sample_grasps else scene.extract(item))
         if key not in self._known:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
-            request = GraspRequest(scene, item, self.manipulator, np.random.default_rng((self.seed, digest)))
+            request = GraspRequest(scene, item, arm, np.random.default_rng((self.seed, digest)))
             found = _asked(sampler, request, f"for '{item}'", is_ours=sampler is sample_grasps)
-            self._known[key] = tuple(_checked_grasp(grasp, sampler, item, self.manipulator) for grasp in found)
+            self._known[key] = tuple(_checked_grasp(grasp, sampler, item, arm) for grasp in found)
         return self._known[key]
 
     def placements(

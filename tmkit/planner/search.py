@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, find_manipulator
+from tmkit.motion import Robots, find_manipulators
 from tmkit.planner.domains import load_planning_domain
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.problems import derive_problem
@@ -46,7 +46,7 @@ def plan(
     problem: str | Path | None = None,
     goal_scene: SceneGraph | GoalScene | None = None,
     semantics: str | Path | None = None,
-    robot: str | Path | Manipulator = "panda",
+    robot: Robots = "panda",
     samplers: Samplers | None = None,
     seed: int = 0,
     task_planner: TaskPlanner[Any] | None = None,
@@ -66,7 +66,8 @@ def plan(
             :func:`tmkit.planner.goal_of_scene`.
         semantics: whose meaning the words of the domain have, when it is not in the file beside it; see
             :func:`tmkit.planner.load_planning_domain`.
-        robot: name of an arm of ours, a TOML file, or a description.
+        robot: name of an arm of ours, a TOML file, or a description; or a sequence of them, for a domain that uses
+            several arms.
         samplers: who proposes grasps and placements; those of this package when left out.
         task_planner: what finds the sequences of actions; :class:`tmkit.tasks.FastDownward` when left out.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
@@ -84,7 +85,7 @@ def plan(
         CollisionError: something collides at the start; the message names the pairs.
         TaskError: the goal or problem is wrong; the message says where.
         SceneError: the scene cannot be told in the words of the domain.
-        RobotError: the arm does not fit the scene.
+        RobotError: an arm does not fit the scene, or the domain takes another number of arms.
         MissingFileError: a name that is not there.
         SemanticsMismatchError: the domain's semantics contradict its PDDL.
         SamplerError: a sampler of yours fails or gives nonsense.
@@ -97,16 +98,16 @@ def plan(
         raise ConfigurationError(f"seed must be at least 0, not {seed}")
     if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
         raise TaskError.at("goal", "give one of a goal, a problem file and a goal scene")
-    manipulator = find_manipulator(robot, scene)
-    start = check_start(scene, q, manipulator)
-    loaded = load_planning_domain(domain, manipulator=manipulator, semantics=semantics)
+    manipulators = find_manipulators(robot, scene)
+    loaded = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
+    start = check_start(scene, q, *manipulators)
     if goal_scene is not None:
         goal = goal_of_scene(goal_scene, scene, domain=loaded)
     task = derive_problem(scene, loaded, q=start, goal=goal, problem=problem)
     run = PlanningRun(
         scene,
         start,
-        manipulator=manipulator,
+        manipulators=manipulators,
         domain=loaded,
         problem=task,
         seed=operator.index(seed),

@@ -12,19 +12,19 @@ prove that a goal is impossible.
 The PDDL state is always derived from the scene, never kept beside it. After each action the planner derives the state
 of the new version and compares it with what PDDL predicts; a difference is an error in the domain, and it is named.
 
-Invariants: a semantics has no state of its own but its arm; equal scenes give equal objects, states and candidates.
+Invariants: a semantics has no state of its own but its arms; equal scenes give equal objects, states and candidates.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.class_changes import ClassChange, with_class_changes
@@ -63,21 +63,24 @@ class ActionContext:
         q: (n_joints,) configuration before the action.
         rng: random generator for sampled choices, seeded for this visit.
         sampling: the samplers of the planning run; None outside one.
+        arms: works out the motions of each arm, by name; the first is the one that acts when nobody says which.
     """
 
     scene: SceneGraph
     q: Configuration
     rng: np.random.Generator
     sampling: Sampling | None = None
+    arms: Mapping[str, ArmMotion] = field(default_factory=dict)
 
     @property
     def samplers(self) -> Samplers:
         """Which sampler is asked for which object."""
         return self._sampling().samplers
 
-    def grasps(self, item: str) -> tuple[Grasp, ...]:
-        """Return the grasps of an object, best first; see :meth:`Sampling.grasps`."""
-        return self._sampling().grasps(self.scene, item)
+    def grasps(self, item: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
+        """Return the grasps of an object by an arm, the first unless another is named; see :meth:`Sampling.grasps`."""
+        arm = None if robot is None else self.arm(robot).manipulator
+        return self._sampling().grasps(self.scene, item, manipulator=arm)
 
     def placements(self, item: str, support: str) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
@@ -88,12 +91,28 @@ class ActionContext:
             raise ConfigurationError("this context was made without 'sampling', so it knows no grasps and placements")
         return self.sampling
 
+    def arm(self, name: str) -> ArmMotion:
+        """Return what works out the motions of an arm.
+
+        Raises:
+            UnknownNameError: no such arm takes part.
+        """
+        if name not in self.arms:
+            raise UnknownNameError.of("arm", name, self.arms)
+        return self.arms[name]
+
 
 class Candidate(Protocol):
     """One way of carrying out an action."""
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for it, and failures in between."""
+        """Yield motions for it, and failures in between.
+
+        Args:
+            arm: works out the motions of the plan's first arm.
+            context: where the action is to be carried out; its ``arms`` has all arms.
+            seed: seed of all searches.
+        """
         ...
 
 
@@ -104,13 +123,16 @@ class Pick:
     Attributes:
         item: frame of the object.
         grasp: how to hold it.
+        robot: name of the arm; the first when left out.
     """
 
     item: str
     grasp: Grasp
+    robot: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""
+        arm = arm if self.robot is None else context.arm(self.robot)
         return arm.pick(context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed)
 
 
@@ -122,11 +144,13 @@ class Place:
         item: frame of the object.
         support: frame that it comes to rest on.
         pose: support_from_item.
+        robot: name of the arm; the first when left out.
     """
 
     item: str
     support: str
     pose: Pose
+    robot: str | None = None
 
     @classmethod
     def at(cls, item: str, placement: Placement) -> Place:
@@ -135,23 +159,27 @@ class Place:
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""
+        arm = arm if self.robot is None else context.arm(self.robot)
         return arm.place(context.scene, context.q, item=self.item, support=self.support, pose=self.pose, seed=seed)
 
 
 @dataclass(frozen=True)
 class MoveTo:
-    """Move the arm to a configuration, with what the hand holds.
+    """Move an arm to a configuration, with what the hand holds.
 
     Attributes:
         joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
         name: what to call the place, for the plan and for failures.
+        robot: name of the arm; the first when left out.
     """
 
     joints: Mapping[str, float]
     name: str
+    robot: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield the motion to it, or why there is none."""
+        arm = arm if self.robot is None else context.arm(self.robot)
         return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
 
 
@@ -195,7 +223,7 @@ class Impossible:
 
 @runtime_checkable
 class DomainSemantics(Protocol):
-    """What the words of a domain mean; constructed with the arm: ``Semantics(manipulator)``."""
+    """What the words of a domain mean; constructed with the arms: ``Semantics(manipulator, *others)``."""
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the PDDL objects of a scene with their types."""

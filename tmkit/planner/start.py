@@ -1,9 +1,9 @@
 """Where a plan starts: a configuration within limits, free of collisions, with the hand closed on what it holds.
 
-A scene may begin with an object in the hand: a movable frame that hangs off the arm's tip. Then the fingers must be at
+A scene may begin with objects in the hands: movable frames that hang off the arms' tips. Then the fingers must be at
 the object; where the caller gives no configuration, they are closed on it here.
 
-Limits bind the joints of arm and hand. Where the other joints are, they stay; beyond their limits they get a warning.
+Limits bind the joints of arms and hands. Where the other joints are, they stay; beyond their limits they get a warning.
 
 Invariants: a configuration that :func:`check_start` returns would pass the plan checker's test of the start.
 """
@@ -11,13 +11,15 @@ Invariants: a configuration that :func:`check_start` returns would pass the plan
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit.errors import CollisionError, ConfigurationError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator, pair_distance
+from tmkit.motion import CollisionRules, Manipulator, pair_distance, ready_together
+from tmkit.motion.collision_rules import held_by
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.values import Configuration
 
@@ -28,55 +30,60 @@ _LIMIT_TOLERANCE = 1e-9  # radians or metres
 _BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
 
 
-def check_start(scene: SceneGraph, q: ArrayLike | None, manipulator: Manipulator) -> Configuration:
+def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulator) -> Configuration:
     """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
 
     Args:
         scene: the scene at the start.
-        q: (n_joints,) configuration; when left out, the arm's ready one with the hand open, or closed on what it holds.
-        manipulator: the arm.
+        q: (n_joints,) configuration; when left out, all arms ready with open hands, or closed on what they hold.
+        manipulators: the arms.
 
     Raises:
         ConfigurationError: a wrong length, a number that is not finite or outside its joint's limits, or fingers that
             are not at the object held.
         CollisionError: something collides; the message names the pairs.
     """
-    held = CollisionRules(manipulator).held(scene)
+    held = {arm.name: item for arm in manipulators if (item := held_by(scene, arm)) is not None}
     if q is None:
-        start = np.array(manipulator.ready_configuration(scene))
-        if held is not None:
-            start = _closed_on(held, scene, start, manipulator)
+        start = np.array(ready_together(manipulators, scene))
+        for arm in manipulators:
+            if arm.name in held:
+                start = _closed_on(held[arm.name], scene, start, arm)
     else:
         start = np.array(q, dtype=float)
     scene.at(start)  # refuses a wrong length or numbers that are not finite
-    _refuse_beyond_limits(scene, start, manipulator)
-    rules = CollisionRules.from_start(manipulator, scene, q=start)
+    _refuse_beyond_limits(scene, start, manipulators)
+    rules = CollisionRules.from_start(manipulators[0], scene, q=start, others=manipulators[1:])
     for exemption in rules.parked:
         _log.warning("the start is in collision: %s", exemption)
-    _refuse_collisions(scene, start, rules, held)
-    faults = grip_faults(scene, start, manipulator, item=held) if held is not None else ()
-    if faults:
-        raise ConfigurationError(
-            f"'{held}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
-        )
+    _refuse_collisions(scene, start, rules)
+    for arm in manipulators:
+        item = held.get(arm.name)
+        faults = grip_faults(scene, start, arm, item=item) if item is not None else ()
+        if faults:
+            raise ConfigurationError(
+                f"'{item}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
+            )
     start.flags.writeable = False
     return start
 
 
-def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> None:
-    """Refuse what the arm or hand cannot begin with; a joint that no plan moves is where it is, and that is said."""
-    moved = {*manipulator.joints, *manipulator.gripper_joints}
+def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Sequence[Manipulator]) -> None:
+    """Refuse what an arm or hand cannot begin with; a joint that no plan moves is where it is, and that is said."""
+    moved = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    names = " and ".join(f"'{arm.name}'" for arm in manipulators)
+    none = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
     for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
         if lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
             continue
         what = f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}"
         if joint in moved:
             raise ConfigurationError(what, joint=joint, value=float(value), lower=float(lower), upper=float(upper))
-        _log.warning("%s; it stays there, since the arm '%s' does not move it", what, manipulator.name)
+        _log.warning("%s; it stays there, since %s move it", what, none)
 
 
-def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules, held: str | None) -> None:
-    world = rules.check_world(scene, rules.exemptions(scene, touched=held))
+def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
+    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
     contacts = world.contacts(q)
     if contacts:
         named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]

@@ -28,7 +28,7 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,12 +38,13 @@ from tmkit.errors import FileFormatError, PlanFileError, TmkitError
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp, write_tmp
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator, find_manipulator, movable_frames
+from tmkit.motion import CollisionRules, Manipulator, Robots, find_manipulators, movable_frames, ready_together
+from tmkit.motion.collision_rules import held_by
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.samplers import Samplers, Sampling
-from tmkit.planner.segment_rules import is_straight
+from tmkit.planner.segment_rules import handling_supports, is_straight, segment_exemptions
 from tmkit.planner.semantics import ActionContext, Change
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import GroundAction, parse_goal
@@ -75,7 +76,7 @@ def _entries(plan: Plan) -> Iterator[TmpEntry]:
         ("Task Domain", plan.domain),
         ("Semantics", plan.semantics),
         ("Goal", plan.goal),
-        ("Robot", plan.robot.name),
+        ("Robot", " ".join(robot.name for robot in plan.robots)),
         ("Seed", str(plan.seed)),
     ):
         if said:
@@ -85,7 +86,7 @@ def _entries(plan: Plan) -> Iterator[TmpEntry]:
     for step in plan.steps:
         yield TmpAction((step.action.name, *step.action.arguments))
         for segment in step.segments:
-            yield _motion(segment, scene, q, plan.robot)
+            yield _motion(segment, scene, q, plan.arm(segment.robot))
             scene, q = segment.end(scene, q)
             if segment.reparenting is not None:
                 yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
@@ -113,7 +114,7 @@ def load_tmp_plan(
     q: ArrayLike | None = None,
     domain: str | Path = "blocks",
     semantics: str | Path | None = None,
-    robot: str | Path | Manipulator = "panda",
+    robot: Robots = "panda",
     goal: str = "(and)",
 ) -> Plan:
     """Read a plan file of the original for a scene; see :meth:`Plan.load_tmp`.
@@ -124,16 +125,16 @@ def load_tmp_plan(
         TaskError: the goal is none in the words of the domain.
         RobotError: the arm does not fit the scene.
     """
-    manipulator = find_manipulator(robot, scene)
-    words = load_planning_domain(domain, manipulator=manipulator, semantics=semantics)
+    manipulators = find_manipulators(robot, scene)
+    words = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
     objects = words.semantics.objects(scene)
     parse_goal(goal, words.domain, objects=objects)
     names = (*objects, *(constant.name for constant in words.domain.constants))
-    base = np.array(manipulator.ready_configuration(scene) if q is None else q, dtype=float)
+    base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
     scene.at(base)
     try:
         entries = [entry for entry in read_tmp(path).entries if not isinstance(entry, TmpComment)]
-        reader = _PlanReader(scene, base, manipulator, words, names)
+        reader = _PlanReader(scene, base, manipulators, words, names)
         return reader.read(entries, goal=goal)
     except PlanFileError:
         raise
@@ -155,10 +156,9 @@ class _PlanReader:
 
     scene: SceneGraph
     q: NDArray[np.float64]
-    robot: Manipulator
+    robots: tuple[Manipulator, ...]
     domain: PlanningDomain
     objects: tuple[str, ...]
-    supports: dict[str, str | None] = field(default_factory=dict)  # what is taken from or set down where in this step
 
     def read(self, entries: Sequence[TmpEntry], *, goal: str) -> Plan:
         """Return the plan that the entries tell."""
@@ -182,7 +182,7 @@ class _PlanReader:
         return Plan(
             scene=first_scene,
             q=first_q,
-            robot=self.robot,
+            robots=self.robots,
             domain=self.domain.name,
             domain_pddl=self.domain.pddl,
             domain_digest=self.domain.digest,
@@ -209,10 +209,7 @@ class _PlanReader:
     def step(self, step: _Step) -> PlanStep:
         """Carry out an action, and return it."""
         action = self.action(step.action)
-        changes = [self.change(entry) for entry in step.entries if isinstance(entry, TmpReparent)]
-        self.supports = {
-            item: self.scene.parent(item) if parent == self.robot.tip else parent for item, parent in changes
-        }
+        before = self.scene
         segments: list[Segment] = []
         motions: list[TmpMotion] = []
         changed: Segment | None = None
@@ -223,6 +220,7 @@ class _PlanReader:
             segments += self.handling(motions, entry, changed)
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
+        segments = self.with_exemptions(segments, before)
         self.q.flags.writeable = False
         made = () if step.entries else self.class_changes(action)
         self.scene = with_class_changes(self.scene, made)
@@ -235,7 +233,7 @@ class _PlanReader:
             problem.init.apply(action, problem)
         except TmkitError:
             return ()  # the checker will say so
-        context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robot))
+        context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
         first = next(iter(self.domain.semantics.candidates(action, context)), None)
         return first.changes if isinstance(first, Change) else ()
 
@@ -265,25 +263,43 @@ class _PlanReader:
         if entry.parent not in self.scene:
             near = did_you_mean(entry.parent, self.scene.frame_names)
             raise _error(entry.parent_place, f"'{entry.parent}' is no frame of the scene{near}")
-        tip = self.robot.tip
-        in_hand = entry.parent not in movable and tip in self.scene.ancestors(entry.parent)
-        return entry.frame, tip if in_hand else entry.parent
+        for arm in self.robots:
+            if entry.parent not in movable and arm.tip in self.scene.ancestors(entry.parent):
+                return entry.frame, arm.tip
+        return entry.frame, entry.parent
+
+    def arm_of(self, motion: TmpMotion) -> Manipulator:
+        """Return the arm that a motion is of: whose joints it moves, or names when nothing moves; else the first."""
+        rows = self.rows(motion)
+        names = self.scene.joint_names
+        moving = {names[column] for column in np.flatnonzero(np.max(np.abs(rows - self.q), axis=0) > _STANDING)}
+        for named in (moving, set(motion.joints)):
+            for arm in self.robots:
+                if named & {*arm.joints, *arm.gripper_joints}:
+                    return arm
+        return self.robots[0]
+
+    def rows(self, motion: TmpMotion) -> NDArray[np.float64]:
+        """Return the configurations (k, n_joints) of a motion's waypoints."""
+        return np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
 
     def handling(self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None) -> list[Segment]:
         """Return the segments up to a change of parent, the last of which is the hand that closes or opens."""
         item, parent = self.change(entry)
-        kind = SegmentKind.GRASP if parent == self.robot.tip else SegmentKind.RELEASE
-        hand = motions[-1] if motions and self.is_hand(motions[-1]) else None
+        taker = next((arm for arm in self.robots if arm.tip == parent), None)
+        giver = next((arm for arm in self.robots if arm.tip == self.scene.parent(item)), self.robots[0])
+        kind, arm = (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
+        hand = motions[-1] if motions and self.is_hand(motions[-1], arm) else None
         segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, item))
         if hand is not None:
-            path, gripper = self.path(hand)
+            path, gripper = self.path(hand, arm)
         else:
-            path, gripper = self.q[self.robot.joint_indices(self.scene)][None], self.fingers(self.q)
-        arm = dict(zip(self.robot.joints, map(float, path[-1]), strict=True))
+            path, gripper = self.q[arm.joint_indices(self.scene)][None], self.fingers(self.q, arm)
+        joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
         try:
-            q = self.scene.configuration({**arm, **gripper}, base=self.q)
+            q = self.scene.configuration({**joints, **gripper}, base=self.q)
             change = Reparenting(item, parent, self.scene.pose(item, parent, q=q))
-            segments.append(self.segment(kind, path[-1:], gripper, item, change))
+            segments.append(self.segment(kind, arm, path[-1:], gripper, item, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error
         return segments
@@ -291,7 +307,7 @@ class _PlanReader:
     def moves(
         self, motions: Sequence[TmpMotion], before: Segment | None, coming: tuple[SegmentKind, str] | None
     ) -> list[Segment]:
-        """Return motions of the arm between two changes of parent as segments.
+        """Return motions of the arms between two changes of parent as segments.
 
         Args:
             motions: the motions.
@@ -299,59 +315,76 @@ class _PlanReader:
             coming: grasp or release after them in the same action, and the object, if any.
         """
         segments: list[Segment] = []
-        held = CollisionRules(self.robot).held(self.scene)
         for index, motion in enumerate(motions):
-            path, gripper = self.path(motion)
+            arm = self.arm_of(motion)
+            path, gripper = self.path(motion, arm)
+            held = held_by(self.scene, arm)
             kind, item = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
             last, first = coming is not None and index == len(motions) - 1, before is not None and index == 0
-            if (last or first) and is_straight(path, self.scene, self.q, manipulator=self.robot):
+            if first and before is not None and before.robot != arm.name:
+                first = False
+                if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):  # of the hand that gives
+                    segments.append(self.segment(SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None))
+                    continue
+            if index == 1 and segments[0].kind is SegmentKind.RELEASE:
+                first, before = True, segments[0]
+            if (last or first) and is_straight(path, self.scene, self.q, manipulator=arm):
                 if last and coming is not None:
                     kind, item = _BEFORE[coming[0]], coming[1]
                 elif before is not None:
                     kind, item = _AFTER[before.kind], before.held
-            segments.append(self.segment(kind, path, gripper, item, None))
+            segments.append(self.segment(kind, arm, path, gripper, item, None))
         return segments
 
     def segment(
         self,
         kind: SegmentKind,
+        arm: Manipulator,
         path: NDArray[np.float64],
         gripper: dict[str, float],
         item: str | None,
         change: Reparenting | None,
     ) -> Segment:
-        """Return a segment with what the rules let touch in it, and go to its end."""
+        """Return a segment, without what the rules let touch in it, and go to its end."""
         path = np.array(path)
         path.flags.writeable = False
-        rules = CollisionRules(self.robot)
-        touched = None if kind is SegmentKind.TRANSIT else item
-        support = self.supports.get(touched) if touched is not None and kind is not SegmentKind.TRANSFER else None
-        exemptions = rules.exemptions(self.scene, touched=touched, support=support)
-        segment = Segment(kind, self.robot.joints, path, gripper, item, exemptions, change)
+        segment = Segment(kind, arm.name, arm.joints, path, gripper, item, (), change)
         scene, q = segment.end(self.scene, self.q)
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment
 
-    def is_hand(self, motion: TmpMotion) -> bool:
-        """Whether in a motion only fingers move, or nothing does."""
-        rows = np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
-        arm = rows[:, self.robot.joint_indices(self.scene)]
-        return bool(np.max(np.abs(arm - arm[0]), initial=0.0) <= _STANDING)
+    def with_exemptions(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+        """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
+        first, *others = self.robots
+        rules = CollisionRules(first, others=tuple(others))
+        supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
+        made: list[Segment] = []
+        for segment, support in zip(segments, supports, strict=True):
+            exemptions = segment_exemptions(segment, scene, rules=rules.acting(segment.robot), support=support)
+            made.append(replace(segment, exemptions=exemptions))
+            change = segment.reparenting
+            scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
+        return made
 
-    def path(self, motion: TmpMotion) -> tuple[NDArray[np.float64], dict[str, float]]:
-        """Return the arm's path (k, n_arm) of a motion, and the fingers at its end.
+    def is_hand(self, motion: TmpMotion, arm: Manipulator) -> bool:
+        """Whether a motion is of this arm and in it only fingers move, or nothing does."""
+        values = self.rows(motion)[:, arm.joint_indices(self.scene)]
+        return self.arm_of(motion) is arm and bool(np.max(np.abs(values - values[0]), initial=0.0) <= _STANDING)
+
+    def path(self, motion: TmpMotion, robot: Manipulator) -> tuple[NDArray[np.float64], dict[str, float]]:
+        """Return the path (k, n_arm) of an arm in a motion, and the fingers at its end.
 
         Fingers may move while the arm stands at the beginning; other joints than those of arm and hand do not move.
         """
-        rows = np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
+        rows = self.rows(motion)
         names = self.scene.joint_names
-        own = {*self.robot.joints, *self.robot.gripper_joints}
+        own = {*robot.joints, *robot.gripper_joints}
         for joint, place in zip(motion.joints, motion.joint_places, strict=True):
             column = names.index(joint)
             if joint not in own and np.max(np.abs(rows[:, column] - self.q[column])) > _STANDING:
-                raise _error(place, f"the joint '{joint}' moves, which is none of the arm '{self.robot.name}'")
-        arm = np.array(rows[:, self.robot.joint_indices(self.scene)])
-        hand = rows[:, [names.index(joint) for joint in self.robot.gripper_joints]]
+                raise _error(place, f"the joint '{joint}' moves, which is none of the arm '{robot.name}'")
+        arm = np.array(rows[:, robot.joint_indices(self.scene)])
+        hand = rows[:, [names.index(joint) for joint in robot.gripper_joints]]
         still = 0  # the first row from which on the fingers stand
         for row in range(1, len(rows)):
             if np.max(np.abs(hand[row] - hand[row - 1]), initial=0.0) > 0.0:
@@ -359,12 +392,12 @@ class _PlanReader:
                 if np.max(np.abs(arm[row] - arm[0])) > _STANDING:
                     reason = "the fingers move while the arm does; let them move first, or in a motion of their own"
                     raise _error(motion.waypoints[row].place, reason)
-        return arm[still:], self.fingers(rows[-1])
+        return arm[still:], self.fingers(rows[-1], robot)
 
-    def fingers(self, q: Configuration) -> dict[str, float]:
-        """Return the finger joint values of a configuration."""
+    def fingers(self, q: Configuration, arm: Manipulator) -> dict[str, float]:
+        """Return the finger joint values of an arm in a configuration."""
         names = self.scene.joint_names
-        return {joint: float(q[names.index(joint)]) for joint in self.robot.gripper_joints}
+        return {joint: float(q[names.index(joint)]) for joint in arm.gripper_joints}
 
 
 def _known(word: str, names: Collection[str]) -> str | None:

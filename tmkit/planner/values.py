@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Exemption, Manipulator
+from tmkit.motion import Exemption, Manipulator, Robots
 from tmkit.planner.class_changes import ClassChange
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -88,8 +89,11 @@ class Reparenting:
 class Segment:
     """One piece of a motion, in one version of the scene.
 
+    One arm acts; all others stand still, and hold what they hold.
+
     Attributes:
         kind: what the arm does.
+        robot: name of the arm.
         joint_names: the arm's joints.
         path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
         gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
@@ -99,6 +103,7 @@ class Segment:
     """
 
     kind: SegmentKind
+    robot: str
     joint_names: tuple[str, ...]
     path: NDArray[np.float64]
     gripper: Mapping[str, float]
@@ -153,7 +158,7 @@ class Plan:
     Attributes:
         scene: the scene at the start.
         q: (n_joints,) configuration at the start.
-        robot: the arm.
+        robots: the arms.
         domain: name of the domain, or the path it was loaded from, without folders.
         domain_pddl: the text of the domain.
         domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
@@ -165,7 +170,7 @@ class Plan:
 
     scene: SceneGraph
     q: NDArray[np.float64]
-    robot: Manipulator
+    robots: tuple[Manipulator, ...]
     domain: str
     domain_pddl: str
     domain_digest: str
@@ -176,6 +181,22 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"
+
+    @property
+    def robot(self) -> Manipulator:
+        """The first arm."""
+        return self.robots[0]
+
+    def arm(self, name: str) -> Manipulator:
+        """Return the arm of a name, such as a segment's.
+
+        Raises:
+            UnknownNameError: the plan has no such arm.
+        """
+        for robot in self.robots:
+            if robot.name == name:
+                return robot
+        raise UnknownNameError.of("arm", name, [robot.name for robot in self.robots])
 
     @property
     def actions(self) -> tuple[GroundAction, ...]:
@@ -232,7 +253,7 @@ class Plan:
         q: ArrayLike | None = None,
         domain: str | Path = "blocks",
         semantics: str | Path | None = None,
-        robot: str | Path | Manipulator = "panda",
+        robot: Robots = "panda",
         goal: str = "(and)",
     ) -> Plan:
         """Read a plan in the format of the original TMKit, which says nothing of scene, arm and domain.
