@@ -27,6 +27,15 @@ from tmkit._core import (
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
 from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
+from tmkit.motion.motion_planner import (
+    FoundPath,
+    MotionPlanner,
+    PathAnswer,
+    PathCheck,
+    PathQuery,
+    RrtConnect,
+    proved_search,
+)
 from tmkit.motion.reach_bound import reach_excess
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 from tmkit.motion.robot_chains import JointChain
@@ -41,12 +50,17 @@ __all__ = [
     "Contact",
     "EdgeCollision",
     "Exemption",
+    "FoundPath",
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
     "JointChain",
     "JointRow",
     "Manipulator",
+    "MotionPlanner",
+    "PathAnswer",
+    "PathCheck",
+    "PathQuery",
     "PathResult",
     "PathStatus",
     "Reach",
@@ -55,6 +69,7 @@ __all__ = [
     "RecheckStatus",
     "RobotReport",
     "Robots",
+    "RrtConnect",
     "StraightLineResult",
     "StraightLineStatus",
     "TimedPath",
@@ -67,6 +82,7 @@ __all__ = [
     "load_manipulator",
     "movable_frames",
     "pair_distance",
+    "proved_search",
     "reach_excess",
     "reachable_region",
     "ready_together",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator
+from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.class_changes import ClassChange
 from tmkit.planner.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.grasps import Grasp, grip_faults
@@ -65,6 +65,7 @@ class ArmMotion:
         budget: how hard to try.
         rules: what may touch while this arm acts; when left out, those that hold wherever a plan starts.
         clock: where time is counted.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
     """
 
     def __init__(
@@ -74,9 +75,10 @@ class ArmMotion:
         budget: MotionBudget,
         rules: CollisionRules | None = None,
         clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.manipulator = manipulator
-        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock)
+        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
 
     def pick(
         self, scene: SceneGraph, q: Configuration, *, item: str, grasp: Grasp, seed: int
@@ -256,6 +258,7 @@ def arm_motions(
     budget: MotionBudget,
     rules: CollisionRules | None = None,
     clock: PhaseClock | None = None,
+    motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotion]:
     """Return what works out the motions of several arms, by the arms' names and in their order.
 
@@ -264,7 +267,13 @@ def arm_motions(
         budget: how hard to try.
         rules: what may touch, whichever of them acts; when left out, what holds wherever a plan starts.
         clock: where time is counted.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
     """
     if rules is None:
         rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
-    return {arm.name: ArmMotion(arm, budget=budget, rules=rules.acting(arm.name), clock=clock) for arm in manipulators}
+    return {
+        arm.name: ArmMotion(
+            arm, budget=budget, rules=rules.acting(arm.name), clock=clock, motion_planner=motion_planner
+        )
+        for arm in manipulators
+    }

@@ -22,12 +22,16 @@ from tmkit.motion import (
     Exemption,
     InverseKinematicsStatus,
     Manipulator,
+    MotionPlanner,
+    PathCheck,
+    PathQuery,
     PathStatus,
+    RrtConnect,
     StraightLineStatus,
     inverse_kinematics_solutions,
     movable_frames,
+    proved_search,
     recheck_path,
-    search_path,
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN, moved_frames
@@ -101,6 +105,7 @@ class MotionPieces:
         budget: how hard to try.
         rules: what may touch; when left out, those that hold wherever a plan starts.
         clock: where time is counted.
+        motion_planner: what finds paths between configurations.
     """
 
     def __init__(
@@ -110,8 +115,10 @@ class MotionPieces:
         budget: MotionBudget,
         rules: CollisionRules | None = None,
         clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.manipulator = manipulator
+        self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
         self.clock = clock if clock is not None else PhaseClock()
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
@@ -194,19 +201,17 @@ class MotionPieces:
     def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
         """Return a free path (k, n_joints) of the arm from start to goal."""
         goal = self.with_gripper_of(goal, start, phase.scene)
-        found = search_path(
+        query = PathQuery(
             phase.world,
             self.manipulator.joints,
-            start=start,
-            goals=goal,
+            start,
+            goal[None],
             seed=seed,
-            max_iterations=self.budget.path_iterations,
+            iterations=self.budget.path_iterations,
             resolution=PLANNING_RESOLUTION,
-            recheck_world=phase.check_world,
-            recheck_resolution=CHECK_RESOLUTION,
-            tool_frame=self.manipulator.tool,
-            tool_travel=CHECK_TRAVEL,
+            check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
         )
+        found = proved_search(self.motion_planner, query)
         if found.status is PathStatus.SOLVED:
             return found.path
         pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)

@@ -23,7 +23,7 @@ from typing import Any
 
 from tmkit.errors import TaskError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator
+from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.causes import context_of
 from tmkit.planner.domains import PlanningDomain
@@ -96,6 +96,7 @@ class PlanningRun:
         on_progress: Callable[[PlanningProgress], None] | None,
         task_planner: TaskPlanner[Any] | None,
         samplers: Samplers | None = None,
+        motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.scene, self.q, self.manipulators, self.domain, self.problem = scene, q, manipulators, domain, problem
         self.rules = CollisionRules.from_start(manipulators[0], scene, q=q, others=manipulators[1:])
@@ -105,6 +106,7 @@ class PlanningRun:
         self.log, self.clock = FailureLog(), PhaseClock()
         self.skeletons = self.constraints = 0
         self.refutations: tuple[Refutation, ...] = ()
+        self.motion_planner = motion_planner
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
 
     @property
@@ -181,7 +183,9 @@ class PlanningRun:
 
     def _arms(self, round_number: int) -> dict[str, ArmMotion]:
         budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
-        return arm_motions(self.manipulators, budget=budget, rules=self.rules, clock=self.clock)
+        return arm_motions(
+            self.manipulators, budget=budget, rules=self.rules, clock=self.clock, motion_planner=self.motion_planner
+        )
 
     def search(self, task: PreparedTask) -> TaskPlanResult:
         """Ask the task planner for a skeleton."""

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
-from tmkit.motion import Robots, find_manipulators
+from tmkit.motion import MotionPlanner, Robots, find_manipulators
 from tmkit.planner.domains import load_planning_domain
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.problems import derive_problem
@@ -50,6 +50,7 @@ def plan(
     samplers: Samplers | None = None,
     seed: int = 0,
     task_planner: TaskPlanner[Any] | None = None,
+    motion_planner: MotionPlanner | None = None,
     time_limit: float = 30.0,
     rounds: int | None = 4,
     on_progress: Callable[[PlanningProgress], None] | None = None,
@@ -70,6 +71,7 @@ def plan(
             several arms.
         samplers: who proposes grasps and placements; those of this package when left out.
         task_planner: what finds the sequences of actions; :class:`tmkit.tasks.FastDownward` when left out.
+        motion_planner: what finds paths between configurations; :class:`tmkit.motion.RrtConnect` when left out.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
         time_limit: seconds after which to stop.
         rounds: rounds after which to end, at least 1, each with budgets twice those of the one before; None for as
@@ -115,5 +117,6 @@ def plan(
         on_progress=on_progress,
         task_planner=task_planner,
         samplers=samplers,
+        motion_planner=motion_planner,
     )
     return run.result()

@@ -1,0 +1,227 @@
+"""Planners by the protocol: what they are asked, what of their answers is believed, and OMPL's among them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.blocks import blocks_scene, with_box
+from support.gantry import GANTRY, JOINTS
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
+from tmkit.motion import (
+    CollisionWorld,
+    FoundPath,
+    MotionPlanner,
+    PathAnswer,
+    PathCheck,
+    PathQuery,
+    PathStatus,
+    RrtConnect,
+    proved_search,
+    search_path,
+)
+from tmkit.motion.ompl_planner import OMPL_PLANNERS, OmplPlanner
+
+
+def query(*, seed: int = 0, iterations: int = 2000, goal: float = 0.3, height: float = 0.3) -> PathQuery:
+    """Return the way of the gantry's hand around a wall, from one side of the table to the other."""
+    scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.5, 0.02, height))
+    start = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "finger": 0.03})
+    end = scene.configuration({"x": 0.0, "y": goal, "z": 0.6})
+    never = {("wall", "table"): -1.0}
+    check = PathCheck(CollisionWorld(scene, pair_margins=never), tool_frame="tool")
+    world = CollisionWorld(scene, margin=0.001, pair_margins=never)
+    return PathQuery(world, JOINTS, start, end[None], seed=seed, iterations=iterations, check=check)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Answers with the path that it was told, and remembers at which resolutions it was asked."""
+
+    path: NDArray[np.float64]
+    resolutions: list[float] = field(default_factory=list)
+
+    def search(self, query: PathQuery) -> PathAnswer:
+        """Return the path."""
+        self.resolutions.append(query.resolution)
+        return FoundPath(PathStatus.SOLVED, self.path)
+
+
+def test_a_query_leads_from_arm_to_whole_configurations_and_back() -> None:
+    """What moves is replaced, what does not stays as at the start, for one configuration or many."""
+    asked = query()
+    rows = np.arange(8.0).reshape(2, 4)
+    full = asked.to_full(rows)
+    assert full.shape == (2, 5)
+    assert full[:, asked.world.scene.joint_names.index("finger")].tolist() == [0.03, 0.03]
+    np.testing.assert_array_equal(asked.to_arm(full), rows)
+    np.testing.assert_array_equal(asked.to_full(rows[0]), full[0])
+    np.testing.assert_array_equal(asked.limits, asked.world.scene.joint_limits[list(asked.entries)])
+
+
+def test_a_query_answers_questions_about_collisions() -> None:
+    """The ends are free, the straight way through the wall is not."""
+    asked = query()
+    start, goal = asked.to_arm(asked.start), asked.to_arm(asked.goals[0])
+    assert asked.is_free(start)
+    assert asked.is_free(goal)
+    assert not asked.is_free((start + goal) / 2)
+    assert not asked.is_edge_free(start, goal)
+
+
+def test_the_default_is_the_cores_search() -> None:
+    """``RrtConnect`` gives the path that ``search_path`` gives, bit for bit."""
+    asked = query(seed=3)
+    assert asked.check is not None
+    direct = search_path(
+        asked.world, JOINTS, start=asked.start, goals=asked.goals, seed=3, max_iterations=2000,
+        recheck_world=asked.check.world, tool_frame="tool",
+    )  # fmt: skip
+    found = proved_search(RrtConnect(), asked)
+    assert found.status is PathStatus.SOLVED
+    np.testing.assert_array_equal(found.path, direct.path)
+
+
+def test_a_path_that_fails_the_fine_check_is_none() -> None:
+    """A planner that goes straight through the wall is asked again, finer, and not believed; the pair is named."""
+    asked = query()
+    planner = Told(np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))]))
+    found = proved_search(planner, asked)
+    assert planner.resolutions == [0.01, 0.005, 0.0025, 0.00125]
+    assert found.status is PathStatus.RECHECK_FAILED
+    assert found.path.shape == (0, 5)
+    assert found.pair is not None
+    assert "wall" in found.pair
+
+
+def test_a_path_without_a_check_to_pass_is_believed() -> None:
+    """Whoever asks without a fine check gets what the planner says."""
+    asked = replace(query(), check=None)
+    path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
+    assert proved_search(Told(path), asked).path is path
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda path: path[:, :4], r"Told must be finite numbers \(k, 5\), not \(2, 4\)"),
+        (lambda path: path[:0], "must be finite numbers"),
+        (lambda path: path * np.nan, "must be finite numbers"),
+        (lambda path: path[1:], "does not begin at the start"),
+        (lambda path: path[:1], "does not end at a goal"),
+        (
+            lambda path: np.add(path, [[0.0] * 5, [0.0, 0.0, 0.0, 0.0, 0.01]]),
+            "moves joints that it was not asked to move",
+        ),
+    ],
+)
+def test_a_path_that_is_none_is_a_mistake_of_the_planner(edit: object, message: str) -> None:
+    """Wrong shapes, ends and joints are named with the planner."""
+    asked = query()
+    path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
+    with pytest.raises(ConfigurationError, match=message):
+        proved_search(Told(edit(path)), asked)  # type: ignore[operator]
+
+
+class Straight:
+    """Goes straight, or says that there is no way; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[PathQuery] = []
+
+    def search(self, query: PathQuery) -> PathAnswer:
+        """Return the straight way."""
+        self.asked.append(query)
+        start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
+        return query.solved([start, goal]) if query.is_edge_free(start, goal) else query.unsolved()
+
+
+def test_plans_are_made_with_the_planner_given() -> None:
+    """All searched paths of a plan are the planner's; the same planner gives the same plan."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    planner = Straight()
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, motion_planner=planner)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check().ok
+    transits = [step.segments[0] for step in result.plan.steps]
+    assert all(len(segment.path) == 2 for segment in transits)
+    assert len(planner.asked) >= 2
+    assert all(asked.joints == JOINTS and asked.check is not None for asked in planner.asked)
+
+
+# --- OMPL -------------------------------------------------------------------------------------------------------------
+
+
+def test_ompl_planners_that_are_not_offered_are_refused() -> None:
+    """A planner's name is checked when it is said, and so are numbers."""
+    with pytest.raises(UnknownNameError, match="did you mean 'RRTConnect'"):
+        OmplPlanner("RRTConect")
+    with pytest.raises(ConfigurationError, match="step must be positive"):
+        OmplPlanner(step=0.0)
+
+
+def test_without_ompl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where OMPL is not installed, the message says how to get it."""
+    monkeypatch.setitem(sys.modules, "ompl", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tmkit\[ompl\]'"):
+        OmplPlanner().search(query())
+
+
+@pytest.mark.parametrize("name", OMPL_PLANNERS)
+def test_ompl_finds_a_way_and_finds_it_again(name: str) -> None:
+    """Each planner that is offered finds the way around the wall, and the same one for the same seed."""
+    pytest.importorskip("ompl")
+    asked = query(seed=5, iterations=1500)
+    planner: MotionPlanner = OmplPlanner(name)
+    found = proved_search(planner, asked)
+    assert found.status is PathStatus.SOLVED
+    proved_search(planner, query(seed=6, iterations=1500))
+    np.testing.assert_array_equal(proved_search(planner, asked).path, found.path)
+
+
+def test_another_seed_gives_another_path() -> None:
+    """The seed of a query reaches OMPL's samplers."""
+    pytest.importorskip("ompl")
+    paths = [proved_search(OmplPlanner(), query(seed=seed)).path for seed in range(4)]
+    assert len({path.tobytes() for path in paths}) > 1
+
+
+def test_ompl_goes_straight_where_it_can() -> None:
+    """Without a wall there is nothing to search."""
+    pytest.importorskip("ompl")
+    assert len(proved_search(OmplPlanner(), query(goal=-0.2)).path) == 2
+
+
+def test_ompl_says_which_end_is_wrong() -> None:
+    """Ends that collide or are outside the limits are told like the core tells them."""
+    pytest.importorskip("ompl")
+    found = proved_search(OmplPlanner(), query(goal=0.0))
+    assert (found.status, proved_search(RrtConnect(), query(goal=0.0)).status) == (PathStatus.GOAL_IN_COLLISION,) * 2
+    assert found.pair is not None
+    assert "wall" in found.pair
+    found = proved_search(OmplPlanner(), query(goal=0.7))
+    assert (found.status, found.joint) == (PathStatus.GOAL_OUT_OF_LIMITS, "y")
+
+
+def test_ompl_ends_after_the_iterations() -> None:
+    """Where there is no way the search ends, and says so."""
+    pytest.importorskip("ompl")
+    assert proved_search(OmplPlanner(), query(iterations=50, height=0.8)).status is PathStatus.NO_PATH
+
+
+def test_ompl_plans_for_a_panda() -> None:
+    """A whole plan with OMPL passes its check, and is the same again."""
+    pytest.importorskip("ompl")
+    scene = tk.load_scene("panda_table", "blocks2")
+    first, second = (tk.plan(scene, goal="(on a b)", motion_planner=OmplPlanner()) for _ in range(2))
+    assert first.plan is not None
+    assert second.plan is not None
+    assert first.plan.check().ok
+    for one, two in zip(first.plan.steps, second.plan.steps, strict=True):
+        for segment, other in zip(one.segments, two.segments, strict=True):
+            np.testing.assert_array_equal(segment.path, other.path)

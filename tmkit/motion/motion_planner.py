@@ -1,0 +1,242 @@
+"""What a motion planner is asked and what it answers.
+
+The idea: picking and placing needs *some* search for paths between configurations and does not care which. A
+:class:`MotionPlanner` has one method, which is handed a :class:`PathQuery` and answers with a path, or with why there
+is none. The core's RRT-Connect (:class:`RrtConnect`) is what is used when nothing is said.
+
+A planner of one's own is believed only so far: :func:`proved_search` checks that its path leads from the start to one
+of the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
+passed. Where it fails, the search is repeated at half the resolution, three times at most, as the core does.
+
+Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
+path, whatever was searched before or runs beside; iterations decide and clocks only stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
+from tmkit.errors import ConfigurationError
+
+__all__ = ["FoundPath", "MotionPlanner", "PathAnswer", "PathCheck", "PathQuery", "RrtConnect", "proved_search"]
+
+_Array = NDArray[np.float64]
+_END_TOLERANCE = 1e-9  # radians or metres: paths of one motion share their ends
+_HALVINGS = 3  # of the resolution, when a path fails the fine check
+
+
+@dataclass(frozen=True, eq=False)
+class PathCheck:
+    """The fine check that a path must pass in the end.
+
+    Attributes:
+        world: what collides, usually without a margin.
+        resolution: radians or metres of any joint between two checked configurations.
+        tool_frame: frame that travels at most ``tool_travel`` between two checks; None for no such bound.
+        tool_travel: metres.
+    """
+
+    world: CollisionWorld
+    resolution: float = 0.003
+    tool_frame: str | None = None
+    tool_travel: float = 0.001
+
+    def of(self, path: _Array) -> RecheckResult:
+        """Check a path (k, n_joints)."""
+        return recheck_path(
+            self.world,
+            path,
+            resolution=self.resolution,
+            tool_frame=self.tool_frame,
+            tool_travel=self.tool_travel,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PathQuery:
+    """A path to be found, in one version of a scene.
+
+    Configurations are full, (n_joints,) in the order of the scene's joints; *arm* coordinates are those of the joints
+    that move alone, (n,) in the order of ``joints``.
+
+    Attributes:
+        world: what collides, margins included.
+        joints: the joints that may move; the others stay as at the start.
+        start: (n_joints,) where the path begins.
+        goals: (m, n_joints) where it may end; of each only the joints that move count.
+        seed: seed of everything random.
+        iterations: how long to search, in units of the planner's own that grow with its work.
+        resolution: radians or metres of any joint between two configurations that are checked while searching.
+        check: the fine check that the path must pass.
+    """
+
+    world: CollisionWorld
+    joints: tuple[str, ...]
+    start: _Array
+    goals: _Array
+    seed: int = 0
+    iterations: int = 2000
+    resolution: float = 0.01
+    check: PathCheck | None = None
+
+    @cached_property
+    def entries(self) -> tuple[int, ...]:
+        """Where the joints that move stand in a configuration."""
+        names = self.world.scene.joint_names
+        return tuple(names.index(joint) for joint in self.joints)
+
+    @property
+    def limits(self) -> _Array:
+        """(n, 2) least and greatest values of the joints that move; infinite where there is no limit."""
+        return np.array(self.world.scene.joint_limits[list(self.entries)])
+
+    def to_arm(self, q: ArrayLike) -> _Array:
+        """Return the values (..., n) of the joints that move, of configurations (..., n_joints)."""
+        return np.array(np.asarray(q, dtype=float)[..., list(self.entries)])
+
+    def to_full(self, arm: ArrayLike) -> _Array:
+        """Return full configurations (..., n_joints) with the given values (..., n) of the joints that move."""
+        values = np.asarray(arm, dtype=float)
+        full = np.broadcast_to(self.start, (*values.shape[:-1], len(self.start))).copy()
+        full[..., list(self.entries)] = values
+        return full
+
+    def is_free(self, arm: ArrayLike) -> bool:
+        """Tell whether a configuration (n,) of the arm is free of collisions; limits are not looked at."""
+        return not self.world.in_collision(self.to_full(arm))
+
+    def is_edge_free(self, first: ArrayLike, second: ArrayLike) -> bool:
+        """Tell whether the straight motion between two configurations (n,) of the arm is free, both ends included."""
+        return self.world.edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
+
+    def solved(self, path: ArrayLike) -> FoundPath:
+        """Return the answer that a path was found, given in arm coordinates (k, n)."""
+        rows = self.to_full(path)
+        rows.flags.writeable = False
+        return FoundPath(PathStatus.SOLVED, rows)
+
+    def unsolved(self) -> FoundPath:
+        """Return the answer that none was found within the iterations."""
+        return FoundPath(PathStatus.NO_PATH, self.to_full(np.empty((0, len(self.joints)))))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPath:
+    """The answer of a motion planner, with the names that the core's own :class:`~tmkit.motion.PathResult` has.
+
+    Attributes:
+        status: how the search ended.
+        path: (k, n_joints) full configurations, from the start to a goal; no rows unless ``status`` is ``SOLVED``.
+        blocking_pairs: frames that were in the way with how often, most frequent first, where that is known.
+        pair: the frames that collide, where one pair decided.
+        joint: the joint outside its limits, where one decided.
+    """
+
+    status: PathStatus
+    path: _Array
+    blocking_pairs: tuple[tuple[str, str, int], ...] = ()
+    pair: tuple[str, str] | None = None
+    joint: str | None = None
+
+
+PathAnswer = PathResult | FoundPath
+"""What a motion planner answers: both have the same names."""
+
+
+class MotionPlanner(Protocol):
+    """Finds paths between configurations."""
+
+    def search(self, query: PathQuery) -> PathAnswer:
+        """Search for a path.
+
+        Args:
+            query: what is wanted.
+
+        Returns:
+            The path, or that none was found within the iterations.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class RrtConnect:
+    """The core's own search: RRT-Connect, then seeded cuts; see :func:`tmkit.motion.search_path`.
+
+    Args:
+        step: longest edge of a tree, in radians (Euclidean over the joints).
+        shortcut_iterations: cuts that are tried to shorten a path.
+    """
+
+    step: float = 0.5
+    shortcut_iterations: int = 100
+
+    def search(self, query: PathQuery) -> PathResult:
+        """Search for a path; one that is found has passed the fine check."""
+        check = query.check
+        return search_path(
+            query.world,
+            query.joints,
+            start=query.start,
+            goals=query.goals,
+            seed=query.seed,
+            max_iterations=query.iterations,
+            step=self.step,
+            resolution=query.resolution,
+            shortcut_iterations=self.shortcut_iterations,
+            recheck_world=None if check is None else check.world,
+            recheck_resolution=PathCheck.resolution if check is None else check.resolution,
+            tool_frame=None if check is None else check.tool_frame,
+            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel,
+        )
+
+
+def proved_search(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
+    """Search with a planner and believe its path only after the fine check.
+
+    Args:
+        planner: the planner.
+        query: what is wanted.
+
+    Returns:
+        The planner's answer; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check.
+
+    Raises:
+        ConfigurationError: the planner's path does not lead from the start to a goal, or moves other joints: a mistake
+            of the planner.
+    """
+    for halvings in range(_HALVINGS + 1):
+        asked = replace(query, resolution=query.resolution / 2**halvings)
+        found = planner.search(asked)
+        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has checked its own
+            return found
+        _require_path(found.path, query, type(planner).__name__)
+        if query.check is None:
+            return found
+        result = query.check.of(found.path)
+        if result.ok:
+            return found
+    return FoundPath(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=result.pair, joint=result.joint)
+
+
+def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
+    """Refuse a path that is none for a query."""
+
+    def differ(first: _Array, second: _Array) -> bool:
+        return bool(np.max(np.abs(first - second), initial=0.0) > _END_TOLERANCE)
+
+    count = len(query.start)
+    if path.ndim != 2 or path.shape[1] != count or not len(path) or not np.all(np.isfinite(path)):
+        raise ConfigurationError(f"the path of {planner} must be finite numbers (k, {count}), not {path.shape}")
+    if differ(path[0], query.start):
+        raise ConfigurationError(f"the path of {planner} does not begin at the start")
+    still = np.delete(path, list(query.entries), axis=1)
+    if differ(still, np.delete(query.start, list(query.entries))):
+        raise ConfigurationError(f"the path of {planner} moves joints that it was not asked to move")
+    if all(differ(query.to_arm(path[-1]), query.to_arm(goal)) for goal in query.goals):
+        raise ConfigurationError(f"the path of {planner} does not end at a goal")
