@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -107,20 +108,22 @@ def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
     return lessons
 
 
+@pytest.mark.parametrize("planner", [PLANNER, FastDownward.optimal()], ids=["axioms", "split"])
 @pytest.mark.parametrize("name", ["blocks", "few rooms"])
-@settings(max_examples=scaled_examples(0.15))
+@settings(max_examples=scaled_examples(0.1))
 @given(seed=st.integers(0, 10**6))
-def test_forbidding_is_exact(name: str, seed: int) -> None:
+def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> None:
     """With random lessons there is a plan exactly if breadth-first search finds one, and the plan breaks no lesson."""
-    task, random = translated(name), Random(seed)
+    task, random = replace(translated(name), encoding=planner.encoding), Random(seed)
     problem = task.problem
     lessons = some_lessons(problem, random, random.choice([1, 3, 10, 30]))
     patched = task
     for action, context in lessons:
         patched = patched.forbid(action, context)
-    result = PLANNER.search(patched, time_limit=20.0)
+    result = planner.search(patched, time_limit=20.0)
     expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
     assert result.solved == (expected is not None)
+    assert name == "few rooms" or planner is PLANNER or len(result.steps) == (expected or 0)
     assert result.status in (TaskPlanStatus.SOLVED, TaskPlanStatus.UNSOLVABLE)
     validation = validate_plan(problem, result.steps)
     assert validation.valid == result.solved
@@ -226,3 +229,44 @@ def test_derived_facts_are_no_context() -> None:
     """A context consists of basic facts."""
     with pytest.raises(TaskError, match="predicate 'passage' is derived"):
         translated("rooms").forbid(GroundAction("load", ("box", "study")), [Fact.of("passage", "dock", "hall")])
+
+
+def test_taking_apart_needs_no_axioms() -> None:
+    """Split operators have the names of the old ones, need no variable more, and splitting twice changes nothing."""
+    task = FastDownward.optimal().prepare(load("places"))
+    step = PLANNER.search(task).steps[0]
+    once = task.forbid(step, task.problem.init)
+    assert once.axioms == task.axioms == ()
+    assert once.variables == task.variables
+    assert {operator.name for operator in once.operators} <= {operator.name for operator in task.operators}
+    assert once.forbid(step, task.problem.init) == once
+    assert len(once.forbid(step, ()).operators) < len(task.operators)
+
+
+@pytest.mark.parametrize("name", ["places", "gripper", "rooms", "lamps", "oddities"])
+def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
+    """The optimal planner solves every own problem, with axioms and conditional effects too, at its best cost."""
+    problem = load(name)
+    result = FastDownward.optimal().solve(problem, time_limit=60.0)
+    assert result.solved
+    assert validate_plan(problem, result.steps)
+    assert result.cost <= FastDownward().solve(problem, time_limit=60.0).cost
+
+
+def test_optimal_search_learns() -> None:
+    """Forbidding steps in their states leads to best plans that get no cheaper, until there is none."""
+    task = FastDownward.optimal().prepare(translated("blocks").problem)
+    lessons: list[Lesson] = []
+    cost = 0.0
+    for _ in range(8):
+        result = FastDownward.optimal().search(task)
+        expected = shortest_plan(task.problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
+        assert (result.cost if result.solved else None) == expected
+        if expected is None:
+            break
+        assert result.cost >= cost
+        cost = result.cost
+        states = validate_plan(task.problem, result.steps).states
+        index = len(lessons) % len(result.steps)
+        lessons.append((result.steps[index], frozenset(states[index])))
+        task = task.forbid(*lessons[-1])

@@ -26,6 +26,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from tmkit.errors import MissingExtraError, TaskPlannerError
 from tmkit.interrupts import temporary_folder
@@ -37,7 +38,7 @@ from tmkit.tasks.processes import Finished
 from tmkit.tasks.sas import TranslatedTask
 from tmkit.tasks.validation import validate_plan
 
-__all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "FastDownward"]
+__all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "OPTIMAL_SEARCH", "FastDownward"]
 
 FIRST_SEARCH = (
     "let(hlm, eval_modify_costs("
@@ -52,6 +53,9 @@ FOLLOW_UP_SEARCHES = (
     "let(h, ff(), lazy_wastar([h], preferred=[h], w=2, max_time={seconds}))",
 )
 """Searches for a shorter plan; ``{seconds}`` is the processor time after which each gives up."""
+
+OPTIMAL_SEARCH = "astar(lmcut())"
+"""Finds the best plan, by the landmarks that every plan has; takes neither axioms nor conditional effects."""
 
 _PROVING_SEARCH = "astar(blind())"
 
@@ -72,11 +76,25 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         follow_up_searches: searches for a better plan, each in a run of its own; none to be content with the first.
         improvement_work: how much a follow-up search may do for its plan to count: the number of states it expanded
             times the number of operators of the task. 2e6 is about a tenth of a second.
+        general_search: the search in the place of the first one where a task has axioms or conditional effects, if
+            that does not take them; empty when it does.
+        encoding: how the search is told what is forbidden: by ``"axioms"``, or, for one that takes none, by operators
+            that are ``"split"``.
     """
 
     first_search: str = FIRST_SEARCH
     follow_up_searches: tuple[str, ...] = FOLLOW_UP_SEARCHES
     improvement_work: float = 2e6
+    general_search: str = ""
+    encoding: Literal["axioms", "split"] = "axioms"
+
+    @classmethod
+    def optimal(cls) -> FastDownward:
+        """Return a planner whose plans are as short as possible or, by the problem's metric, as cheap.
+
+        It proves that, which takes long: it is for a dozen steps or so. With lessons too a plan is the best there is.
+        """
+        return cls(first_search=OPTIMAL_SEARCH, follow_up_searches=(), general_search=_PROVING_SEARCH, encoding="split")
 
     # -------------------------------------------------------------------------------------------------- translating
 
@@ -108,7 +126,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             if finished.code != 0:
                 raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
             text = (folder / "output.sas").read_text(encoding="utf-8")
-        return TranslatedTask.from_text(text, problem, names=encoding.names)
+        return replace(TranslatedTask.from_text(text, problem, names=encoding.names), encoding=self.encoding)
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
         """Do the same as :meth:`translate`, under the name that every :class:`~tmkit.tasks.TaskPlanner` has for it."""
@@ -135,10 +153,16 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         with temporary_folder("search") as folder:
             run = _SearchRun(task, folder, deadline)
             run.prepare()
-            best, gave_up = run.search(self.first_search, seconds=_FIRST_SECONDS)
-            if best.status is TaskPlanStatus.LIMIT:
+            first = self._first_search(task)
+            is_proving = first.startswith("astar(")
+            best, gave_up = run.search(first, seconds=math.inf if is_proving else _FIRST_SECONDS)
+            if best.status is TaskPlanStatus.LIMIT and not is_proving:
                 best = self._proved_or_found(run, best, gave_up=gave_up)
             return self._improved(run, best) if best.solved and best.steps else best
+
+    def _first_search(self, task: TranslatedTask) -> str:
+        has_conditions = any(effect.conditions for operator in task.operators for effect in operator.effects)
+        return self.general_search if self.general_search and (task.axioms or has_conditions) else self.first_search
 
     def _proved_or_found(self, run: _SearchRun, first: TaskPlanResult, *, gave_up: bool) -> TaskPlanResult:
         """Return the proof that there is no plan, for which greedy searches are slow, or what a longer search finds.

@@ -8,7 +8,8 @@ variables whose values stand for facts, operators, and axioms. It is written bac
 :meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
 derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
 action's operators. No operator is split and nothing else changes, so many lessons stay cheap; but the search must be
-one that takes axioms.
+one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its operators taken
+apart instead (:mod:`tmkit.tasks.splitting`).
 
 Facts without a variable: the translator drops facts that are the same in every reachable state. So such a fact holds
 always, if it holds initially, and else never. (It must be run with ``--keep-unimportant-variables``, or it drops
@@ -19,13 +20,16 @@ File format: https://www.fast-downward.org/latest/documentation/translator-outpu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from tmkit.errors import TaskPlannerError
 from tmkit.tasks.formulas import Fact
 from tmkit.tasks.model import FrozenMapping, GroundAction, Problem
+from tmkit.tasks.splitting import split
 from tmkit.tasks.vocabulary import derived_fault
 
 __all__ = ["SasAxiom", "SasEffect", "SasOperator", "SasVariable", "TranslatedTask"]
@@ -90,6 +94,7 @@ class TranslatedTask:
         axioms: the rules for derived variables.
         names: for each object renamed in translation, its real name.
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
+        encoding: how it is told what is forbidden, by axioms or by taking operators apart.
         complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends at
             the limit at once.
     """
@@ -104,6 +109,7 @@ class TranslatedTask:
     axioms: tuple[SasAxiom, ...] = field(repr=False)
     names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
+    encoding: Literal["axioms", "split"] = "axioms"
     complete: bool = True
 
     # ------------------------------------------------------------------------------------------------------ meaning
@@ -172,6 +178,8 @@ class TranslatedTask:
         if not literals:
             kept = (op for index, op in enumerate(self.operators) if index not in chosen)
             return replace(self, operators=tuple(kept))
+        if self.encoding == "split":
+            return self._split(chosen, literals)
         task, variable = self._blocked_by(literals)
         operators = list(self.operators)
         for index in chosen:
@@ -179,6 +187,26 @@ class TranslatedTask:
             if guard not in operators[index].prevail:
                 operators[index] = replace(operators[index], prevail=(*operators[index].prevail, guard))
         return replace(task, operators=tuple(operators))
+
+    def _split(self, chosen: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
+        """Return the task with the chosen operators taken apart, so that none is done in the context."""
+        members = set(chosen)
+        operators = (
+            split(operator, context, variables=self.variables, excluding=self._excluding)
+            if index in members
+            else (operator,)
+            for index, operator in enumerate(self.operators)
+        )
+        return replace(self, operators=tuple(itertools.chain.from_iterable(operators)))
+
+    @cached_property
+    def _excluding(self) -> dict[Pair, frozenset[int]]:
+        """The groups of values that exclude each other, by their values."""
+        found: dict[Pair, set[int]] = {}
+        for number, group in enumerate(self.mutexes):
+            for pair in group:
+                found.setdefault(pair, set()).add(number)
+        return {pair: frozenset(numbers) for pair, numbers in found.items()}
 
     def _literals(self, context: Iterable[Fact]) -> frozenset[Pair] | None:
         """Return the values that say that all facts hold, ``None`` when they never do."""
