@@ -1,19 +1,21 @@
 """What the words of the kitchen domain mean in a scene.
 
 An *item* is a frame of class ``movable``; a *region* is a frame of class ``region`` or ``surface``, on whose top things
-stand: the floor, a stove, a sink. An item is ``on`` the region that is its parent, and all of its footprint is: one
-that leans, floats, or stands over the edge is refused. What stands on a region of class ``sink`` can be cleaned, and
-what stands on one of class ``stove`` can be cooked; the item then has the class ``clean`` or ``cooked``. The arm is at
-home in its ready configuration.
+stand: the floor, a stove, a sink. A region that takes part in no collision only marks an area of what it hangs off. An
+item is ``on`` the smallest region that holds all of its footprint, on the frame that is its parent; one that leans,
+floats, or stands over the edge is refused. What stands on a region of class ``sink`` can be cleaned, and what stands on
+one of class ``stove`` can be cooked; the item then has the class ``clean`` or ``cooked``. The arm is at home in its
+ready configuration.
 
-An item is put where it leaves most room for others: in the free place nearest to a corner of the region, in rows. On a
-region that is much larger than the arm's reach, places are sampled around the arm.
+Grasps and placements come from the samplers of the planning run: packed together in a ``region``, near by on a
+``surface``. Regions count with the rectangles around their shapes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,24 +33,22 @@ from tmkit.planner import (
     MoveTo,
     Pick,
     Place,
-    grasps_of,
+    Refutation,
+    pddl_name,
 )
-from tmkit.planner.refutations import Refutation, crowded, oversized, ungraspable
-from tmkit.planner.semantics import pddl_name
+from tmkit.planner.refutations import crowded, oversized, ungraspable
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
 REGION_CLASSES = ("region", "surface")
 """Classes that mark a frame as a region."""
 
+_FACTS_OF_CLASSES = {"washes": "sink", "heats": "stove"}  # what regions are good for
+_MADE_BY = {"clean": "sink", "cooked": "stove"}  # where items become what
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 _STANDS = 0.005  # metres that an item may be above or below the top of its region
 _TILT = 0.05  # radians that it may lean
 _OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
-_CLEARANCE = 1e-4  # metres above the region at which an item is let go: less than anybody sees, more than rounding
-_SPACING = 0.002  # metres between an item and its neighbours
-_REACH = 0.8  # metres around the arm's base in which places on large regions are sampled
-_SAMPLES = 48
 
 
 class Semantics:
@@ -67,7 +67,7 @@ class Semantics:
         Raises:
             SceneError: two things of one name in PDDL.
         """
-        items, regions = _named(movable_frames(scene)), _named(_regions(scene))
+        items, regions = _named(movable_frames(scene)), _named(_region_frames(scene))
         for name in items:
             if name in regions:
                 what = f"item '{items[name]}' and region '{regions[name]}' have the same name in PDDL: '{name}'"
@@ -82,30 +82,22 @@ class Semantics:
                 stands over the edge.
         """
         del objects
-        regions = {frame: name for name, frame in _named(_regions(scene)).items()}
+        regions = _regions(scene)
         facts: list[Fact] = []
         held: str | None = None
         for name, frame in _named(movable_frames(scene)).items():
-            parent = scene.parent(frame)
-            if parent == self.manipulator.tip:
+            if scene.parent(frame) == self.manipulator.tip:
                 if held is not None:
                     raise SceneError(f"items '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
                 held = name
                 facts.append(Fact.of("holding", name))
-            elif parent in regions:
-                _require_standing(scene, frame, parent)
-                facts.append(Fact.of("on", name, regions[parent]))
             else:
-                known = ", ".join(regions) or "none"
-                raise SceneError(
-                    f"item '{frame}' hangs off '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
-                    f"{known}) and not the hand '{self.manipulator.tip}'",
-                    frame=frame,
-                )
-            facts.extend(Fact.of(word, name) for word in ("clean", "cooked") if word in scene.classes(frame))
-        for frame, name in regions.items():
+                facts.append(Fact.of("on", name, self._region_of(scene, frame, regions).name))
             classes = scene.classes(frame)
-            facts.extend(Fact.of(word, name) for word, kind in _APPLIANCES.items() if kind in classes)
+            facts.extend(Fact.of(word, name) for word in _MADE_BY if word in classes)
+        for region in regions:
+            classes = scene.classes(region.frame)
+            facts.extend(Fact.of(word, region.name) for word, kind in _FACTS_OF_CLASSES.items() if kind in classes)
         if held is None:
             facts.append(Fact.of("handempty"))
         return State(facts)
@@ -116,8 +108,7 @@ class Semantics:
         Raises:
             SceneError: as :meth:`state`.
         """
-        state = self.state(scene, objects)
-        arm = self.manipulator
+        state, arm = self.state(scene, objects), self.manipulator
         home = np.array([arm.ready[joint] for joint in arm.joints])
         away = np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home))
         return state.change(add=[Fact.of("athome")]) if away <= _HOME_TOLERANCE else state
@@ -126,23 +117,19 @@ class Semantics:
         """Yield on which region each stated item is to be, and whether it is to be clean or cooked there.
 
         Raises:
-            SceneError: an item that hangs off nothing the domain knows.
+            SceneError: an item that is in no region of the start and not in the hand.
         """
-        names = {frame: name for name, frame in _named(movable_frames(scene)).items()}
-        regions = {frame: name for name, frame in _named(_regions(scene)).items()}
-        for frame in stated:
-            parent = scene.parent(frame)
-            if parent == self.manipulator.tip:
-                yield Fact.of("holding", names[frame])
-            elif parent in regions and regions[parent] in objects:
-                yield Fact.of("on", names[frame], regions[parent])
+        regions = tuple(region for region in _regions(scene) if region.name in objects)
+        for name, frame in _named(stated).items():
+            if scene.parent(frame) == self.manipulator.tip:
+                yield Fact.of("holding", name)
             else:
-                raise SceneError(f"the goal puts item '{frame}' on '{parent}', which is no region of the start")
-            yield from (Fact.of(word, names[frame]) for word in ("clean", "cooked") if word in scene.classes(frame))
+                yield Fact.of("on", name, self._region_of(scene, frame, regions).name)
+            yield from (Fact.of(word, name) for word in _MADE_BY if word in scene.classes(frame))
 
     def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
         """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
-        items, regions = _named(movable_frames(scene)), _named(_regions(scene))
+        items, regions = _named(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
         moved: dict[str, Fact] = {}
         for fact in goal_facts:
@@ -151,7 +138,10 @@ class Semantics:
             item, places = items[fact.arguments[0]], _places_for(fact, scene, regions)
             if fact.predicate == "on":
                 together.setdefault(places[0], {})[item] = fact
-            if fact.predicate in scene.classes(item) or scene.parent(item) in places:
+            is_held = scene.parent(item) == self.manipulator.tip
+            if is_held or fact.predicate in scene.classes(item):
+                continue
+            if self._region_of(scene, item, regions).frame in places:
                 continue
             moved.setdefault(item, fact)
             misfits = [oversized(scene, place, item=item, fact=fact, overhang=_OVERHANG) for place in places]
@@ -173,7 +163,7 @@ class Semantics:
             return
         scene = context.scene
         item = _named(movable_frames(scene))[action.arguments[0]]
-        region = _named(_regions(scene))[action.arguments[1]]
+        region = _named(_region_frames(scene))[action.arguments[1]]
         if action.name == "pick":
             grasps = self._grasps(context, item)
             if not grasps:
@@ -181,8 +171,7 @@ class Semantics:
             for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "place":
-            for pose in self._places(context, item, region):
-                yield Place(item, region, pose)
+            yield from self._places(context, item, region)
         elif action.name == "clean":
             yield Change(_gain(scene, item, "clean"), f"washed on {region}")
         else:
@@ -200,64 +189,105 @@ class Semantics:
             steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
             return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-        return sorted(grasps_of(scene, item, manipulator=self.manipulator), key=order)
+        return sorted(context.grasps(item), key=order)
 
-    def _places(self, context: ActionContext, item: str, region: str) -> Iterator[Pose]:
-        """Yield poses of an item on a region at which its footprint is free."""
+    def _places(self, context: ActionContext, item: str, region: str) -> Iterator[Place]:
+        """Yield places at which an item is on a region, and on no smaller one."""
         scene = context.scene
-        lower, upper = _bounds(scene, region)
-        low, high = _bounds(scene, item)
-        turns = _turns(context, item, region)
-        obstacles = _obstacles(context, item, region)
-        for spot, turn in self._spots(context, item, region, turns):
-            outline = _outline(low, high, spot, turn)
-            if np.any(outline < lower[:2] - 1e-9) or np.any(outline > upper[:2] + 1e-9):
-                continue
-            if all(_apart(outline, obstacle) >= _SPACING for obstacle in obstacles):
-                yield Pose([*spot, upper[2] - low[2] + _CLEARANCE], _about_z(turn))
-
-    def _spots(
-        self, context: ActionContext, item: str, region: str, turns: Sequence[float]
-    ) -> Iterator[tuple[NDArray[np.float64], float]]:
-        """Yield positions (2,) of an item's frame on a region with turns: a grid from a corner on, then samples."""
-        scene = context.scene
-        (lower, upper), (low, high) = _bounds(scene, region), _bounds(scene, item)
-        base = scene.pose(self.manipulator.base, region, q=context.q).translation[:2]
-        if np.all(upper[:2] - lower[:2] < 2.0 * _REACH):
-            for turn in turns:
-                outline = _outline(low, high, np.zeros(2), turn)
-                first, last = lower[:2] - outline.min(axis=0), upper[:2] - outline.max(axis=0)
-                if np.any(first > last + 1e-9):
+        support = next(known.support for known in _regions(scene) if known.frame == region)
+        rivals = tuple(known for known in _regions(scene) if known.support == support)
+        for placement in context.placements(item, region):
+            if len(rivals) > 1:
+                resting = scene.reparent(item, placement.support, pose=placement.support_from_item)
+                if self._region_of(resting, item, rivals).frame != region:
                     continue
-                size = np.ptp(outline, axis=0) + _SPACING
-                counts = np.floor((last - first) / size + 1e-6).astype(int) + 1
-                columns, rows = (np.linspace(*ends) for ends in zip(first, last, np.maximum(1, counts), strict=True))
-                spots = np.array([[x, y] for x in columns for y in rows])
-                far = np.linalg.norm(spots - base, axis=1).round(6)
-                for k in np.lexsort((spots[:, 1], spots[:, 0], -far)):
-                    yield spots[k], turn
-        inside = np.maximum(lower[:2], base - _REACH), np.minimum(upper[:2], base + _REACH)
-        for number in range(_SAMPLES):
-            if np.all(inside[0] < inside[1]):
-                yield context.rng.uniform(*inside), turns[number % len(turns)]
+            yield Place(item, placement.support, placement.support_from_item)
+
+    def _region_of(self, scene: SceneGraph, item: str, regions: Sequence[_Region]) -> _Region:
+        """Return the smallest region that an item is on.
+
+        Raises:
+            SceneError: it is on none, or does not stand as it should.
+        """
+        parent = scene.parent(item)
+        on_parent = [region for region in regions if region.support == parent]
+        if not on_parent:
+            known = ", ".join(region.frame for region in regions) or "none"
+            raise SceneError(
+                f"item '{item}' hangs off '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
+                f"{known}) and not the hand '{self.manipulator.tip}'",
+                frame=item,
+            )
+        beyond = {region.frame: region.overhang(scene, item) for region in on_parent}
+        holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
+        if not holding:
+            nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
+            what = f"item '{item}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
+            raise SceneError(f"{what}; an item is on a region with all of its footprint", frame=item)
+        found = min(holding, key=lambda region: region.area)
+        _require_standing(scene, item, found)
+        return found
 
 
-_APPLIANCES = {"washes": "sink", "heats": "stove"}
+@dataclass(frozen=True, eq=False)
+class _Region:
+    """A region: what things on it hang off, and the rectangle that they stand in, in the region's frame."""
+
+    frame: str
+    name: str
+    support: str
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def area(self) -> float:
+        return float(np.prod((self.upper - self.lower)[:2]))
+
+    def pose_of(self, scene: SceneGraph, item: str) -> Pose:
+        """Return the pose of an item that hangs off the support, in the region's frame."""
+        return scene.local_pose(item) if self.support == self.frame else scene.pose(item, self.frame)
+
+    def overhang(self, scene: SceneGraph, item: str) -> float:
+        """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
+        pose = self.pose_of(scene, item)
+        low, high = _bounds(scene, item)
+        corners = pose.apply([[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])])[:, :2]
+        return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
+
+
+def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
+    """Return the regions in insertion order.
+
+    Raises:
+        SceneError: a region that marks an area of nothing, or has no shape.
+    """
+    found = []
+    for name, frame in _named(_region_frames(scene)).items():
+        is_solid = any(attached.collision for attached in scene.shapes(frame))
+        above = (
+            other for other in scene.ancestors(frame) if any(attached.collision for attached in scene.shapes(other))
+        )
+        support = frame if is_solid else next(above, None)
+        if support is None:
+            what = f"region '{frame}' takes part in no collision and hangs off nothing that does"
+            raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
+        found.append(_Region(frame, name, support, *_bounds(scene, frame, only_solid=is_solid)))
+    return tuple(found)
 
 
 def _gain(scene: SceneGraph, item: str, word: str) -> tuple[ClassChange, ...]:
     return () if word in scene.classes(item) else (ClassChange(item, added=(word,)),)
 
 
-def _places_for(fact: Fact, scene: SceneGraph, regions: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the frames on or in which an item must be for a fact about it to become true."""
+def _places_for(fact: Fact, scene: SceneGraph, regions: Sequence[_Region]) -> tuple[str, ...]:
+    """Return the regions on one of which an item must be for a fact about it to become true."""
     if fact.predicate == "on":
-        return (regions[fact.arguments[1]],)
-    kind = {"clean": "sink", "cooked": "stove"}.get(fact.predicate)
-    return tuple(frame for frame in regions.values() if kind in scene.classes(frame))
+        return tuple(region.frame for region in regions if region.name == fact.arguments[1])
+    kind = _MADE_BY.get(fact.predicate)
+    return tuple(region.frame for region in regions if kind in scene.classes(region.frame))
 
 
-def _regions(scene: SceneGraph) -> tuple[str, ...]:
+def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
     found = {frame for name in REGION_CLASSES for frame in scene.frames_of_class(name)}
     return tuple(frame for frame in scene.frame_names if frame in found)
 
@@ -278,86 +308,29 @@ def _named(frames: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _bounds(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper corner (3,) of a frame's collision shapes, in the frame."""
+def _bounds(
+    scene: SceneGraph, frame: str, *, only_solid: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper corner (3,) of a frame's shapes, in the frame."""
     corners = []
     for attached in scene.shapes(frame):
-        if attached.collision:
-            grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
-            corners.append(attached.pose.apply(grid))
+        if attached.collision or not only_solid:
+            (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
+            corners.append(attached.pose.apply([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]))
     if not corners:
-        what = f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped"
-        raise SceneError(what, frame=frame)
+        raise SceneError(f"frame '{frame}' has no shape, so nothing can rest on it or be grasped", frame=frame)
     points = np.concatenate(corners)
     return points.min(axis=0), points.max(axis=0)
 
 
-def _about_z(angle: float) -> list[float]:
-    return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
-
-
-def _heading(pose: Pose) -> float:
-    x_axis = pose.rotate([1.0, 0.0, 0.0])
-    return math.atan2(x_axis[1], x_axis[0])
-
-
-def _turns(context: ActionContext, item: str, region: str) -> list[float]:
-    """Return quarter turns about z, the one that turns the item least first."""
-    angle = _heading(context.scene.pose(item, region, q=context.q))
-    quarters = (k * math.pi / 2 for k in range(-1, 3))
-    return sorted(quarters, key=lambda turn: round(abs(math.remainder(turn - angle, math.tau)), 6))
-
-
-def _outline(
-    low: NDArray[np.float64], high: NDArray[np.float64], spot: NDArray[np.float64], turn: float
-) -> NDArray[np.float64]:
-    """Return the corners (4, 2) of a turned footprint, in the order of its outline."""
-    sine, cosine = math.sin(turn), math.cos(turn)
-    corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
-    return np.asarray(spot + corners @ np.array([[cosine, sine], [-sine, cosine]]))
-
-
-def _apart(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the widest gap in metres between two outlines (4, 2) across a side of either; negative in overlap."""
-    widest = -math.inf
-    for outline in (first, second):
-        sides = outline[1:3] - outline[:2]
-        normals = sides / np.linalg.norm(sides, axis=1)[:, None]
-        one, other = first @ normals.T, second @ normals.T
-        gaps = np.maximum(other.min(axis=0) - one.max(axis=0), one.min(axis=0) - other.max(axis=0))
-        widest = max(widest, float(gaps.max()))
-    return widest
-
-
-def _obstacles(context: ActionContext, item: str, region: str) -> list[NDArray[np.float64]]:
-    """Return the outlines (4, 2), seen from a region, of what else stands on it or in it."""
-    scene, q = context.scene, context.q
-    top = _bounds(scene, region)[1][2]
-    found = []
-    for other in (*movable_frames(scene), *_regions(scene)):
-        if other in (item, region):
-            continue
-        pose = scene.pose(other, region, q=q)
-        low, high = _bounds(scene, other)
-        if pose.translation[2] + high[2] > top + 1e-6:
-            found.append(_outline(low, high, pose.translation[:2], _heading(pose)))
-    return found
-
-
-def _require_standing(scene: SceneGraph, frame: str, region: str) -> None:
-    """Refuse an item that leans, floats, is sunk in, or is not wholly on its region."""
-    pose = scene.local_pose(frame)
-    (lower, upper), (low, high) = _bounds(scene, region), _bounds(scene, frame)
+def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:
+    """Refuse an item that leans, floats, or is sunk in."""
+    pose, low = region.pose_of(scene, item), _bounds(scene, item)[0]
     tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
-        what = f"item '{frame}' leans by {math.degrees(tilt):.0f} degrees on '{region}'"
-        raise SceneError(f"{what}; an item stands upright, its z axis along that of its region", frame=frame)
-    gap = float(pose.translation[2] + low[2] - upper[2])
-    if abs(gap) > _STANDS:
-        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region}'"
-        raise SceneError(f"item '{frame}' has its bottom {where}, on which it should stand", frame=frame)
-    outline = _outline(low, high, pose.translation[:2], _heading(pose))
-    beyond = float(max(np.max(lower[:2] - outline), np.max(outline - upper[:2])))
-    if beyond > _OVERHANG:
-        what = f"item '{frame}' reaches {beyond * 1000:.0f} mm beyond the edge of '{region}'"
-        raise SceneError(f"{what}; an item is on a region with all of its footprint", frame=frame)
+        what = f"item '{item}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
+        raise SceneError(f"{what}; an item stands upright, its z axis along that of its region", frame=item)
+    gap = float(pose.translation[2] + low[2] - region.upper[2])
+    if abs(gap) > _STANDS and region.support == region.frame:
+        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
+        raise SceneError(f"item '{item}' has its bottom {where}, on which it should stand", frame=item)

@@ -12,7 +12,17 @@ import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.motion import load_manipulator
-from tmkit.planner import ActionContext, Change, Impossible, MoveTo, Pick, Place, load_planning_domain
+from tmkit.planner import (
+    ActionContext,
+    Change,
+    Impossible,
+    MoveTo,
+    Pick,
+    Place,
+    Samplers,
+    Sampling,
+    load_planning_domain,
+)
 from tmkit.planner.semantics import Candidate
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -39,7 +49,7 @@ def placed(scene: SceneGraph, item: str, region: str, x: float, y: float, *, tur
 
 def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]:
     """Return the candidates of an action at home."""
-    context = ActionContext(scene, ARM.ready_configuration(scene), np.random.default_rng(0))
+    context = ActionContext(scene, ARM.ready_configuration(scene), np.random.default_rng(0), Sampling(Samplers(), ARM))
     return list(DOMAIN.semantics.candidates(GroundAction(name, arguments), context))
 
 
@@ -123,16 +133,43 @@ def test_places_are_free_wholly_on_the_region_and_leave_room() -> None:
 
 
 def test_places_on_the_floor_avoid_what_stands_there() -> None:
-    """On a region beyond the arm's reach places are sampled around the arm, clear of the stove and the other blocks."""
+    """On a surface places near to where the block is come first, clear of the stove and the other blocks."""
     scene = kitchen(3)
     places = candidates(scene, "place", "b0", "floor")
     assert len(places) > 10
+    assert isinstance(places[0], Place)
+    assert math.hypot(places[0].pose.translation[0], places[0].pose.translation[1] - 0.5) < 0.1
     for place in places:
         assert isinstance(place, Place)
         x, y, _ = place.pose.translation
-        assert max(abs(x), abs(y)) < 0.8
         assert not (abs(x - 0.5) < 0.15 and abs(y) < 0.15)
         assert math.hypot(x, y + 0.5) > BLOCK_SIZE[0]
+
+
+def marked(scene: SceneGraph) -> SceneGraph:
+    """Return the scene with the left half of the stove marked as a region of its own."""
+    shapes = [AttachedShape(Box([0.25, 0.12, 0.002]), collision=False)]
+    return scene.add_frame("hot", "stove", pose=Pose([0.0, 0.065, 0.026]), classes=["region", "stove"], shapes=shapes)
+
+
+def test_marked_areas_are_regions_within_regions() -> None:
+    """An item is on the smallest region that holds it; what hangs off the stove is on the marked half or beside it."""
+    scene = marked(kitchen(1))
+    assert "(on b0 hot)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.06))
+    assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.0))
+    assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, -0.06))
+    for region in ("hot", "stove"):
+        for place in candidates(scene, "place", "b0", region)[:12]:
+            assert isinstance(place, Place)
+            resting = scene.reparent("b0", place.support, pose=place.pose)
+            assert f"(on b0 {region})" in facts_of(resting)
+    result = tk.plan(scene, domain="kitchen", goal="(and (on b0 hot) (athome))", robot=ROBOT)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check().ok
+    assert tk.plan(placed(scene, "b0", "stove", 0.0, 0.06), domain="kitchen", goal="(on b0 hot)", robot=ROBOT).solved
+    floating = scene.add_frame("nowhere", "world", classes=["region"], shapes=scene.shapes("hot"))
+    with pytest.raises(SceneError, match="'nowhere' takes part in no collision and hangs off nothing that does"):
+        facts_of(floating)
 
 
 def test_goal_scenes_say_regions_and_classes() -> None:
@@ -141,7 +178,7 @@ def test_goal_scenes_say_regions_and_classes() -> None:
     goal = placed(scene, "b1", "stove", 0.0, 0.0).set_classes("b1", ["movable", "cooked"])
     facts = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(scene), ["b0", "b1"])]
     assert facts == ["(on b0 floor)", "(on b1 stove)", "(cooked b1)"]
-    with pytest.raises(SceneError, match="'b0' on 'b1', which is no region of the start"):
+    with pytest.raises(SceneError, match="'b0' hangs off 'b1', which is no region"):
         list(DOMAIN.semantics.goal_facts(goal.reparent("b0", "b1", pose=Pose()), {}, ["b0"]))
 
 

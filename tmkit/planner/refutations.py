@@ -154,14 +154,14 @@ def _fits(short: float, long: float, room_short: float, room_long: float, *, is_
 
 
 def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
-    """Return length and width (2,) in metres of the rectangle around a frame's shapes, along its axes."""
+    """Return length and width (2,) in metres of the rectangle around a frame's shapes, solid ones where it has any."""
     corners = []
-    for attached in scene.shapes(region):
-        if attached.collision:
-            bounds = np.array(attached.shape.bounds)
-            if not np.all(np.isfinite(bounds)):
-                return np.full(2, math.inf)
-            corners.append(attached.pose.apply(np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T))
+    solid = [attached for attached in scene.shapes(region) if attached.collision]
+    for attached in solid or scene.shapes(region):
+        bounds = np.array(attached.shape.bounds)
+        if not np.all(np.isfinite(bounds)):
+            return np.full(2, math.inf)
+        corners.append(attached.pose.apply(np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T))
     return np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2]) if corners else np.full(2, math.inf)
 
 
@@ -182,7 +182,7 @@ def _is_round(attached: AttachedShape) -> bool:
 def _area(scene: SceneGraph, item: str, region: str, *, erosion: float = _EROSION) -> float:
     """Return square metres that an item certainly takes of the level just above its bottom; 0 when that is unknown."""
     leans = float(scene.local_pose(item).rotate([0.0, 0.0, 1.0])[2]) < math.cos(_UPRIGHT)
-    if scene.parent(item) == region and leans:
+    if leans and scene.parent(item) in (region, *scene.ancestors(region)):
         return 0.0
     found = []
     for attached in scene.shapes(item):
