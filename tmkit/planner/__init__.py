@@ -11,6 +11,17 @@ another scene that shows what is wanted; see :func:`goal_of_scene`.
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
 from tmkit.planner.class_changes import ClassChange, with_class_changes
+from tmkit.planner.diagnosis import (
+    ActionDiagnosis,
+    BlockingBody,
+    Diagnosis,
+    FailureCause,
+    FailureExample,
+    GoalConflict,
+    LearnedConstraint,
+    Remedy,
+    RemedyKind,
+)
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goals import goal_of_scene
@@ -66,20 +77,27 @@ from tmkit.planner.values import (
 
 __all__ = [
     "ActionContext",
+    "ActionDiagnosis",
     "ArmMotion",
+    "BlockingBody",
     "Candidate",
     "Change",
     "CheckProgress",
     "CheckReport",
     "ClassChange",
     "ConfiguredSemantics",
+    "Diagnosis",
     "DomainSemantics",
+    "FailureCause",
+    "FailureExample",
     "FailureKind",
+    "GoalConflict",
     "GoalSemantics",
     "Grasp",
     "GraspRequest",
     "GraspSampler",
     "Impossible",
+    "LearnedConstraint",
     "MotionBudget",
     "MotionFailure",
     "MoveTo",
@@ -100,6 +118,8 @@ __all__ = [
     "ProvingSemantics",
     "Refinement",
     "Refutation",
+    "Remedy",
+    "RemedyKind",
     "Reparenting",
     "Samplers",
     "Sampling",

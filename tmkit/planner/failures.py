@@ -13,8 +13,11 @@ Invariants: a failure is a value; the same failure has the same words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["FailureKind", "MotionFailure", "PieceFailedError"]
 
@@ -53,6 +56,7 @@ class MotionFailure:
         is_final: whether the action can never be carried out, in no state and however long one tries.
         kind: the sort of obstacle.
         excess: metres by which a pose is out of reach, where that was worked out; else 0.
+        q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
     """
 
     phase: str
@@ -61,6 +65,7 @@ class MotionFailure:
     is_final: bool = False
     kind: FailureKind = FailureKind.OTHER
     excess: float = 0.0
+    q: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"
@@ -76,6 +81,7 @@ class PieceFailedError(Exception):
         pairs: tuple[tuple[str, str], ...] = (),
         *,
         kind: FailureKind = FailureKind.OTHER,
+        q: NDArray[np.float64] | None = None,
     ) -> None:
         super().__init__(phase, cause)
-        self.failure = MotionFailure(phase, cause, pairs, kind=kind)
+        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q)

@@ -28,9 +28,11 @@ from tmkit.motion import (
     PathStatus,
     RrtConnect,
     StraightLineStatus,
+    inverse_kinematics,
     inverse_kinematics_solutions,
     movable_frames,
     proved_search,
+    reach_excess,
     recheck_path,
     straight_line,
 )
@@ -61,6 +63,9 @@ CHECK_RESOLUTION = 0.003
 
 CHECK_TRAVEL = 0.001
 """Metres of tool travel between checked configurations in the final check."""
+
+
+_AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
 
 
 @dataclass(frozen=True)
@@ -179,12 +184,25 @@ class MotionPieces:
         elif found.blocking_pairs:
             pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
             cause = f"every configuration found collides, mostly {_named(pairs[0])}"
-            yield MotionFailure(what, cause, pairs, kind=FailureKind.COLLISION)
+            nearest = self._nearest(phase, root_from_tool, q, seed)
+            yield MotionFailure(what, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
         elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
-            yield MotionFailure(what, "the pose is out of the arm's reach", kind=FailureKind.OUT_OF_REACH)
+            cause, nearest = "the pose is out of the arm's reach", self._nearest(phase, root_from_tool, q, seed)
+            excess = reach_excess(phase.scene, arm, root_from_tool=root_from_tool, q=q)
+            yield MotionFailure(what, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest)
         else:
             cause = "no configuration of the arm was found for the pose"
-            yield MotionFailure(what, cause, kind=FailureKind.NO_CONFIGURATION)
+            nearest = self._nearest(phase, root_from_tool, q, seed)
+            yield MotionFailure(what, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
+
+    @timed(PlanningPhase.INVERSE_KINEMATICS)
+    def _nearest(self, phase: Phase, root_from_tool: Pose, q: Configuration, seed: int) -> Configuration:
+        """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
+        arm = self.manipulator
+        found = inverse_kinematics(
+            phase.scene, arm.tool, target=root_from_tool, joints=arm.joints, q=q, seed=seed, restarts=3
+        )
+        return found.q
 
     def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool backs off along its z axis."""
@@ -229,7 +247,7 @@ class MotionPieces:
             cause += f", {_named(pairs[0])} being in the way"
         beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
-        raise PieceFailedError(what, cause, pairs, kind=kind)
+        raise PieceFailedError(what, cause, pairs, kind=kind, q=start if found.status in _AT_START else goal)
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
@@ -242,7 +260,8 @@ class MotionPieces:
         if not result.ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
-            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION if pairs else FailureKind.GRIP)
+            kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
+            raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q)
 
     def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
         """Return ``q`` with the given finger joint values."""
@@ -269,7 +288,7 @@ class MotionPieces:
         )  # fmt: skip
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
             cause = f"the straight line collides, {_named(line.pair)}"
-            raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION)
+            raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start))
         if line.status is not StraightLineStatus.SOLVED:
             causes = {
                 StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
@@ -278,15 +297,21 @@ class MotionPieces:
             }
             limit = line.status is StraightLineStatus.JOINT_LIMIT
             kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
-            raise PieceFailedError(what, causes.get(line.status, "no straight line"), kind=kind)
+            cause = causes.get(line.status, "no straight line")
+            raise PieceFailedError(what, cause, kind=kind, q=_end_of(line.path, start))
         result = recheck_path(
             phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
         )
         if not result.ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
-            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION)
+            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
         return line.path
+
+
+def _end_of(path: Configuration, start: Configuration) -> Configuration:
+    """Return where a line ends that could not be followed to its end."""
+    return path[-1] if len(path) else start
 
 
 def _named(pair: tuple[str, str]) -> str:

@@ -51,6 +51,8 @@ class FailureRecord:
             when it is not known on what it depends.
         scene: the version in which it happened.
         q: (n_joints,) configuration there.
+        item: frame of the object that was being handled; None when none was.
+        robot: name of the arm; None for the first.
     """
 
     action: GroundAction
@@ -58,6 +60,8 @@ class FailureRecord:
     frames: frozenset[str] | None
     scene: SceneGraph
     q: Configuration
+    item: str | None = None
+    robot: str | None = None
 
 
 @dataclass
@@ -67,11 +71,15 @@ class FailureLog:
     Attributes:
         counts: by (action, cause).
         records: the first failure of each action and cause.
+        pairs: for each, how often which pairs of frames were in each other's way.
+        excesses: for each, the fewest metres by which a pose was out of reach.
         attempts: motions tried.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     records: dict[tuple[str, str], FailureRecord] = field(default_factory=dict)
+    pairs: dict[tuple[str, str], Counter[tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    excesses: dict[tuple[str, str], float] = field(default_factory=dict)
     attempts: int = 0
 
     def add(self, record: FailureRecord) -> None:
@@ -79,6 +87,8 @@ class FailureLog:
         key = str(record.action), str(record.failure)
         self.counts[key] += 1
         self.records.setdefault(key, record)
+        self.pairs.setdefault(key, Counter())[record.failure.pairs] += 1
+        self.excesses[key] = min(record.failure.excess, self.excesses.get(key, record.failure.excess))
 
     def most_common(self) -> tuple[tuple[str, str, int], ...]:
         """Return (action, cause, count), most frequent first, ties in order of name."""
@@ -164,7 +174,8 @@ class Expansion:
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
-        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q)
+        item, robot = (getattr(candidate, name, None) for name in ("item", "robot"))
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
         self.failures.append(record)
         self._tree.log.add(record)
 

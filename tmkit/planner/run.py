@@ -26,6 +26,8 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.causes import context_of
+from tmkit.planner.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
+from tmkit.planner.diagnosis import Diagnosis, LearnedConstraint
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.explanation import explain
 from tmkit.planner.motion_pieces import MotionBudget
@@ -104,7 +106,8 @@ class PlanningRun:
         self.seed, self.limits, self.on_progress = seed, limits, on_progress
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
-        self.skeletons = self.constraints = 0
+        self.skeletons = self.rounds = 0
+        self.constraints: list[LearnedConstraint] = []
         self.refutations: tuple[Refutation, ...] = ()
         self.motion_planner = motion_planner
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
@@ -171,6 +174,7 @@ class PlanningRun:
         number = 0
         while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
             _logger.debug("round %d", number + 1)
+            self.rounds += 1
             tree.arms = self._arms(number)
             ended = _Round(self, tree, translated, number).run()
             if ended.steps is not None:
@@ -210,7 +214,7 @@ class PlanningRun:
             skeletons=self.skeletons,
             attempts=self.log.attempts,
             failures=self.log.most_common(),
-            constraints=self.constraints,
+            constraints=len(self.constraints),
             task_seconds=task_seconds,
             motion_seconds=total - task_seconds,
             total_seconds=total,
@@ -231,10 +235,23 @@ class PlanningRun:
                 seed=self.seed,
                 steps=steps,
             )
-        explanation = explain(
-            status, statistics, self.log, goal=str(self.problem.goal), plan=made, refutations=self.refutations
+        diagnosis = self._diagnosis(status)
+        explanation = explain(status, diagnosis, goal=str(self.problem.goal), plan=made)
+        return PlanResult(status, made, explanation, statistics, diagnosis)
+
+    def _diagnosis(self, status: PlanStatus) -> Diagnosis:
+        conflict = None
+        if status is PlanStatus.PROVED_UNSOLVABLE and not self.refutations:
+            conflict = find_goal_conflict(self.problem, time_limit=self._time_left())
+        return Diagnosis(
+            actions=diagnose_actions(self.log, self.manipulators),
+            constraints=merged_constraints(self.constraints),
+            conflict=conflict,
+            proofs=tuple(refutation.cause for refutation in self.refutations),
+            rounds=self.rounds,
+            skeletons=self.skeletons,
+            attempts=self.log.attempts,
         )
-        return PlanResult(status, made, explanation, statistics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,8 +309,9 @@ class _Round:
 
     def _learn(self, outcome: RefinementOutcome) -> None:
         """Turn why a skeleton failed into a constraint, so that the next one is another."""
-        self.run_.constraints += 1
+        constraints = self.run_.constraints
         if outcome.impossible is not None:
+            constraints.append(LearnedConstraint(str(outcome.impossible), (), is_proved=True))
             _logger.info("forbidden in every state: %s", outcome.impossible)
             self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
             return
@@ -301,6 +319,7 @@ class _Round:
         assert cause is not None, "a skeleton that fails has a cause"
         context = context_of(cause, self.run_.domain)
         _logger.info("forbidden: %s while %s", cause.action, " ".join(map(str, context)) or "anything")
+        constraints.append(LearnedConstraint(str(cause.action), tuple(map(str, context)), cause.is_proved))
         self.task = self._forbidden(cause, context)
         if not cause.is_proved:
             self.all_proved = False

@@ -25,6 +25,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, Robots
 from tmkit.planner.class_changes import ClassChange
+from tmkit.planner.diagnosis import Diagnosis
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 
@@ -345,12 +346,14 @@ class PlanResult:
         plan: the plan, or None.
         explanation: the answer in words: what was tried, and why it failed where it did.
         statistics: what it took.
+        diagnosis: what failed, how often and why, what is proved, and what would help, as data.
     """
 
     status: PlanStatus
     plan: Plan | None
     explanation: str
     statistics: PlanStatistics
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
     @property
     def solved(self) -> bool:
@@ -368,6 +371,7 @@ class PlanResult:
             "attempts": statistics.attempts,
             "failures": [list(failure) for failure in statistics.failures],
             "constraints": statistics.constraints,
+            "diagnosis": self.diagnosis.to_dict(),
             "task_seconds": statistics.task_seconds,
             "motion_seconds": statistics.motion_seconds,
             "total_seconds": statistics.total_seconds,
