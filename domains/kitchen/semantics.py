@@ -148,7 +148,8 @@ class Semantics:
             if places and all(misfits):
                 yield from filter(None, misfits[:1])
         crowds = (crowded(scene, region, items=group, overhang=_OVERHANG) for region, group in together.items())
-        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in moved.items())
+        kinds = {tuple(scene.shapes(item)): (item, fact) for item, fact in reversed(moved.items())}  # the first of each
+        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in kinds.values())
         yield from filter(None, (*crowds, *held))
 
     def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:

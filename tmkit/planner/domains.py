@@ -12,6 +12,7 @@ of one name do not meet.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import math
@@ -21,7 +22,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import NoReturn
 
 from tmkit.data import resolve_name
@@ -37,6 +38,7 @@ from tmkit.tasks.parser import read_pddl
 __all__ = ["PlanningDomain", "load_planning_domain"]
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
+_REMEMBERED = 16  # texts that are not parsed or compiled again
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ def load_planning_domain(
         pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
     semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
     written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
-    parsed = parse_domain(written, source=str(named_source))
+    parsed = _parsed(written, str(named_source))
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
     made = _make_semantics(semantics_path, source, arms)
     text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
@@ -108,6 +110,17 @@ def load_planning_domain(
     name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
     named = "" if semantics is None else Path(semantics).name
     return PlanningDomain(name, parsed, text, digest, made, named)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _parsed(text: str, source: str) -> Domain:
+    """Return the domain that a text is: a value, so that the same text need not be read for every plan."""
+    return parse_domain(text, source=source)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _compiled(source: bytes, path: str) -> CodeType:
+    return compile(source, path, "exec")
 
 
 def _pddl_path(found: Path, domain: str | Path) -> Path:
@@ -191,7 +204,7 @@ def _run(path: Path, source: bytes) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
+        exec(_compiled(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)

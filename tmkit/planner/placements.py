@@ -236,6 +236,7 @@ def _postures(
     if upright and not settings.any_face:
         faces = tuple(upright)
     now = _rotation_now(scene, item, surface, q)
+    known: dict[tuple[str, bytes | float], tuple[ConvexPolygon | None, tuple[ConvexPolygon, ...]]] = {}
     for face in sorted(faces, key=lambda face: not face.is_upright):
         height = face.height + settings.clearance
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
@@ -243,9 +244,14 @@ def _postures(
         for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
             rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
-            fit = fitting(surface.polygon, footprint) or _balanced(surface, face, angle, settings)
+            fit = fitting(surface.polygon, footprint)
+            key = (face.name, np.round(footprint.vertices, 9).tobytes() if fit is not None else angle)
+            if key not in known:  # a square looks the same after a quarter turn
+                fit = fit or _balanced(surface, face, angle, settings)
+                near = obstacles if fit is not None else ()
+                known[key] = fit, tuple(blocking(near_by, footprint, spacing=settings.spacing) for near_by in near)
+            fit, blocks = known[key]
             if fit is not None:
-                blocks = tuple(blocking(obstacle, footprint, spacing=settings.spacing) for obstacle in obstacles)
                 name = f"{face.name}, turned by {math.degrees(angle):.0f} degrees"
                 yield _Posture(rotation, height, name, fit, blocks)
 
@@ -372,10 +378,11 @@ def _ranked(
     sign = -1.0 if settings.is_packed else 1.0
     kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
     for kind in kinds if settings.is_packed else reversed(kinds):
-        yield (
-            kind,
-            _merged([(posture, _sorted(_points(kind, posture, settings), origin, sign)) for posture in postures]),
-        )
+        points: dict[int, NDArray[np.float64]] = {}  # by the polygon of positions, which alike postures share
+        for posture in postures:
+            if id(posture.fit) not in points:
+                points[id(posture.fit)] = _sorted(_points(kind, posture, settings), origin, sign)
+        yield kind, _merged([(posture, points[id(posture.fit)]) for posture in postures])
     yield "anywhere", _random(postures, surface, rng, settings)
 
 

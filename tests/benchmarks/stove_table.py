@@ -1,0 +1,308 @@
+"""An iiwa puts blocks on a stove, and cooks them: planning times, success and physics, in one table.
+
+Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/stove_results.md] [--quick] [--physics]``.
+The scene is the one on which PDDLStream was measured: blocks of 0.06 m x 0.06 m x 0.2 m on the floor around the arm, a
+stove and a sink of 0.25 m x 0.25 m, suction at the flange. Times are wall times of ``tk.plan`` without imports, median
+over the seeds. Beside each stands the time of Fast Downward alone (translator and search, as programs) on the first
+task, measured in the same run before each seed, since it is most of it and drifts with what else the machine does.
+Every plan is checked; with ``--physics`` some are played in pybullet. At the end two workers plan at once, and their
+plans must have the same bytes as those made alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
+
+import tmkit as tk
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.motion import load_manipulator
+from tmkit.planner import PlanResult, PlanStatus, load_planning_domain
+from tmkit.planner.plan_file import plan_to_dict
+from tmkit.planner.problems import derive_problem
+from tmkit.spatial import Pose
+from tmkit.tasks import FastDownward, Problem
+
+T = TypeVar("T")
+PHYSICS_SEEDS = 4  # of each problem that is played
+POSITION_TOLERANCE = 0.005  # metres
+TIME_LIMIT = 30.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem, what its time should be beyond Fast Downward's or in all, and what the peer needs."""
+
+    name: str
+    kind: str
+    blocks: int
+    beyond: float | None
+    aim: float | None
+    peer: str
+
+    @property
+    def goal(self) -> str:
+        """The goal in PDDL."""
+        return stove_goal(self.blocks) if self.kind == "stove" else cook_goal(self.blocks)
+
+
+TASKS = (
+    Task("stove 1", "stove", 1, 0.05, None, "0.11 s, 10 of 10"),
+    Task("stove 2", "stove", 2, 0.1, None, "0.26 s, 9 of 10"),
+    Task("stove 3", "stove", 3, 0.15, None, "0.48 s, 10 of 10"),
+    Task("stove 4", "stove", 4, 0.2, None, "2.9 s, 10 of 10"),
+    Task("stove 5", "stove", 5, None, 0.6, "8.2 s, 2 of 5"),
+    Task("stove 6", "stove", 6, None, 0.9, ""),
+    Task("stove 8", "stove", 8, None, 2.0, ""),
+    Task("cook 1", "cook", 1, None, 0.3, "0.20 s, 10 of 10"),
+    Task("cook 2", "cook", 2, None, 0.6, "1.5 s, 5 of 5"),
+    Task("cook 3", "cook", 3, None, 1.0, "3.2 s, 5 of 5"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of one problem."""
+
+    solved: bool
+    checked: bool
+    seconds: float
+    alone: float
+    actions: int
+    skeletons: int
+    attempts: int
+    phases: dict[str, float]
+    digest: str
+    remark: str
+    played: bool | None = None
+    millimetres: float = math.nan
+
+
+def digest_of(result: PlanResult) -> str:
+    """Return the digest of a plan's file."""
+    if result.plan is None:
+        return ""
+    text = json.dumps(plan_to_dict(result.plan), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def answer(task: Task, scene: SceneGraph, seed: int) -> PlanResult:
+    """Plan one problem with one seed."""
+    return tk.plan(scene, domain="kitchen", goal=task.goal, robot=ROBOT, seed=seed, time_limit=TIME_LIMIT)
+
+
+def problem_of(scene: SceneGraph, goal: str) -> Problem:
+    """Return the task that the task planner is given first."""
+    arm = load_manipulator(ROBOT)
+    domain = load_planning_domain("kitchen", manipulator=arm)
+    return derive_problem(scene, domain, q=arm.ready_configuration(scene), goal=goal)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Return what some work gives, and how many seconds it takes."""
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
+def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
+    """Plan, check, and if wanted play one problem with one seed."""
+    planner, problem = FastDownward(follow_up_searches=()), problem_of(scene, task.goal)
+    _, alone = timed(lambda: planner.solve(problem))
+    result, seconds = timed(lambda: answer(task, scene, seed))
+    if result.plan is None:
+        return Run(False, False, seconds, alone, 0, 0, 0, {}, "", result.explanation)
+    report = result.plan.check()
+    played, millimetres, remarks = None, math.nan, list(report.problems)
+    if play:
+        outcome = tk.simulate(result.plan, position_tolerance=POSITION_TOLERANCE)
+        played = outcome.ok
+        millimetres = 1000.0 * max(error.position for error in outcome.errors.values())
+        remarks += map(str, outcome.remarks)
+    counts = result.statistics
+    return Run(
+        True,
+        report.ok,
+        seconds,
+        alone,
+        len(result.plan.steps),
+        counts.skeletons,
+        counts.attempts,
+        {**counts.phase_seconds, "outside the run": seconds - counts.total_seconds},
+        digest_of(result),
+        "; ".join(remarks),
+        played,
+        millimetres,
+    )
+
+
+def area_proof() -> tuple[float, str]:
+    """Return the seconds and words of the proof that three blocks do not fit on a shelf for two."""
+    scene = tk.load_scene("iiwa_kitchen")
+    shelf = [AttachedShape(Box([0.2, 0.1, 0.02]))]
+    scene = scene.add_frame("shelf", "world", pose=Pose([0.0, 0.5, 0.01]), classes=["region"], shapes=shelf)
+    for number in range(3):
+        block = [AttachedShape(Box([0.1, 0.1, 0.1]))]
+        pose = Pose([-0.6 + 0.15 * number, -0.5, 0.075])
+        scene = scene.add_frame(f"b{number}", "floor", pose=pose, classes=["movable"], shapes=block)
+    goal = "(and (on b0 shelf) (on b1 shelf) (on b2 shelf))"
+    times = []
+    for _ in range(5):
+        result, seconds = timed(lambda: tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT))
+        assert result.status is PlanStatus.PROVED_UNSOLVABLE, result.explanation
+        times.append(seconds)
+    return statistics.median(times), result.explanation
+
+
+def replanning(blocks: int) -> tuple[float, float]:
+    """Return the seconds to plan a task anew, and after one constraint that was learned."""
+    problem = problem_of(kitchen(blocks), stove_goal(blocks))
+    planner = FastDownward()
+    task, prepared = timed(lambda: planner.prepare(problem))
+    found, searched = timed(lambda: planner.search(task))
+    again = []
+    for step in found.steps[:5]:
+        state = [fact for fact in problem.init if step.arguments and step.arguments[0] in fact.arguments]
+        again.append(timed(lambda step=step, state=state: planner.search(task.forbid(step, state)))[1])
+    return prepared + searched, statistics.median(again)
+
+
+def digests(work: tuple[Task, int]) -> str:
+    """Return the digest of a plan made in a worker."""
+    task, seed = work
+    return digest_of(answer(task, kitchen(task.blocks), seed))
+
+
+def same_bytes(wanted: Sequence[tuple[Task, int, str]]) -> int:
+    """Return how many plans have other bytes when two workers make them at once."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        found = list(pool.map(digests, [(task, seed) for task, seed, _ in wanted]))
+    return sum(digest != other for (_, _, digest), other in zip(wanted, found, strict=True))
+
+
+def row_of(task: Task, runs: Sequence[Run]) -> str:
+    """Return the table's line of a problem."""
+    solved = [one for one in runs if one.solved and one.checked]
+    seconds = statistics.median([one.seconds for one in solved]) if solved else math.inf
+    alone = statistics.median([one.alone for one in runs])
+    aim = alone + task.beyond if task.beyond is not None else task.aim or math.inf
+    said = f"FD + {task.beyond:g} = {aim:.2f}" if task.beyond is not None else f"{aim:g}"
+    met = "met" if seconds <= aim and len(solved) == len(runs) else "missed"
+    actions = "/".join(str(number) for number in sorted({one.actions for one in solved}))
+    phases = {key: statistics.median([one.phases[key] for one in solved]) for key in solved[0].phases} if solved else {}
+    own = seconds - phases.get("task planning", 0.0)
+    kept = phases.get("bookkeeping", 0.0) + phases.get("outside the run", 0.0)
+    times = " | ".join(f"{value:.3f}" for value in (seconds, alone, own))
+    worst = max((one.seconds for one in solved), default=math.inf)
+    return (
+        f"| {task.name} | {len(solved)} of {len(runs)} | {times} | {worst:.2f} | {said}, {met} | {actions} | "
+        f"{kept / seconds:.0%} | {task.peer} |"
+    )
+
+
+def phases_of(runs: dict[Task, list[Run]]) -> list[str]:
+    """Return the table of where the time goes, in milliseconds."""
+    keys = next((list(one.phases) for found in runs.values() for one in found if one.solved), [])
+    lines = [f"| problem | {' | '.join(keys)} |", f"|---|{'---|' * len(keys)}"]
+    for task, found in runs.items():
+        solved = [one for one in found if one.solved]
+        if solved:
+            values = (1000.0 * statistics.median([one.phases[key] for one in solved]) for key in keys)
+            lines.append(f"| {task.name} | {' | '.join(f'{value:.1f}' for value in values)} |")
+    return lines
+
+
+def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
+    """Return the results as a Markdown page."""
+    lines = [
+        "# Stove and sink: planning times",
+        "",
+        "An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove N*), or washes",
+        "N blocks on a sink, cooks them on the stove, and goes home (*cook N*). [](kitchen.md) shows the scene. Made by",
+        "`python tests/benchmarks/stove_table.py` on two shared cores. `plan` is the median wall time of `tk.plan`",
+        "without imports, `FD` that of Fast Downward's translator and first search alone on the same task in the same",
+        "run, `own` the time of `plan` outside the task planner, `kept` the share of bookkeeping. Solved means planned",
+        "and checked. The peer is PDDLStream (`adaptive`), measured on the same scene on this machine at other times.",
+        "",
+        "| problem | solved | plan, s | FD, s | own, s | slowest, s | aim, s | actions | kept | peer |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *(row_of(task, found) for task, found in runs.items()),
+        "",
+        *(f"* {line}" for line in others),
+        "",
+        "Where the time goes, medians in milliseconds:",
+        "",
+        *phases_of(runs),
+    ]
+    missed = [
+        f"* {task.name}, seed {seed}: {one.remark}"
+        for task, found in runs.items()
+        for seed, one in enumerate(found)
+        if one.remark and not (one.solved and one.checked and one.played is not False)
+    ]
+    return "\n".join([*lines, *(["", "Misses:", "", *missed] if missed else [])]) + "\n"
+
+
+def main() -> int:
+    """Run the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser.add_argument("--quick", action="store_true", help="three seeds, without the largest problems")
+    parser.add_argument("--seeds", type=int, default=10, help="how many seeds")
+    parser.add_argument("--physics", action="store_true", help="play some plans of every problem")
+    parser.add_argument("--only", nargs="+", default=None, help="names of problems")
+    arguments = parser.parse_args()
+    seeds = min(3, arguments.seeds) if arguments.quick else arguments.seeds
+    tasks = [task for task in TASKS if not (arguments.quick and task.blocks > 4)]
+    if arguments.only is not None:
+        tasks = [task for task in tasks if task.name in arguments.only]
+    answer(TASKS[0], kitchen(1), 0)  # imports what is imported on first use
+    runs: dict[Task, list[Run]] = {task: [] for task in tasks}
+    for seed in range(seeds):  # all problems in turn, so that what else runs strikes all alike
+        for task in tasks:
+            play = arguments.physics and seed < PHYSICS_SEEDS
+            one = run(task, kitchen(task.blocks), seed, play=play)
+            runs[task].append(one)
+            print(task.name, seed, one, file=sys.stderr, flush=True)
+    proof, words = area_proof()
+    fresh, again = replanning(4)
+    sample = [(task, seed, runs[task][seed].digest) for task in tasks for seed in range(min(2, seeds))]
+    changed = same_bytes(sample)
+    played = [one for found in runs.values() for one in found if one.played is not None]
+    others = [
+        f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s. “{words}”",
+        f"The actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned constraint in {again:.3f} s.",
+        f"Two workers at once: {len(sample) - changed} of {len(sample)} plans have the same bytes as those made alone.",
+    ]
+    if played:
+        worst = max(one.millimetres for one in played)
+        others.append(
+            f"Played in pybullet: {sum(one.played is True for one in played)} of {len(played)} plans with every block "
+            f"within {POSITION_TOLERANCE * 1000:.0f} mm of where the plan puts it; the worst error is {worst:.2f} mm."
+        )
+    text = page_of(runs, others)
+    if arguments.out is None:
+        print(text)
+    else:
+        arguments.out.write_text(text, encoding="utf-8")
+    everything = all(one.solved and one.checked and one.played is not False for found in runs.values() for one in found)
+    return 0 if everything and not changed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
