@@ -1,0 +1,117 @@
+"""Operations by name, on relations with numbers or without: :func:`apply`.
+
+The names are those of the tables in the literature, ``changePoint`` as well as ``change_point``. Without numbers
+(:class:`~tmkit.relations.semantics.PoseCoord` and its like) the rules alone are asked, and coordinates of an
+orientation that may be those of a matrix are taken for one.
+
+Invariants: what is accepted without numbers is accepted with the numbers of a matrix or of a vector, and the other way
+round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tmkit.errors import UnknownNameError
+from tmkit.relations import rules
+from tmkit.relations.semantic import SemanticPose, SemanticRelation
+from tmkit.relations.semantics import Coord, PoseCoord
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = ["OPERATIONS", "apply"]
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "inverse": rules.inverse,
+    "inverse2": rules.inverse2,
+    "compose": lambda x, y: rules.compose(x, y)[0],
+    "change_point": rules.change_point,
+    "change_point_body": rules.change_point_body,
+    "change_reference_point": rules.change_ref_point,
+    "change_reference_point_body": rules.change_ref_point_body,
+    "change_orientation_frame": rules.change_ori,
+    "change_reference_orientation_frame": rules.change_ref_ori,
+    "change_coordinate_frame": rules.change_coord,
+    "change_reference_body": rules.change_ref_body,
+    "integrate": lambda x, *_: rules.integrate(x),
+    "differentiate": lambda x, y, *_: rules.differentiate(x, y),
+    "dot": rules.dot,
+    "pose": rules.pose_of,
+    "position": rules.position_of,
+    "orientation": rules.orientation_of,
+}
+_ALIASES = {
+    "change_ref_point": "change_reference_point",
+    "change_ref_point_body": "change_reference_point_body",
+    "change_orient_frame": "change_orientation_frame",
+    "change_ori_frame": "change_orientation_frame",
+    "change_ref_orientation_frame": "change_reference_orientation_frame",
+    "change_ref_orient_frame": "change_reference_orientation_frame",
+    "change_coord_frame": "change_coordinate_frame",
+    "change_ref_body": "change_reference_body",
+    "power": "dot",
+}
+
+OPERATIONS = tuple(_RULES)
+"""Names of all operations; camel case and short forms (``changeRefPoint``) are understood as well."""
+
+
+def apply(op: str, *relations: Any) -> Any:
+    """Carry out an operation by its name.
+
+    Args:
+        op: the operation, one of :data:`OPERATIONS` or its name in camel case.
+        relations: the operands: all with numbers, or all coordinates without; for ``integrate`` and ``differentiate``
+            with numbers also the time in seconds.
+
+    Returns:
+        The result, with numbers where the operands have some; for ``dot`` the power in W, or None without numbers.
+
+    Raises:
+        UnknownNameError: no such operation.
+        SemanticError: a rule is broken, or the operation does not exist for these relations.
+    """
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
+    name = _ALIASES.get(name, name)
+    if name not in _RULES:
+        raise UnknownNameError.of("operation", op, OPERATIONS)
+    with_numbers = [isinstance(relation, SemanticRelation) for relation in relations]
+    if not with_numbers or not any(with_numbers):
+        return _without_numbers(name, relations)
+    if name == "pose":
+        return SemanticPose.of(*relations)
+    first, *others = relations
+    method: Any = getattr(first, name, None)
+    if method is None or not isinstance(first, SemanticRelation):
+        _refuse(name, relations)
+    if name in ("position", "orientation"):
+        return method
+    try:
+        return method(*others)
+    except (TypeError, AttributeError) as error:  # the wrong number or kind of operands
+        if isinstance(error, SemanticError):
+            raise
+        _refuse(name, relations)
+
+
+def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
+    operands = [relation for relation in relations if not isinstance(relation, (int, float))]
+    if not operands or not all(isinstance(operand, Coord) for operand in operands):
+        _refuse(name, relations)
+    if name in ("position", "orientation") and not isinstance(operands[0], PoseCoord):
+        _refuse(name, relations)
+    try:
+        return _RULES[name](*operands)
+    except TypeError:  # the wrong number of operands
+        _refuse(name, relations)
+
+
+def _refuse(name: str, relations: tuple[Any, ...]) -> Any:
+    kinds = " and ".join(_kind(relation) for relation in relations) or "nothing"
+    raise SemanticError.of(name, [Violation(f"there is no {name} of these operands", kinds)])
+
+
+def _kind(relation: Any) -> str:
+    coord = relation.coord if isinstance(relation, SemanticRelation) else relation
+    return f"a {coord.relation}" if hasattr(coord, "relation") else repr(relation)

@@ -1,0 +1,176 @@
+"""What a coordinate representation is: numbers for a relation, and the constraint that they put on its meaning.
+
+A position vector may be expressed anywhere; a rotation matrix only in its reference orientation frame, for so it is
+defined; a homogeneous matrix besides only speaks of frames. Each representation says what it requires
+(:meth:`Representation.broken_by`), and whoever computes with it checks every result again.
+
+Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each gives.
+
+====================  =============================================================================================
+relation              numbers
+====================  =============================================================================================
+Position              ``(p,)`` metres
+Orientation           ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate
+                      frame; expressed in the reference orientation frame it is the rotation matrix
+Pose                  ``(p, Q)``
+LinearVelocity        ``(v,)`` m/s
+AngularVelocity       ``(w,)`` rad/s
+Twist                 ``(v, w)``
+Force                 ``(f,)`` N
+Torque                ``(t,)`` N m
+Wrench                ``(f, t)``
+====================  =============================================================================================
+
+A representation of one's own is a class with the members of :class:`Representation`; nothing needs to be registered.
+
+Invariants: a representation holds read-only arrays of finite numbers; one that cannot be (a matrix that is no rotation)
+is refused with its defect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = ["Numbers", "Representation", "array_of", "rotation_defect"]
+
+Vector = NDArray[np.float64]
+Numbers = tuple[Vector, ...]
+"""The arrays behind a representation, as the table above says."""
+
+ROTATION_TOLERANCE = 1e-6
+"""How far ``R R^T`` may be from the identity, and a norm from 1, in what is given."""
+
+
+@runtime_checkable
+class Representation(Protocol):
+    """Numbers for a relation, in one of several forms.
+
+    Attributes:
+        relation: name of the relation that it represents.
+    """
+
+    relation: ClassVar[str]
+
+    @property
+    def numbers(self) -> Numbers:
+        """The arrays behind it."""
+        ...
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the arrays.
+
+        Args:
+            numbers: the arrays.
+            like: one whose settings are taken over, such as the sequence of Euler angles.
+
+        Raises:
+            SemanticError: the numbers cannot be represented so.
+        """
+        ...
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return what keeps a relation with these coordinates from being represented so."""
+        ...
+
+
+def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "") -> Vector:
+    """Return a read-only copy of an array of finite numbers.
+
+    Args:
+        values: the numbers in SI units, or a quantity of :mod:`pint`, which is converted.
+        shape: the shape that they must have.
+        what: what they are, for the message.
+        unit: the unit into which a quantity is converted; dimensionless when left out.
+
+    Raises:
+        SemanticError: another shape, a number that is not finite, or a quantity of another dimension.
+    """
+    try:
+        if hasattr(values, "magnitude") and hasattr(values, "to"):
+            values = _converted(values, unit, what)
+        array = np.array(values, dtype=float)
+    except SemanticError:
+        raise
+    except (TypeError, ValueError):
+        raise SemanticError.of(what, [Violation(f"it has numbers of shape {shape}", repr(values)[:80])]) from None
+    if array.shape != shape:
+        raise SemanticError.of(what, [Violation(f"it has shape {shape}", f"shape {array.shape}")])
+    if not np.isfinite(array).all():
+        raise SemanticError.of(what, [Violation("its numbers are finite", np.array2string(array.ravel()))])
+    array.flags.writeable = False
+    return array
+
+
+def _converted(quantity: Any, unit: str, what: str) -> ArrayLike:
+    """Return the numbers of a quantity in a unit."""
+    try:
+        converted: ArrayLike = quantity.to(unit or "dimensionless").magnitude
+    except Exception as error:  # whatever the library of units raises for a wrong dimension
+        rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
+        raise SemanticError.of(what, [Violation(rule, f"{type(error).__name__}: {error}")]) from error
+    return converted
+
+
+def rotation_defect(matrix: Vector) -> str | None:
+    """Return in words why a matrix (3, 3) is no rotation matrix, or None."""
+    defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
+    if defect > ROTATION_TOLERANCE:
+        return f"R R^T differs from the identity by {defect:.3g}"
+    if np.linalg.det(matrix) < 0.0:
+        return f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
+    return None
+
+
+def rotation_of(values: ArrayLike, what: str) -> Vector:
+    """Return a read-only rotation matrix.
+
+    Raises:
+        SemanticError: it is none; the message gives the defect.
+    """
+    matrix = array_of(values, (3, 3), what)
+    defect = rotation_defect(matrix)
+    if defect is not None:
+        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", defect)])
+    return matrix
+
+
+def frozen(array: Vector) -> Vector:
+    """Return an array as read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def in_reference(coord: Any, what: str) -> list[Violation]:
+    """Return whether coordinates with an orientation are not expressed in their reference orientation frame."""
+    if coord.coord == coord.ref_ori:
+        return []
+    return [
+        Violation(
+            f"{what} is expressed in its reference orientation frame",
+            f"coordinate frame {coord.coord}",
+            f"reference orientation frame {coord.ref_ori}",
+            "express it there, or use a representation that allows it (a rotation vector)",
+        )
+    ]
+
+
+def between_frames(coord: Any, what: str) -> list[Violation]:
+    """Return whether coordinates of a pose do not relate a frame to a frame."""
+    broken = []
+    if coord.point != coord.ori:
+        repair = "change the point with change_point, or use vector and matrix"
+        rule = f"the point of {what} is the origin of its orientation frame"
+        broken.append(Violation(rule, f"point {coord.point}", f"orientation frame {coord.ori}", repair))
+    if coord.ref_point != coord.ref_ori:
+        repair = "change the reference point with change_reference_point, or use vector and matrix"
+        rule = f"the reference point of {what} is the origin of its reference orientation frame"
+        sides = f"reference point {coord.ref_point}", f"reference orientation frame {coord.ref_ori}"
+        broken.append(Violation(rule, *sides, repair))
+    return broken

@@ -1,0 +1,443 @@
+"""The representations of velocities, forces, torques and wrenches.
+
+Vectors and six-vectors may be expressed anywhere. Rates (derivatives of a matrix, of a quaternion, of Euler angles) are
+velocities seen through an orientation: they carry it, with its coordinates where it is to be checked that the velocity
+is expressed in its reference frame. The axes of a twist and of a wrench are lines, whose moment is about the point of
+the relation.
+
+Six-vectors have the linear part first, as everywhere in tmkit; :class:`AngularFirstTwist` and
+:class:`MomentFirstWrench` have the order of the papers.
+
+Invariants: as for the other representations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from tmkit.relations.representation import (
+    ROTATION_TOLERANCE,
+    Numbers,
+    Vector,
+    array_of,
+    between_frames,
+    frozen,
+    in_reference,
+    rotation_of,
+)
+from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, _Plain, _product, _unit
+from tmkit.relations.semantics import OrientationCoord, PoseCoord
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = [
+    "AngularFirstTwist",
+    "AngularVelocityVector",
+    "EulerAngleRates",
+    "ForceVector",
+    "InstantaneousScrewAxis",
+    "LinearVelocityVector",
+    "MomentFirstWrench",
+    "PoseMatrixRate",
+    "QuaternionRate",
+    "RotationMatrixRate",
+    "TorqueVector",
+    "TwistVector",
+    "WrenchAxis",
+    "WrenchVector",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class _Vector3(_Plain):
+    vector: Vector
+    unit: ClassVar[str]
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), self.relation, unit=self.unit))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The vector."""
+        return (self.vector,)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the vector."""
+        del like
+        return cls(numbers[0])
+
+
+class LinearVelocityVector(_Vector3):
+    """A vector (3,), m/s."""
+
+    relation = "LinearVelocity"
+    unit = "m/s"
+
+
+class AngularVelocityVector(_Vector3):
+    """A vector (3,), rad/s."""
+
+    relation = "AngularVelocity"
+    unit = "rad/s"
+
+
+class ForceVector(_Vector3):
+    """A vector (3,), N."""
+
+    relation = "Force"
+    unit = "N"
+
+
+class TorqueVector(_Vector3):
+    """A vector (3,), N m."""
+
+    relation = "Torque"
+    unit = "N*m"
+
+
+@dataclass(frozen=True, eq=False)
+class _Vector6(_Plain):
+    vector: Vector
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The two halves."""
+        return self.vector[:3], self.vector[3:]
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the two halves."""
+        del like
+        return cls(np.concatenate(numbers))
+
+
+class TwistVector(_Vector6):
+    """A vector (6,): linear part in m/s, then angular part in rad/s."""
+
+    relation = "Twist"
+
+
+class WrenchVector(_Vector6):
+    """A vector (6,): force in N, then moment in N m."""
+
+    relation = "Wrench"
+
+
+class _SecondFirst(_Vector6):
+    @property
+    def numbers(self) -> Numbers:
+        """The two halves, the second first."""
+        return self.vector[3:], self.vector[:3]
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the two halves."""
+        del like
+        return cls(np.concatenate(numbers[::-1]))
+
+
+class AngularFirstTwist(_SecondFirst):
+    """A vector (6,) in the order of the papers: angular part in rad/s, then linear part in m/s."""
+
+    relation = "Twist"
+
+
+class MomentFirstWrench(_SecondFirst):
+    """A vector (6,) with the moment in N m first, then the force in N."""
+
+    relation = "Wrench"
+
+
+# ---------------------------------------------------------------------------------------------------------------- axes
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis(_Plain):
+    """A line with an intensity about it and one along it."""
+
+    direction: Vector
+    moment: Vector
+    about: float
+    along: float
+
+    def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
+        object.__setattr__(self, "direction", _unit(direction, 3, "direction of an axis"))
+        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis"))
+        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis")))
+        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis")))
+        defect = abs(float(self.direction @ self.moment))
+        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
+            rule = "direction and moment of a line are orthogonal"
+            raise SemanticError.of("axis", [Violation(rule, f"their product is {defect:.3g}")])
+
+    @property
+    def point(self) -> Vector:
+        """The point (3,) of the axis nearest to the point of the relation, relative to it."""
+        return frozen(np.cross(self.direction, self.moment))
+
+
+def _line(bound: Vector, free: Vector, like: _Axis | None) -> tuple[Vector, Vector, float, float]:
+    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it."""
+    size = float(np.linalg.norm(bound))
+    if size == 0.0:
+        along = float(np.linalg.norm(free))
+        axis = free / along if along > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
+        return axis, np.zeros(3), 0.0, along
+    direction = bound / size
+    along = float(direction @ free)
+    return direction, (free - along * direction) / size, size, along
+
+
+class InstantaneousScrewAxis(_Axis):
+    """A twist as a turn about a line (``about``, rad/s) and a motion along it (``along``, m/s).
+
+    The moment is about the point of the twist; a point of the axis has moment zero.
+    """
+
+    relation = "Twist"
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(v, w)``."""
+        return frozen(self.along * self.direction + self.about * self.moment), frozen(self.about * self.direction)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(v, w)``."""
+        v, w = numbers
+        direction, moment, about, along = _line(w, v, like)
+        return cls(direction, moment, about=about, along=along)
+
+
+class WrenchAxis(_Axis):
+    """A wrench as a force along its central axis (``along``, N) and a moment about it (``about``, N m).
+
+    The moment of the line is about the point of the wrench; a point of the axis has moment zero.
+    """
+
+    relation = "Wrench"
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(f, t)``."""
+        return frozen(self.along * self.direction), frozen(self.about * self.direction + self.along * self.moment)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(f, t)``."""
+        f, t = numbers
+        direction, moment, along, about = _line(f, t, like)
+        return cls(direction, moment, about=about, along=along)
+
+
+# --------------------------------------------------------------------------------------------------------------- rates
+
+
+def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> list[Violation]:
+    """Return whether a velocity is not that of an orientation or pose, expressed in its reference orientation frame."""
+    if of is None:
+        return []
+    broken = []
+    pairs = [("body", of.body, "body"), ("ref_body", of.ref_body, "reference body"), ("coord", of.ref_ori, "")]
+    if isinstance(of, PoseCoord):
+        pairs.append(("point", of.point, "point"))
+    for name, wanted, label in pairs:
+        given = getattr(coord, name)
+        if given != wanted and label:
+            broken.append(Violation(f"{what} is that of its pose", f"{label} {given}", f"{label} {wanted} of the pose"))
+        elif given != wanted:
+            rule = f"{what} is expressed in the reference orientation frame of its orientation"
+            broken.append(Violation(rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"))
+    return broken
+
+
+class _Rate(_Plain):
+    what: str
+    coord_of: OrientationCoord | PoseCoord | None
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return what keeps a velocity with these coordinates from being represented by this rate."""
+        return _fits(coord, self.coord_of, self.what)
+
+
+@dataclass(frozen=True, eq=False)
+class RotationMatrixRate(_Rate):
+    """The derivative (3, 3) of a rotation matrix, with the matrix: ``Rdot = [w] R``.
+
+    Attributes:
+        matrix: the rotation matrix.
+        rate: its derivative, 1/s.
+        coord_of: the orientation that the matrix represents; when given, the velocity must be its.
+    """
+
+    matrix: Vector
+    rate: Vector
+    coord_of: OrientationCoord | None = None
+    relation = "AngularVelocity"
+    what = "the derivative of a rotation matrix"
+
+    def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
+        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+        object.__setattr__(self, "rate", array_of(rate, (3, 3), self.what))
+        object.__setattr__(self, "coord_of", coord_of)
+        _require_skew(self.rate @ self.matrix.T, self.what)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(w,)``."""
+        return (_unskew(self.rate @ self.matrix.T),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(w,)`` at the orientation of ``like``, or at none."""
+        matrix = like.matrix if like is not None else np.eye(3)
+        return cls(matrix, _skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
+
+
+@dataclass(frozen=True, eq=False)
+class QuaternionRate(_Rate):
+    """The derivative (4,) of a unit quaternion, with the quaternion: ``qdot = 0.5 (w, 0) q``."""
+
+    quat_xyzw: Vector
+    rate_xyzw: Vector
+    coord_of: OrientationCoord | None = None
+    relation = "AngularVelocity"
+    what = "the derivative of a unit quaternion"
+
+    def __init__(self, quat_xyzw: ArrayLike, rate_xyzw: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
+        object.__setattr__(self, "quat_xyzw", _unit(quat_xyzw, 4, "unit quaternion"))
+        object.__setattr__(self, "rate_xyzw", array_of(rate_xyzw, (4,), self.what))
+        object.__setattr__(self, "coord_of", coord_of)
+        defect = abs(float(self.quat_xyzw @ self.rate_xyzw))
+        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.rate_xyzw))):
+            rule = "a unit quaternion and its derivative are orthogonal"
+            raise SemanticError.of(self.what, [Violation(rule, f"their product is {defect:.3g}")])
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(w,)``."""
+        return (frozen(2.0 * _product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(w,)`` at the orientation of ``like``, or at none."""
+        quat = like.quat_xyzw if like is not None else np.array([0.0, 0.0, 0.0, 1.0])
+        rate = 0.5 * _product(np.array([*numbers[0], 0.0]), quat)
+        return cls(quat, rate, coord_of=like.coord_of if like is not None else None)
+
+
+@dataclass(frozen=True, eq=False)
+class EulerAngleRates(_Rate):
+    """The derivatives (3,) of Euler angles, rad/s, with the angles."""
+
+    angles: EulerAngles
+    rates: Vector
+    coord_of: OrientationCoord | None = None
+    relation = "AngularVelocity"
+    what = "a set of Euler angle rates"
+
+    def __init__(self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
+        object.__setattr__(self, "angles", angles)
+        object.__setattr__(self, "rates", array_of(rates, (3,), self.what, unit="rad/s"))
+        object.__setattr__(self, "coord_of", coord_of)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(w,)``."""
+        return (frozen(_rate_axes(self.angles) @ self.rates),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(w,)`` at the angles of ``like``.
+
+        Raises:
+            SemanticError: no angles are known, or two of their axes coincide there.
+        """
+        if like is None:
+            rule = "rates are rates of angles at an orientation"
+            raise SemanticError.of(cls.what, [Violation(rule, "no angles were given")])
+        axes = _rate_axes(like.angles)
+        if abs(float(np.linalg.det(axes))) < ROTATION_TOLERANCE:
+            rule = "rates are determined where no two axes of the angles coincide"
+            raise SemanticError.of(cls.what, [Violation(rule, f"sequence {like.angles.sequence}")])
+        return cls(like.angles, np.linalg.solve(axes, numbers[0]), coord_of=like.coord_of)
+
+
+@dataclass(frozen=True, eq=False)
+class PoseMatrixRate(_Rate):
+    """The derivative (4, 4) of a homogeneous matrix, with the matrix: the twist of the frame at its own origin.
+
+    Attributes:
+        matrix: the homogeneous matrix.
+        rate: its derivative.
+        coord_of: the pose that the matrix represents; when given, the twist must be that of its point and body,
+            expressed in its reference orientation frame.
+    """
+
+    matrix: Vector
+    rate: Vector
+    coord_of: PoseCoord | None = None
+    relation = "Twist"
+    what = "the derivative of a homogeneous matrix"
+
+    def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None) -> None:
+        object.__setattr__(self, "matrix", HomogeneousMatrix(matrix).matrix)
+        object.__setattr__(self, "rate", array_of(rate, (4, 4), self.what))
+        object.__setattr__(self, "coord_of", coord_of)
+        if self.rate[3].any():
+            raise SemanticError.of(self.what, [Violation("its last row is zero", np.array2string(self.rate[3]))])
+        _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
+        if coord_of is not None:
+            what = "a homogeneous matrix"
+            broken = [*between_frames(coord_of, what), *in_reference(coord_of, what)]
+            if broken:
+                raise SemanticError.of(self.what, broken)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(v, w)``."""
+        return self.rate[:3, 3], _unskew(self.rate[:3, :3] @ self.matrix[:3, :3].T)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(v, w)`` at the pose of ``like``, or at none."""
+        matrix = like.matrix if like is not None else np.eye(4)
+        rate = np.zeros((4, 4))
+        rate[:3, 3], rate[:3, :3] = numbers[0], _skew(numbers[1]) @ matrix[:3, :3]
+        return cls(matrix, rate, coord_of=like.coord_of if like is not None else None)
+
+
+def _skew(w: Vector) -> Vector:
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+
+
+def _unskew(m: Vector) -> Vector:
+    return frozen(0.5 * np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]))
+
+
+def _require_skew(m: Vector, what: str) -> None:
+    defect = float(np.abs(m + m.T).max())
+    if defect > ROTATION_TOLERANCE * (1.0 + float(np.abs(m).max())):
+        raise SemanticError.of(what, [Violation("Rdot R^T is skew-symmetric", f"it differs by {defect:.3g}")])
+
+
+def _rate_axes(angles: EulerAngles) -> Vector:
+    """Return the axes (3, 3), as columns in the reference frame, about which the rates of Euler angles turn."""
+    sequence, values = angles.sequence, angles.angles
+    is_fixed = sequence.islower()  # fixed axes are moving axes in the opposite order
+    order = (2, 1, 0) if is_fixed else (0, 1, 2)
+    before, axes = np.eye(3), np.zeros((3, 3))
+    for i in order:
+        letter = "xyz".index(sequence[i].lower())
+        axes[:, i] = before[:, letter]
+        before = before @ Rotation.from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
+    return axes

@@ -1,0 +1,414 @@
+"""What is related to what: the semantics of the nine geometric relations, and the frame in which they are expressed.
+
+Each relation has two classes here. ``PoseSemantics`` says what is related to what: a point and an orientation frame of
+a body to a point and an orientation frame of another. ``PoseCoord`` says besides in which frame the numbers are
+expressed. The others are alike: Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench.
+
+All are made from the papers' notation, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``; their
+``repr`` is the notation again. Fields have the names of the JSON form: ``point``, ``ori``, ``body``, ``ref_point``,
+``ref_ori``, ``ref_body``, ``coord``.
+
+The meaning of the fields, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter, "Geometric relations
+between rigid bodies (part 1)", IEEE RAM 20(1), 2013. A twist ``(e|C, D, [r])`` is the velocity of body C relative to
+body D, its linear part that of the point e, fixed to C. Forces and torques are those that act on ``body``, exerted by
+``ref_body``; a torque and a wrench speak of the moment about ``point``.
+
+Invariants: values are immutable, hashable and compared field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
+
+from tmkit.relations.notation import (
+    read_body,
+    read_frame,
+    read_orientation,
+    read_point,
+    read_pose,
+    show_pose,
+)
+
+__all__ = [
+    "AngularVelocityCoord",
+    "AngularVelocitySemantics",
+    "Coord",
+    "ForceCoord",
+    "ForceSemantics",
+    "LinearVelocityCoord",
+    "LinearVelocitySemantics",
+    "OrientationCoord",
+    "OrientationSemantics",
+    "PoseCoord",
+    "PoseSemantics",
+    "PositionCoord",
+    "PositionSemantics",
+    "Semantics",
+    "TorqueCoord",
+    "TorqueSemantics",
+    "TwistCoord",
+    "TwistSemantics",
+    "WrenchCoord",
+    "WrenchSemantics",
+]
+
+_set = object.__setattr__
+
+
+class Semantics:
+    """Base of what is related to what: names in fixed fields.
+
+    Attributes:
+        relation: name of the relation, as in the JSON form.
+        fields: names of the fields, in order.
+    """
+
+    __slots__ = ()
+    relation: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def _of(cls, *values: str) -> Self:
+        """Make one from the values of its fields, which are known to be names."""
+        made = object.__new__(cls)
+        for name, value in zip(cls.fields, values, strict=True):
+            _set(made, name, value)
+        return made
+
+    @classmethod
+    def named(cls, **names: str) -> Self:  # the fields of the class, by name
+        """Make one from names, e.g. ``TwistSemantics.named(point="e", body="C", ref_body="D")``.
+
+        Raises:
+            TypeError: a field is missing, or there is none of that name.
+            SemanticError: a name that is none.
+        """
+        if names.keys() != set(cls.fields):
+            wanted, got = ", ".join(cls.fields), ", ".join(names)
+            raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
+        return cls._of(*(read_body(names[name]) for name in cls.fields))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
+
+    @property
+    def _values(self) -> tuple[str, ...]:
+        return tuple(getattr(self, name) for name in self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == other._values if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _restore, (type(self), self._values)
+
+    def replace(self, **names: str) -> Self:  # the fields of the class, by name
+        """Return the same with other names in some fields."""
+        return self._of(*(names.get(name, getattr(self, name)) for name in self.fields))
+
+
+_Made = TypeVar("_Made", bound=Semantics)
+
+
+def _restore(cls: type[_Made], values: tuple[str, ...]) -> _Made:
+    return cls._of(*values)
+
+
+class _Target(Semantics):
+    """The part of ``repr`` that says what is related to what, for each shape of relation."""
+
+    __slots__ = ()
+
+    def notation(self) -> tuple[str, ...]:
+        """Return the target and the reference in the papers' notation."""
+        raise NotImplementedError  # pragma: no cover - every relation has its own
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(text) for text in self.notation())})"
+
+
+class _PositionLike(_Target):
+    __slots__ = ()
+    point: str
+    body: str
+    ref_point: str
+    ref_body: str
+
+    def notation(self) -> tuple[str, ...]:
+        return f"{self.point}|{self.body}", f"{self.ref_point}|{self.ref_body}"
+
+
+class _OrientationLike(_Target):
+    __slots__ = ()
+    ori: str
+    body: str
+    ref_ori: str
+    ref_body: str
+
+    def notation(self) -> tuple[str, ...]:
+        return f"[{self.ori}]|{self.body}", f"[{self.ref_ori}]|{self.ref_body}"
+
+
+class _PoseLike(_Target):
+    __slots__ = ()
+    point: str
+    ori: str
+    body: str
+    ref_point: str
+    ref_ori: str
+    ref_body: str
+
+    def notation(self) -> tuple[str, ...]:
+        target = show_pose(self.point, self.ori, self.body)
+        return target, show_pose(self.ref_point, self.ref_ori, self.ref_body)
+
+
+class _AtPoint(_Target):
+    __slots__ = ()
+    point: str
+    body: str
+    ref_body: str
+
+    def notation(self) -> tuple[str, ...]:
+        return f"{self.point}|{self.body}", self.ref_body
+
+
+class _Free(_Target):
+    __slots__ = ()
+    body: str
+    ref_body: str
+
+    def notation(self) -> tuple[str, ...]:
+        return self.body, self.ref_body
+
+
+_POSITION = ("point", "body", "ref_point", "ref_body")
+_ORIENTATION = ("ori", "body", "ref_ori", "ref_body")
+_POSE = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body")
+_AT_POINT = ("point", "body", "ref_body")
+_FREE = ("body", "ref_body")
+
+
+class PositionSemantics(_PositionLike):
+    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
+
+    __slots__ = _POSITION
+    relation, fields = "Position", _POSITION
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_point(target), *read_point(reference)))
+
+
+class PositionCoord(_PositionLike):
+    """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``."""
+
+    __slots__ = (*_POSITION, "coord")
+    relation, fields = "Position", (*_POSITION, "coord")
+    coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        _fill(self, (*read_point(target), *read_point(reference), read_frame(coord)))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
+class OrientationSemantics(_OrientationLike):
+    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
+
+    __slots__ = _ORIENTATION
+    relation, fields = "Orientation", _ORIENTATION
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_orientation(target), *read_orientation(reference)))
+
+
+class OrientationCoord(_OrientationLike):
+    """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``."""
+
+    __slots__ = (*_ORIENTATION, "coord")
+    relation, fields = "Orientation", (*_ORIENTATION, "coord")
+    coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        _fill(self, (*read_orientation(target), *read_orientation(reference), read_frame(coord)))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
+class PoseSemantics(_PoseLike):
+    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
+
+    __slots__ = _POSE
+    relation, fields = "Pose", _POSE
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_pose(target), *read_pose(reference)))
+
+
+class PoseCoord(_PoseLike):
+    """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``."""
+
+    __slots__ = (*_POSE, "coord")
+    relation, fields = "Pose", (*_POSE, "coord")
+    coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        _fill(self, (*read_pose(target), *read_pose(reference), read_frame(coord)))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
+class LinearVelocitySemantics(_AtPoint):
+    """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
+
+    __slots__ = _AT_POINT
+    relation, fields = "LinearVelocity", _AT_POINT
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_point(target), read_body(reference)))
+
+
+class _AtPointCoord(_AtPoint):
+    __slots__ = (*_AT_POINT, "coord")
+    fields = (*_AT_POINT, "coord")
+    coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        _fill(self, (*read_point(target), read_body(reference), read_frame(coord)))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
+class _FreeCoord(_Free):
+    __slots__ = (*_FREE, "coord")
+    fields = (*_FREE, "coord")
+    coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        _fill(self, (read_body(target), read_body(reference), read_frame(coord)))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
+class LinearVelocityCoord(_AtPointCoord):
+    """A linear velocity with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "LinearVelocity"
+
+
+class AngularVelocitySemantics(_Free):
+    """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
+
+    __slots__ = _FREE
+    relation, fields = "AngularVelocity", _FREE
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (read_body(target), read_body(reference)))
+
+
+class AngularVelocityCoord(_FreeCoord):
+    """An angular velocity with the frame in which it is expressed: ``("C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "AngularVelocity"
+
+
+class TwistSemantics(_AtPoint):
+    """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
+
+    __slots__ = _AT_POINT
+    relation, fields = "Twist", _AT_POINT
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_point(target), read_body(reference)))
+
+
+class TwistCoord(_AtPointCoord):
+    """A twist with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "Twist"
+
+
+class ForceSemantics(_Free):
+    """The force on a body, exerted by another: ``("C", "D")``."""
+
+    __slots__ = _FREE
+    relation, fields = "Force", _FREE
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (read_body(target), read_body(reference)))
+
+
+class ForceCoord(_FreeCoord):
+    """A force with the frame in which it is expressed: ``("C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "Force"
+
+
+class TorqueSemantics(_AtPoint):
+    """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
+
+    __slots__ = _AT_POINT
+    relation, fields = "Torque", _AT_POINT
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_point(target), read_body(reference)))
+
+
+class TorqueCoord(_AtPointCoord):
+    """A torque with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "Torque"
+
+
+class WrenchSemantics(_AtPoint):
+    """Force and moment about a point on a body, exerted by another: ``("e|C", "D")``."""
+
+    __slots__ = _AT_POINT
+    relation, fields = "Wrench", _AT_POINT
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (*read_point(target), read_body(reference)))
+
+
+class WrenchCoord(_AtPointCoord):
+    """A wrench with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
+
+    __slots__ = ()
+    relation = "Wrench"
+
+
+Coord = (
+    PositionCoord
+    | OrientationCoord
+    | PoseCoord
+    | LinearVelocityCoord
+    | AngularVelocityCoord
+    | TwistCoord
+    | ForceCoord
+    | TorqueCoord
+    | WrenchCoord
+)
+"""What is related to what, and the frame in which the numbers are expressed."""
+
+
+def _fill(made: Semantics, values: tuple[str, ...]) -> None:
+    for name, value in zip(made.fields, values, strict=True):
+        _set(made, name, value)
