@@ -185,6 +185,9 @@ class _Axis(_Plain):
         return frozen(np.cross(self.direction, self.moment))
 
 
+_FARTHEST = 1e9  # metres; an axis farther away has no digits left
+
+
 def _line(bound: Vector, free: Vector, like: _Axis | None) -> tuple[Vector, Vector, float, float]:
     """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it."""
     size = float(np.linalg.norm(bound))
@@ -194,7 +197,11 @@ def _line(bound: Vector, free: Vector, like: _Axis | None) -> tuple[Vector, Vect
         return axis, np.zeros(3), 0.0, along
     direction = bound / size
     along = float(direction @ free)
-    return direction, (free - along * direction) / size, size, along
+    across = free - along * direction
+    if float(np.linalg.norm(across)) > _FARTHEST * size:
+        rule = f"the axis lies within {_FARTHEST:.0e} m"
+        raise SemanticError.of("axis", [Violation(rule, "it is farther away: use a six-vector")])
+    return direction, across / size, size, along
 
 
 class InstantaneousScrewAxis(_Axis):
