@@ -3,86 +3,94 @@
 A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with the distance of the
 fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
 
-A parallel hand takes a box by two opposite faces that fit the opening, coming along any third direction, and a cylinder
-by its mantle, from an end or from the side. The tool point lies at the object's middle where the fingers are long
-enough, else as deep as they reach. A suction cup takes a flat face from outside, when its whole rim finds room on it;
-of shapes without flat faces it takes none.
+:func:`grasps_of` gives them for every kind of shape: boxes, cylinders, balls and capsules by formulas
+(:mod:`tmkit.planner.grasps_shapes`), meshes by sampling (:mod:`tmkit.planner.grasps_meshes`), several shapes together,
+clouds and height fields by the box around them. Grasps of meshes are tried with the hand itself
+(:mod:`tmkit.planner.grasps_hand`) when the scene has one.
 
-Invariants: the grasps of an object are finitely many, in a fixed order; each is feasible for the hand alone (whether
-the arm gets there is another question).
+Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
+(whether the arm gets there is another question).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.motion import Manipulator, pair_distance
+from tmkit.planner.grasps_hand import HandCheck
+from tmkit.planner.grasps_meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
+from tmkit.planner.grasps_shapes import (
+    ball_grasps,
+    box_grasps,
+    cylinder_grasps,
+    suction_caps,
+    suction_faces,
+)
+from tmkit.planner.grasps_values import FINGER_CLEARANCE, Grasp, tool_pose
+from tmkit.planner.placements_solids import reach
+from tmkit.planner.stable_faces import solid_centre
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_CLEARANCE", "Grasp", "cup_rim", "grasps_of", "grip_faults"]
+__all__ = ["FINGER_CLEARANCE", "Grasp", "all_grasps_are_known", "cup_rim", "grasps_of", "grip_faults"]
 
-FINGER_CLEARANCE = 0.004
-"""Metres that must be free on either side between an object and the open fingers."""
-
-_CYLINDER_ANGLES = 8
 _RIM_POINTS = 8
 _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
 _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
+_APPROACHES = 8  # directions around the line between two contacts
+_PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
 
 
-@dataclass(frozen=True)
-class Grasp:
-    """A way of holding an object.
-
-    Attributes:
-        object_from_tool: pose of the tool frame relative to the object.
-        width: metres between the fingers when they hold; 0 for suction.
-        name: the grasp in words.
-    """
-
-    object_from_tool: Pose
-    width: float
-    name: str
-
-
-def grasps_of(scene: SceneGraph, item: str, *, manipulator: Manipulator) -> tuple[Grasp, ...]:
+def grasps_of(
+    scene: SceneGraph, item: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
+) -> tuple[Grasp, ...]:
     """Return the grasps of an object by one hand, in a fixed order.
 
     Args:
         scene: the scene with the object.
         item: frame of the object.
         manipulator: the arm whose hand grasps.
+        rng: for what is sampled; seeded by 0 when left out.
 
     Returns:
-        Grasps; none when no pair of faces fits the hand.
+        Grasps; none when nothing of the object fits the hand.
 
     Raises:
         SceneError: the object has no collision shape to hold it by, or one without an end.
     """
-    shapes = [attached for attached in scene.shapes(item) if attached.collision]
-    if not shapes:
+    solids = tuple(attached for attached in scene.shapes(item) if attached.collision)
+    if not solids:
         raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
-    if any(attached.shape.kind == "plane" for attached in shapes):
+    if any(attached.shape.kind == "plane" for attached in solids):
         raise SceneError(f"object '{item}' has a plane, which no hand can grasp", frame=item)
     suction = manipulator.gripper_kind == "suction"
     rim = _rim_radius(scene, manipulator) if suction else 0.0
-    if len(shapes) == 1 and shapes[0].shape.kind == "cylinder":
-        radius, length = shapes[0].shape.dimensions
-        found = _suction_caps(radius, length, rim) if suction else _cylinder(radius, length, manipulator)
-        center = shapes[0].pose
-    elif rim > 0.0 and len(shapes) == 1 and shapes[0].shape.kind in _ROUND_KINDS:
-        return ()
-    else:
-        size, center = _box_around(shapes)
-        found = _suction_faces(size, rim) if suction else _box(size, manipulator)
-    return tuple(Grasp(center @ grasp.object_from_tool, grasp.width, grasp.name) for grasp in found)
+    if _is_mesh(solids):
+        inertia = scene.inertia(item)
+        centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
+        centre = solids[0].pose.inverse().apply(centre)
+        generator = rng if rng is not None else np.random.default_rng(0)
+        shape = solids[0].shape
+        if suction:
+            cups = [_moved(grasp, solids[0].pose) for grasp in _cups(shape, centre, rim)]
+            return tuple(_feasible(scene, solids, cups, manipulator))
+        return _pinches(scene, solids, centre, manipulator, generator)
+    found, centre_pose = _of_shape(solids, manipulator, rim, suction=suction)
+    return tuple(_moved(grasp, centre_pose) for grasp in found)
+
+
+def all_grasps_are_known(scene: SceneGraph, item: str) -> bool:
+    """Tell whether :func:`grasps_of` giving none proves that there are none: it does not for what is sampled.
+
+    It does for one box, cylinder, ball or capsule; meshes are sampled, and of other things only the box is looked at.
+    """
+    solids = [attached for attached in scene.shapes(item) if attached.collision]
+    return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
 
 
 def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> tuple[str, ...]:
@@ -97,7 +105,36 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
     return tuple(faults)
 
 
-def _box_around(shapes: list[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
+def _is_mesh(solids: Sequence[AttachedShape]) -> bool:
+    return len(solids) == 1 and solids[0].shape.kind == "mesh" and solids[0].level != "box"
+
+
+def _moved(grasp: Grasp, pose: Pose) -> Grasp:
+    return Grasp(pose @ grasp.object_from_tool, grasp.width, grasp.name)
+
+
+def _of_shape(
+    solids: Sequence[AttachedShape], manipulator: Manipulator, rim: float, *, suction: bool
+) -> tuple[Iterator[Grasp], Pose]:
+    """Return grasps by formula with the pose that they are relative to."""
+    shape, pose = solids[0].shape, solids[0].pose
+    kind = shape.kind if len(solids) == 1 else ""
+    if kind == "cylinder":
+        radius, length = shape.dimensions
+        caps_or_mantle = suction_caps(radius, length, rim) if suction else cylinder_grasps(radius, length, manipulator)
+        return caps_or_mantle, pose
+    if suction and rim > 0.0 and kind in _ROUND_KINDS:
+        return iter(()), pose
+    if not suction and kind == "sphere":
+        return ball_grasps(shape.dimensions[0], manipulator), pose
+    if not suction and kind == "capsule":
+        radius, length = shape.dimensions
+        return cylinder_grasps(radius, length, manipulator, cap=radius), pose
+    size, centre = _box_around(solids)
+    return suction_faces(size, rim) if suction else box_grasps(size, manipulator), centre
+
+
+def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
     """Return side lengths and centre of a box around all shapes; a single shape keeps its own axes."""
     if len(shapes) == 1:
         lower, upper = shapes[0].shape.bounds
@@ -112,53 +149,66 @@ def _box_around(shapes: list[AttachedShape]) -> tuple[NDArray[np.float64], Pose]
     return upper - lower, Pose((lower + upper) / 2)
 
 
-def _tool(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
-    """Return the tool frame at a position, with its z axis along ``approach`` and its y axis along ``closing``."""
-    return Pose.from_rotation_matrix(position, np.column_stack([np.cross(closing, approach), closing, approach]))
+def _pinches(
+    scene: SceneGraph,
+    solids: tuple[AttachedShape, ...],
+    centre: NDArray[np.float64],
+    manipulator: Manipulator,
+    rng: np.random.Generator,
+) -> tuple[Grasp, ...]:
+    """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can."""
+    widths = max(manipulator.width_closed, 1e-4), manipulator.width_open - 2.0 * FINGER_CLEARANCE
+    pairs = antipodal_pairs(solids[0].shape, centre=centre, widths=widths, rng=rng)
+    made = [(pair, _moved(grasp, solids[0].pose)) for pair in pairs for grasp in _around(pair)]
+    feasible = set(_feasible(scene, solids, [grasp for _, grasp in made], manipulator))
+    usable = dict.fromkeys(id(pair) for pair, grasp in made if grasp in feasible)
+    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+    numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
+    return tuple(
+        Grasp(grasp.object_from_tool, grasp.width, f"between points {numbers[id(pair)]}, {grasp.name}")
+        for pair, grasp in made
+        if id(pair) in numbers and grasp in feasible
+    )
 
 
-def _fits(width: float, manipulator: Manipulator) -> bool:
-    return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
-
-
-def _depth(extent: float, manipulator: Manipulator) -> float:
-    """Return how far from the object's centre, towards the hand, the tool point lies."""
-    return max(0.0, extent / 2 - manipulator.finger_depth)
-
-
-def _box(size: NDArray[np.float64], manipulator: Manipulator) -> Iterator[Grasp]:
-    axes = np.eye(3)
-    for along in (2, 0, 1):
-        for side in (1.0, -1.0):
-            approach = -side * axes[along]
-            position = side * _depth(size[along], manipulator) * axes[along]
-            for across in (i for i in range(3) if i != along):
-                if not _fits(size[across], manipulator):
-                    continue
-                for turn in (1.0, -1.0):
-                    name = f"from {'+-'[side < 0]}{'xyz'[along]}, closing along {'+-'[turn < 0]}{'xyz'[across]}"
-                    yield Grasp(_tool(position, approach, turn * axes[across]), float(size[across]), name)
-
-
-def _cylinder(radius: float, length: float, manipulator: Manipulator) -> Iterator[Grasp]:
-    if not _fits(2.0 * radius, manipulator):
-        return
-    axis = np.array([0.0, 0.0, 1.0])
-    for side in (1.0, -1.0):
-        for k in range(_CYLINDER_ANGLES):
-            angle = 2.0 * math.pi * k / _CYLINDER_ANGLES
-            closing = np.array([math.cos(angle), math.sin(angle), 0.0])
-            position = side * _depth(length, manipulator) * axis
-            name = f"from {'+-'[side < 0]}z, turned {math.degrees(angle):.0f} degrees"
-            yield Grasp(_tool(position, -side * axis, closing), 2.0 * radius, name)
-    for k in range(_CYLINDER_ANGLES):
-        angle = 2.0 * math.pi * k / _CYLINDER_ANGLES
-        outward = np.array([math.cos(angle), math.sin(angle), 0.0])
-        closing = np.cross(axis, outward)
+def _around(pair: ContactPair) -> Iterator[Grasp]:
+    """Yield the grasps of a contact pair, in the mesh's frame: from eight sides, from above first, either way round."""
+    down = np.array([0.0, 0.0, -1.0]) if abs(pair.axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
+    first = down - (down @ pair.axis) * pair.axis
+    first /= np.linalg.norm(first)
+    second = np.cross(pair.axis, first)
+    for k in range(_APPROACHES):
+        angle = 2.0 * math.pi * k / _APPROACHES
+        approach = math.cos(angle) * first + math.sin(angle) * second
         for turn in (1.0, -1.0):
-            name = f"from the side at {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
-            position = _depth(2.0 * radius, manipulator) * outward
-            yield Grasp(_tool(position, -outward, turn * closing), 2.0 * radius, name)
+            name = f"turned {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
+            yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
+
+
+def _cups(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
+    """Yield the grasps of a mesh by a suction cup, in its own frame: four turns at each place."""
+    for number, place in enumerate(suction_points(shape, centre=centre, rim=rim), start=1):
+        across = np.cross(place.normal, place.tangent)
+        for quarter, closing in enumerate((place.tangent, across, -place.tangent, -across)):
+            name = f"on flat place {number}, turned {90 * quarter} degrees"
+            yield Grasp(tool_pose(place.point, -place.normal, closing), 0.0, name)
+
+
+def _feasible(
+    scene: SceneGraph, solids: tuple[AttachedShape, ...], grasps: Sequence[Grasp], manipulator: Manipulator
+) -> list[Grasp]:
+    """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
+    if HandCheck.fits(scene, manipulator):
+        check = HandCheck(scene, solids, manipulator=manipulator)
+        kept = check.passed([grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps])
+        return [grasp for grasp, is_good in zip(grasps, kept, strict=True) if is_good]
+    found = []
+    for grasp in grasps:
+        back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
+        depth = reach(solids, back) - float(back @ grasp.object_from_tool.translation)
+        if manipulator.gripper_kind == "suction" or depth <= manipulator.finger_depth:
+            found.append(grasp)
+    return found
 
 
 def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
@@ -196,26 +246,3 @@ def _outline(attached: AttachedShape) -> NDArray[np.float64]:
     if shape.kind == "box":
         return np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
     return np.zeros((0, 3))
-
-
-def _suction_faces(size: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
-    axes = np.eye(3)
-    for along in (2, 0, 1):
-        if min(size[i] for i in range(3) if i != along) < 2.0 * rim:
-            continue
-        for side in (1.0, -1.0):
-            for across in (i for i in range(3) if i != along):
-                for turn in (1.0, -1.0):
-                    tool = _tool(side * size[along] / 2 * axes[along], -side * axes[along], turn * axes[across])
-                    yield Grasp(tool, 0.0, f"on the {'+-'[side < 0]}{'xyz'[along]} face")
-
-
-def _suction_caps(radius: float, length: float, rim: float) -> Iterator[Grasp]:
-    if radius < rim:
-        return
-    axis = np.array([0.0, 0.0, 1.0])
-    for side in (1.0, -1.0):
-        for k in range(_CYLINDER_ANGLES):
-            angle = 2.0 * math.pi * k / _CYLINDER_ANGLES
-            closing = np.array([math.cos(angle), math.sin(angle), 0.0])
-            yield Grasp(_tool(side * length / 2 * axis, -side * axis, closing), 0.0, f"on the {'+-'[side < 0]}z cap")

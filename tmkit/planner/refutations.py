@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner.grasps import grasps_of
+from tmkit.planner.grasps import all_grasps_are_known, grasps_of
 from tmkit.tasks import And, Atom, Fact, Forall, Formula, Problem, substitute
 
 __all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "ungraspable"]
@@ -134,7 +134,7 @@ def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipu
     Raises:
         SceneError: the item has no shape.
     """
-    if grasps_of(scene, item, manipulator=manipulator):
+    if not all_grasps_are_known(scene, item) or grasps_of(scene, item, manipulator=manipulator):
         return None
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""

@@ -102,7 +102,7 @@ class PlacementSampler(Protocol):
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
     """Return the grasps that this package knows for an object: the sampler asked when nobody registered another."""
-    return grasps_of(request.scene, request.item, manipulator=request.manipulator)
+    return grasps_of(request.scene, request.item, manipulator=request.manipulator, rng=request.rng)
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
@@ -229,7 +229,10 @@ class Sampling:
         sampler = self.samplers.grasp_sampler(scene, item)
         shapes = tuple(attached for attached in scene.shapes(item) if attached.collision)
         arm = manipulator or self.manipulator
-        key: tuple[object, ...] = (sampler, arm.name, shapes if sampler is sample_grasps else scene.extract(item))
+        key: tuple[object, ...] = (sampler, arm.name, scene.extract(item))
+        if sampler is sample_grasps:
+            inertia = scene.inertia(item)
+            key = (sampler, arm.name, shapes, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
         if key not in self._known:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")

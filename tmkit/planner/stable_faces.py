@@ -29,7 +29,7 @@ from tmkit.planner.placements_polygons import ConvexPolygon
 from tmkit.planner.placements_solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
 
-__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "stable_faces"]
+__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "solid_centre", "stable_faces"]
 
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
@@ -107,6 +107,11 @@ def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) 
     if not total > 0.0:
         return np.asarray(np.mean([centre for _, centre in masses], axis=0))
     return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total
+
+
+def solid_centre(attached: AttachedShape) -> Vector:
+    """Return the centre of mass (3,) of a solid of one density, in the frame that it is attached to."""
+    return _volume_and_centre(attached)[1]
 
 
 def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:

@@ -1,0 +1,341 @@
+"""Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups.
+
+A parallel hand holds an object at two points when the line between them lies in the friction cones of both (an
+*antipodal* pair; Nguyen, "Constructing force-closure grasps", 1988). Points are sampled on the surface, the middles of
+the largest flat parts first and then by area; from each a ray goes inwards, and where it leaves the object again is the
+partner, the nearest one and the farthest (the wall of a cup, and the whole cup). Where the two normals are not opposite
+the ray is cast again along their mean, which finds the pairs on wedges. The tool comes from eight directions around the
+line, either way round.
+
+A suction cup needs a flat patch with room for its rim. Triangles that lie in one plane and hang together are a patch;
+the places are the middle of its area and points of a grid, the whole rim inside the patch.
+
+Points are taken on the mesh itself. The collision checker, unless told otherwise, sees its convex hull: the hand check
+drops what cannot be reached there, such as the hollow of an L. Of meshes with more than 20,000 triangles the hull is
+sampled, too.
+
+Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most opposite and that
+hold near the centre of mass, and patches whose line of pull passes near it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import Shape
+
+__all__ = [
+    "FRICTION",
+    "ContactPair",
+    "SuctionPoint",
+    "antipodal_pairs",
+    "closed_triangles",
+    "distinct_pairs",
+    "suction_points",
+]
+
+FRICTION = 0.5
+"""Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
+
+_SAMPLES = 320  # points on the surface
+_FLAT_PARTS = 24  # middles of flat parts among them
+_PAIRS, _PAIRS_OF_AXIS = 240, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
+_NEAR, _PARALLEL = 0.008, math.cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
+_LARGE = 20_000  # triangles above which the hull is sampled
+_RAYS_AT_ONCE = 4_000_000  # rays times triangles
+_COPLANAR = 1e-3  # radians between triangles of one patch
+_PATCH_POINTS = 6  # places kept on one patch
+_INSIDE = 1e-9
+_STARTED = 1e-6  # metres from its start at which a ray may meet something
+
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two points of a surface between which it can be held.
+
+    Attributes:
+        middle: (3,) point half way, metres.
+        axis: (3,) unit vector from the first to the second.
+        width: metres between them.
+        alignment: the smaller cosine of the angles between the line and the two normals.
+    """
+
+    middle: Vectors
+    axis: Vectors
+    width: float
+    alignment: float
+
+
+@dataclass(frozen=True)
+class SuctionPoint:
+    """A place for a suction cup.
+
+    Attributes:
+        point: (3,) metres.
+        normal: (3,) outward unit normal of the patch.
+        tangent: (3,) unit vector along the longest side of the patch.
+        room: metres to the edge of the patch.
+    """
+
+    point: Vectors
+    normal: Vectors
+    tangent: Vectors
+    room: float
+
+
+def closed_triangles(shape: Shape) -> Vectors:
+    """Return the triangles (n, 3, 3) of a mesh, looking outwards, those without area left out."""
+    vertices, faces = np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces)
+    if len(faces) > _LARGE:
+        import trimesh
+
+        hull = trimesh.convex.convex_hull(vertices)
+        vertices, faces = np.asarray(hull.vertices), np.asarray(hull.faces)
+    corners = vertices[faces]
+    middle = vertices.mean(axis=0)
+    a, b, c = (corners[:, k] - middle for k in range(3))
+    if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
+        corners = corners[:, ::-1]
+    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    return np.asarray(corners[areas > 1e-14])
+
+
+def antipodal_pairs(
+    shape: Shape,
+    *,
+    centre: Vectors,
+    widths: tuple[float, float],
+    rng: np.random.Generator,
+    friction: float = FRICTION,
+) -> list[ContactPair]:
+    """Return pairs of contacts on a mesh, best first.
+
+    Args:
+        shape: the mesh.
+        centre: (3,) its centre of mass.
+        widths: smallest and largest metres between the contacts.
+        rng: for the samples.
+        friction: coefficient at the contacts.
+    """
+    triangles = closed_triangles(shape)
+    if not len(triangles):
+        return []
+    normals = _normals(triangles)
+    points, inward = _samples(triangles, normals, rng)
+    least = math.cos(math.atan(friction))
+    found = list(_pairs(triangles, normals, points, inward, widths, least))
+    size = float(np.linalg.norm(np.ptp(triangles.reshape(-1, 3), axis=0)))
+
+    def badness(pair: ContactPair) -> tuple[float, float, float, float, float]:
+        offset = float(np.linalg.norm(np.cross(pair.middle - centre, pair.axis))) / size
+        return (round(1.0 - pair.alignment + offset, 6), round(pair.width, 9), *np.round(pair.middle, 9).tolist())
+
+    return distinct_pairs(sorted(found, key=badness), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+
+
+def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:
+    """Return pairs that are no near copies of an earlier one, at most so many, and so many of nearly one direction."""
+    kept: list[ContactPair] = []
+    for pair in pairs:
+        if len(kept) == limit:
+            break
+        parallel = [other for other in kept if abs(float(pair.axis @ other.axis)) > _PARALLEL]
+        is_new = all(np.linalg.norm(pair.middle - other.middle) >= _NEAR for other in parallel)
+        if is_new and len(parallel) < of_axis:
+            kept.append(pair)
+    return kept
+
+
+def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[SuctionPoint]:
+    """Return places for a suction cup on the flat patches of a mesh, best first.
+
+    Args:
+        shape: the mesh.
+        centre: (3,) its centre of mass.
+        rim: radius of the cup's rim, metres.
+    """
+    triangles = closed_triangles(shape)
+    if not len(triangles):
+        return []
+    found = [
+        place for patch, edges in _patches(triangles) for place in _patch_points(triangles[patch], edges, rim, centre)
+    ]
+
+    def badness(place: SuctionPoint) -> tuple[float, ...]:
+        lever = np.linalg.norm(np.cross(centre - place.point, place.normal))
+        return (round(float(lever), 6), *np.round([*-place.normal[::-1], *place.point], 9).tolist())
+
+    return sorted(found, key=badness)
+
+
+def _normals(triangles: Vectors) -> Vectors:
+    crosses = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    return np.asarray(crosses / np.linalg.norm(crosses, axis=1)[:, None])
+
+
+def _areas(triangles: Vectors) -> NDArray[np.float64]:
+    crosses = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    return np.asarray(np.linalg.norm(crosses, axis=1) / 2)
+
+
+def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
+    """Return points (n, 3) on the surface with their inward normals."""
+    areas = _areas(triangles)
+    patches = sorted((patch for patch, _ in _patches(triangles)), key=lambda patch: -round(areas[patch].sum(), 12))
+    points, inward = [], []
+    for patch in patches[:_FLAT_PARTS]:
+        middles = triangles[patch].mean(axis=1)
+        middle = (middles * areas[patch][:, None]).sum(axis=0) / areas[patch].sum()
+        points.append(middle)
+        inward.append(-normals[patch[0]])
+    chosen = rng.choice(len(triangles), size=_SAMPLES, p=areas / areas.sum())
+    u, v = rng.random((2, _SAMPLES))
+    is_beyond = u + v > 1.0
+    u[is_beyond], v[is_beyond] = 1.0 - u[is_beyond], 1.0 - v[is_beyond]
+    a, b, c = (triangles[chosen, k] for k in range(3))
+    spread = a + u[:, None] * (b - a) + v[:, None] * (c - a)
+    return np.concatenate([np.array(points).reshape(-1, 3), spread]), np.concatenate(
+        [np.array(inward).reshape(-1, 3), -normals[chosen]]
+    )
+
+
+def _pairs(
+    triangles: Vectors,
+    normals: Vectors,
+    points: Vectors,
+    inward: Vectors,
+    widths: tuple[float, float],
+    least: float,
+) -> Iterator[ContactPair]:
+    """Yield the pairs that rays from points find, with both normals within the cone."""
+    again: list[tuple[Vectors, Vectors, Vectors, float]] = []
+    for start, own, hits in zip(points, inward, _rays(triangles, points, inward), strict=True):
+        exits = _exits(hits, normals, own)
+        for distance, index in dict.fromkeys(exits[:1] + exits[-1:]):
+            alignment = float(normals[index] @ own)
+            if alignment >= least and widths[0] <= distance <= widths[1]:
+                yield ContactPair(start + distance / 2 * own, own, distance, min(1.0, alignment))
+            mean = own + normals[index]
+            length = float(np.linalg.norm(mean))
+            if 1e-9 < length < 2.0 - 1e-9:
+                again.append((start, own, mean / length, distance))
+    if not again:
+        return
+    starts, axes = np.array([start for start, *_ in again]), np.array([axis for _, _, axis, _ in again])
+    for (start, own, axis, near), hits in zip(again, _rays(triangles, starts, axes), strict=True):
+        exits = _exits(hits, normals, axis)
+        if exits:
+            distance, index = min(exits, key=lambda hit: abs(hit[0] - near))
+            alignment = min(float(own @ axis), float(normals[index] @ axis))
+            if alignment >= least and widths[0] <= distance <= widths[1]:
+                yield ContactPair(start + distance / 2 * axis, axis, distance, min(1.0, alignment))
+
+
+def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> list[tuple[float, int]]:
+    """Return the hits of a ray at which it leaves the object, nearest first."""
+    return [(distance, index) for distance, index in hits if normals[index] @ axis > _INSIDE]
+
+
+def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
+    """Return for each ray the distances and triangles that it meets beyond its start, nearest first."""
+    a = triangles[:, 0]
+    first, second = triangles[:, 1] - a, triangles[:, 2] - a
+    at_once = max(1, _RAYS_AT_ONCE // len(triangles))
+    found: list[list[tuple[float, int]]] = []
+    for begin in range(0, len(starts), at_once):
+        start, along = starts[begin : begin + at_once, None], directions[begin : begin + at_once, None]
+        across = np.cross(along, second[None])
+        volume = np.einsum("ijk,jk->ij", across, first)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            offset = start - a[None]
+            u = np.einsum("ijk,ijk->ij", across, offset) / volume
+            turned = np.cross(offset, first[None])
+            v = np.einsum("ijk,ijk->ij", np.broadcast_to(along, turned.shape), turned) / volume
+            t = np.einsum("jk,ijk->ij", second, turned) / volume
+            is_met = (np.abs(volume) > 1e-15) & (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
+        is_met &= t > _STARTED
+        for row in range(len(start)):
+            indices = np.flatnonzero(is_met[row])
+            order = np.argsort(t[row, indices], kind="stable")
+            found.append([(float(t[row, i]), int(i)) for i in indices[order]])
+    return found
+
+
+def _patches(triangles: Vectors) -> list[tuple[NDArray[np.intp], Vectors]]:
+    """Return the flat patches: indices of their triangles, and the sides (k, 2, 3) of their outlines."""
+    import trimesh
+
+    corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)
+    mesh = trimesh.Trimesh(corners, np.asarray(faces).reshape(-1, 3), process=False, validate=False)
+    pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR]
+    labels = _components(pairs, len(mesh.faces))
+    found = []
+    for label in dict.fromkeys(labels.tolist()):
+        patch = np.flatnonzero(labels == label)
+        sides = np.sort(np.asarray(mesh.faces)[patch][:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+        outline, counts = np.unique(sides, axis=0, return_counts=True)
+        found.append((patch, corners[outline[counts == 1]]))
+    return found
+
+
+def _components(pairs: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    """Return for each of some things the number of the group that pairs (n, 2) join it to."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vectors) -> list[SuctionPoint]:
+    """Return places on one patch with room for the rim, those nearest to the centre of mass first."""
+    areas = _areas(triangles)
+    if areas.sum() < math.pi * rim**2 or not len(edges):
+        return []
+    normal = np.einsum("ij,i->j", _normals(triangles), areas)
+    normal /= np.linalg.norm(normal)
+    sides = edges[:, 1] - edges[:, 0]
+    tangent = sides[int(np.argmax(np.round(np.linalg.norm(sides, axis=1), 9)))]
+    tangent = tangent - (tangent @ normal) * normal
+    tangent /= np.linalg.norm(tangent)
+    axes = np.column_stack([tangent, np.cross(normal, tangent)])
+    origin = (triangles.mean(axis=1) * areas[:, None]).sum(axis=0) / areas.sum()
+    flat, outline = (triangles - origin) @ axes, (edges - origin) @ axes
+    target = (centre - origin) @ axes
+    low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
+    step = max(rim, float(np.max(high - low)) / 16, 1e-3)
+    grid = [np.arange(math.ceil(a / step), math.floor(b / step) + 1) * step for a, b in zip(low, high, strict=True)]
+    points = np.concatenate([np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T])
+    room = np.where(_is_in_any(points, flat), _distance_to_sides(points, outline), -1.0)
+    order = np.lexsort((points[:, 1], points[:, 0], np.round(np.linalg.norm(points - target, axis=1), 9)))
+    kept: list[int] = []
+    for i in order.tolist():
+        is_new = all(np.linalg.norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
+        if room[i] >= max(rim, 1e-4) and is_new and len(kept) < _PATCH_POINTS:
+            kept.append(i)
+    return [SuctionPoint(origin + axes @ points[i], normal, tangent, float(room[i])) for i in kept]
+
+
+def _is_in_any(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
+    """Tell for points (n, 2) whether they are in any of some triangles (m, 3, 2), counter-clockwise."""
+    inside = np.ones((len(points), len(triangles)), dtype=bool)
+    for k in range(3):
+        start, along = triangles[:, k], triangles[:, (k + 1) % 3] - triangles[:, k]
+        offset = points[:, None] - start[None]
+        inside &= along[None, :, 0] * offset[..., 1] - along[None, :, 1] * offset[..., 0] >= -1e-12
+    return np.asarray(inside.any(axis=1))
+
+
+def _distance_to_sides(points: Vectors, sides: Vectors) -> NDArray[np.float64]:
+    """Return the distance (n,) of points (n, 2) to the nearest of some segments (m, 2, 2)."""
+    start, along = sides[:, 0], sides[:, 1] - sides[:, 0]
+    offset = points[:, None] - start[None]
+    share = np.clip(np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(offset - share[..., None] * along[None], axis=2).min(axis=1))

@@ -1,0 +1,38 @@
+"""What a grasp is.
+
+The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.spatial import Pose
+
+__all__ = ["FINGER_CLEARANCE", "Grasp", "tool_pose"]
+
+FINGER_CLEARANCE = 0.004
+"""Metres that must be free on either side between an object and the open fingers."""
+
+
+@dataclass(frozen=True)
+class Grasp:
+    """A way of holding an object.
+
+    Attributes:
+        object_from_tool: pose of the tool frame relative to the object.
+        width: metres between the fingers when they hold; 0 for suction.
+        name: the grasp in words.
+    """
+
+    object_from_tool: Pose
+    width: float
+    name: str
+
+
+def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
+    """Return the tool frame at a position, with its z axis along ``approach`` and its y axis along ``closing``."""
+    return Pose.from_rotation_matrix(position, np.column_stack([np.cross(closing, approach), closing, approach]))
