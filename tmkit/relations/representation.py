@@ -30,14 +30,14 @@ is refused with its defect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["Numbers", "Representation", "array_of", "rotation_defect"]
+__all__ = ["Numbers", "Representation", "array_of", "rotation_defect", "trusted"]
 
 Vector = NDArray[np.float64]
 Numbers = tuple[Vector, ...]
@@ -139,6 +139,17 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
     if defect is not None:
         raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", defect)])
     return matrix
+
+
+_Made = TypeVar("_Made")
+
+
+def trusted(cls: type[_Made], **arrays: Vector) -> _Made:
+    """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
+    made = object.__new__(cls)
+    for name, array in arrays.items():
+        object.__setattr__(made, name, array)
+    return made
 
 
 def frozen(array: Vector) -> Vector:

@@ -25,6 +25,7 @@ from tmkit.relations.representation import (
     frozen,
     in_reference,
     rotation_of,
+    trusted,
 )
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import Pose
@@ -74,7 +75,7 @@ class PositionVector(_Plain):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(p,)``."""
         del like
-        return cls(numbers[0])
+        return trusted(cls, vector=numbers[0])
 
 
 # -------------------------------------------------------------------------------------------------------- orientations
@@ -108,9 +109,9 @@ class RotationMatrix(_Matrix):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``."""
+        """Make one from ``(Q,)``, known to be a rotation."""
         del like
-        return cls(numbers[0])
+        return trusted(cls, matrix=numbers[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +263,7 @@ class HomogeneousMatrix(_Plain):
         del like
         matrix = np.eye(4)
         matrix[:3, 3], matrix[:3, :3] = numbers
-        return cls(matrix)
+        return trusted(cls, matrix=frozen(matrix))
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
@@ -290,9 +291,9 @@ class VectorAndMatrix(_Matrix):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``."""
+        """Make one from ``(p, Q)``, known to be a rotation."""
         del like
-        return cls(*numbers)
+        return trusted(cls, vector=numbers[0], matrix=numbers[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from tmkit.relations.representation import (
     frozen,
     in_reference,
     rotation_of,
+    trusted,
 )
 from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, _Plain, _product, _unit
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
@@ -70,7 +71,7 @@ class _Vector3(_Plain):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from the vector."""
         del like
-        return cls(numbers[0])
+        return trusted(cls, vector=numbers[0])
 
 
 class LinearVelocityVector(_Vector3):
@@ -117,7 +118,7 @@ class _Vector6(_Plain):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from the two halves."""
         del like
-        return cls(np.concatenate(numbers))
+        return trusted(cls, vector=frozen(np.concatenate(numbers)))
 
 
 class TwistVector(_Vector6):
@@ -142,7 +143,7 @@ class _SecondFirst(_Vector6):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from the two halves."""
         del like
-        return cls(np.concatenate(numbers[::-1]))
+        return trusted(cls, vector=frozen(np.concatenate(numbers[::-1])))
 
 
 class AngularFirstTwist(_SecondFirst):

@@ -170,13 +170,14 @@ def inverse2(x: _Coord) -> _Coord:
 
 
 def _in_own_reference(check: _Check, x: Any, which: str) -> None:
-    check.same(
-        x.coord,
-        x.ref_ori,
-        f"{which} is expressed in its reference orientation frame",
-        ("coordinate frame", "reference orientation frame"),
-        "express it there with change_coordinate_frame",
-    )
+    if x.coord != x.ref_ori:
+        check.same(
+            x.coord,
+            x.ref_ori,
+            f"{which} is expressed in its reference orientation frame",
+            ("coordinate frame", "reference orientation frame"),
+            "express it there with change_coordinate_frame",
+        )
 
 
 # ------------------------------------------------------------------------------------------------------------- compose
@@ -211,24 +212,23 @@ def compose(x: _Coord, y: _Coord) -> tuple[_Coord, bool]:
 
 def _chain_check(x: Any, y: Any) -> _Check:
     check = _Check("compose", x, y)
-    first, second = "of the first", "of the second"
     if isinstance(x, (PositionCoord, PoseCoord)):
-        what = (f"reference point {first}", f"point {second}")
+        what = ("reference point of the first", "point of the second")
         check.same(x.ref_point, y.point, "the reference point of one is the point of the other", what)
     if isinstance(x, _MATRIX_LIKE):
-        what = (f"reference orientation frame {first}", f"orientation frame {second}")
+        what = ("reference orientation frame of the first", "orientation frame of the second")
         rule = "the reference orientation frame of one is the orientation frame of the other"
         check.same(x.ref_ori, y.ori, rule, what)
     if isinstance(x, (LinearVelocityCoord, TwistCoord)):
-        what = (f"point {first}", f"point {second}")
+        what = ("point of the first", "point of the second")
         check.same(x.point, y.point, "velocities are composed at one point", what, _CHANGE_POINT)
-    what = (f"reference body {first}", f"body {second}")
+    what = ("reference body of the first", "body of the second")
     check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what)
     if isinstance(x, PoseCoord) or (isinstance(x, OrientationCoord) and x.coord != y.coord):
         _in_own_reference(check, x, "the first operand")
         _in_own_reference(check, y, "the second operand")
     elif not isinstance(x, OrientationCoord):
-        what = (f"coordinate frame {first}", f"coordinate frame {second}")
+        what = ("coordinate frame of the first", "coordinate frame of the second")
         check.same(x.coord, y.coord, "both are expressed in one frame", what, _CHANGE_COORD)
     return check
 
