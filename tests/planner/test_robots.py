@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.robots import require_robot
 
 import tmkit as tk
 
 GOAL = "(and (on a b) (on b c))"
 PYBULLET_ROBOTS = ("iiwa", "xarm")
 OTHER_ROBOTS = ("ur5", "baxter")
-
-
-def require_robot(robot: str) -> None:
-    """Skip the test when the package that describes a robot is not there."""
-    if robot in OTHER_ROBOTS:
-        try:
-            importlib.metadata.distribution("example-robot-data")
-        except importlib.metadata.PackageNotFoundError:
-            pytest.skip("needs example-robot-data")
 
 
 @pytest.mark.parametrize("robot", [*PYBULLET_ROBOTS, *OTHER_ROBOTS])

@@ -26,6 +26,7 @@ from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
+from tmkit.planner.handover import Handover, handovers
 from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.placements import (
     Placement,
@@ -63,6 +64,7 @@ from tmkit.planner.semantics import (
     ProvingSemantics,
     pddl_name,
 )
+from tmkit.planner.sequence import Sequence
 from tmkit.planner.stable_faces import StableFace, stable_faces
 from tmkit.planner.values import (
     Plan,
@@ -96,6 +98,7 @@ __all__ = [
     "Grasp",
     "GraspRequest",
     "GraspSampler",
+    "Handover",
     "Impossible",
     "LearnedConstraint",
     "MotionBudget",
@@ -125,11 +128,13 @@ __all__ = [
     "Sampling",
     "Segment",
     "SegmentKind",
+    "Sequence",
     "StableFace",
     "SupportSurface",
     "check_plan",
     "goal_of_scene",
     "grasps_of",
+    "handovers",
     "lies_in_region",
     "load_planning_domain",
     "pddl_name",

@@ -169,7 +169,7 @@ class ArmMotion:
             yield failed.failure
             return
         kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
-        segment = self._segment(kind, path, pieces.gripper_of(q, scene), held, phase)
+        segment = self.segment(kind, path, q=q, held=held, phase=phase)
         yield Refinement((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
@@ -198,14 +198,12 @@ class ArmMotion:
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
-        opened, closed = pieces.gripper_of(q, scene), pieces.gripper_of(q_held, scene)
+        change = Reparenting(item, arm.tip, tip_from_item)
         segments = (
-            self._segment(SegmentKind.TRANSIT, transit, opened, None, free),
-            self._segment(SegmentKind.APPROACH, away[::-1], opened, item, before),
-            self._segment(
-                SegmentKind.GRASP, q_grasp[None], closed, item, before, Reparenting(item, arm.tip, tip_from_item)
-            ),
-            self._segment(SegmentKind.LIFT, lifted, closed, item, held),
+            self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
+            self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=item, phase=before),
+            self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=item, phase=before, change=change),
+            self.segment(SegmentKind.LIFT, lifted, q=q_held, held=item, phase=held),
         )
         return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
 
@@ -227,29 +225,43 @@ class ArmMotion:
         away = pieces.retreat(released, q_open, what="retreat")
         carried = pieces.phase(held.scene, near, touched=item)
         transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
-        closed, opened = pieces.gripper_of(q, held.scene), pieces.gripper_of(q_open, held.scene)
         segments = (
-            self._segment(SegmentKind.TRANSFER, transfer, closed, item, carried),
-            self._segment(SegmentKind.LOWER, raised[::-1], closed, item, held),
-            self._segment(SegmentKind.RELEASE, q_place[None], opened, item, held, reparenting),
-            self._segment(SegmentKind.RETREAT, away, opened, item, released),
+            self.segment(SegmentKind.TRANSFER, transfer, q=q, held=item, phase=carried),
+            self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=item, phase=held),
+            self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=item, phase=held, change=reparenting),
+            self.segment(SegmentKind.RETREAT, away, q=q_open, held=item, phase=released),
         )
         place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
         return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
 
-    def _segment(
+    def segment(
         self,
         kind: SegmentKind,
         path: Configuration,
-        gripper: dict[str, float],
+        *,
+        q: Configuration,
         held: str | None,
         phase: Phase,
-        reparenting: Reparenting | None = None,
+        change: Reparenting | None = None,
+        mechanism: str | None = None,
     ) -> Segment:
-        arm_path = np.array(path[:, self.manipulator.joint_indices(phase.scene)])
-        arm_path.flags.writeable = False
-        arm = self.manipulator
-        return Segment(kind, arm.name, arm.joints, arm_path, gripper, held, phase.exemptions, reparenting)
+        """Return a segment of this arm.
+
+        Args:
+            kind: what the arm does.
+            path: (k, n_joints) configurations.
+            q: (n_joints,) a configuration with the fingers as they are at its end.
+            held: the object, or handle, that is handled.
+            phase: the version in which it happens, with what may touch.
+            change: the change of the scene at its end.
+            mechanism: the joint that the hand moves by its handle.
+        """
+        arm, names = self.manipulator, phase.scene.joint_names
+        joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
+        own_path = np.array(path[:, [names.index(joint) for joint in joints]])
+        own_path.flags.writeable = False
+        gripper = self.pieces.gripper_of(q, phase.scene)
+        return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change)
 
 
 def arm_motions(

@@ -242,7 +242,14 @@ class Sampling:
         return self._known[key]
 
     def placements(
-        self, scene: SceneGraph, item: str, support: str, *, q: Configuration, rng: np.random.Generator
+        self,
+        scene: SceneGraph,
+        item: str,
+        support: str,
+        *,
+        q: Configuration,
+        rng: np.random.Generator,
+        manipulator: Manipulator | None = None,
     ) -> Iterator[Placement]:
         """Yield placements of an object on a support, best first.
 
@@ -252,6 +259,7 @@ class Sampling:
             support: frame of a surface, a region or another object.
             q: (n_joints,) configuration.
             rng: generator of this visit.
+            manipulator: the arm that puts it there, when it is not the first.
 
         Raises:
             SamplerError: the sampler fails, or gives what is no placement.
@@ -259,7 +267,7 @@ class Sampling:
             UnknownNameError: no such frame.
         """
         sampler = self.samplers.placement_sampler(scene, item, support)
-        request = PlacementRequest(scene, q, item, support, self.manipulator, rng)
+        request = PlacementRequest(scene, q, item, support, manipulator or self.manipulator, rng)
         what = f"for '{item}' on '{support}'"
         for placement in _asked(sampler, request, what, is_ours=sampler is sample_placements):
             yield _checked_placement(placement, sampler, scene, what)

@@ -82,9 +82,10 @@ class ActionContext:
         arm = None if robot is None else self.arm(robot).manipulator
         return self._sampling().grasps(self.scene, item, manipulator=arm)
 
-    def placements(self, item: str, support: str) -> Iterator[Placement]:
+    def placements(self, item: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
-        return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng)
+        arm = None if robot is None else self.arm(robot).manipulator
+        return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng, manipulator=arm)
 
     def _sampling(self) -> Sampling:
         if self.sampling is None:
@@ -153,9 +154,9 @@ class Place:
     robot: str | None = None
 
     @classmethod
-    def at(cls, item: str, placement: Placement) -> Place:
-        """Return the candidate that puts an object where a placement says."""
-        return cls(item, placement.support, placement.support_from_item)
+    def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
+        """Return the candidate that puts an object where a placement says, with the first arm or a named one."""
+        return cls(item, placement.support, placement.support_from_item, robot)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""

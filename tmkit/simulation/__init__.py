@@ -9,13 +9,14 @@ from tmkit.simulation.camera import Camera, good_camera, render
 from tmkit.simulation.execution import simulate
 from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import Film, write_picture
-from tmkit.simulation.report import ObjectError, Remark, SimulationReport, Slip
+from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.world import Simulation
 
 __all__ = [
     "Camera",
     "Film",
+    "JointError",
     "ObjectError",
     "PhysicsSettings",
     "Remark",

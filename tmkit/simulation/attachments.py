@@ -5,7 +5,8 @@ weighs next to nothing drifts away, and a cup or a hand often is such a link; so
 the links that are rigidly joined to the wanted one, which comes to the same. And what it says of its load is in two
 systems at once: the force along the axes of the root, the moment about the object's origin and along its axes.
 
-Invariants: an object is attached once at most; where it is attached it stays as it was at that moment.
+Invariants: an object is attached to a frame once at most, and to two frames only while it goes from hand to hand; where
+it is attached it stays as it was at that moment.
 """
 
 from __future__ import annotations
@@ -47,30 +48,31 @@ class Attachments:
         self._bullet = bullet
         self._client = client
         self._scene = scene
-        self._constraints: dict[str, int] = {}
+        self._constraints: dict[tuple[str, str], int] = {}  # by object and the frame that holds it
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attached objects, in the order in which they were attached."""
-        return tuple(self._constraints)
+        return tuple(dict.fromkeys(name for name, _ in self._constraints))
 
-    def attach(self, child: Body, *, parent: Body, frame: str) -> None:
-        """Fix an object to a frame of another body as it is now.
+    def attach(self, child: Body, name: str, *, parent: Body, frame: str) -> None:
+        """Fix an object, or the frame of a mechanism, to a frame of another body as it is now.
 
         Raises:
-            SimulationError: the object is attached already.
+            SimulationError: it is attached to this frame already.
         """
-        if child.base in self._constraints:
-            raise SimulationError(f"object '{child.base}' is attached already", object=child.base)
+        if (name, frame) in self._constraints:
+            raise SimulationError(f"object '{name}' is attached already", object=name)
         link = self._bearing_link(parent, frame)
+        own = BASE if child.kind == "object" else self._bearing_link(child, name)
         at_link = (self._link_pose(parent, link) @ self._inertial_of(parent, link)).inverse()
-        at_link = at_link @ self._link_pose(child, BASE)
-        at_object = child.base_from_inertial.inverse()
+        at_link = at_link @ self._link_pose(child, own)
+        at_object = self._inertial_of(child, own).inverse()
         constraint = self._bullet.createConstraint(
             parent.index,
             link,
             child.index,
-            BASE,
+            own,
             self._bullet.JOINT_FIXED,
             [0.0, 0.0, 0.0],
             list(at_link.translation),
@@ -80,19 +82,20 @@ class Attachments:
             physicsClientId=self._client,
         )
         self._bullet.changeConstraint(constraint, maxForce=_HOLDING_FORCE, physicsClientId=self._client)
-        self._constraints[child.base] = constraint
+        self._constraints[name, frame] = constraint
 
-    def detach(self, name: str) -> None:
-        """Let go of an object; nothing happens when it is not attached."""
-        constraint = self._constraints.pop(name, None)
-        if constraint is not None:
-            self._bullet.removeConstraint(constraint, physicsClientId=self._client)
+    def detach(self, name: str, frame: str | None = None) -> None:
+        """Let go of an object that is attached to a frame, or to any; nothing happens when it is not attached."""
+        for key in [key for key in self._constraints if key[0] == name and frame in (None, key[1])]:
+            self._bullet.removeConstraint(self._constraints.pop(key), physicsClientId=self._client)
 
-    def load(self, child: Body, *, about: NDArray[np.float64]) -> NDArray[np.float64]:
+    def load(self, child: Body, name: str, *, frame: str, about: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the force in newtons and the moment in newton metres, (6,), of an object on what holds it.
 
         Args:
-            child: the object.
+            child: the object's body.
+            name: the object.
+            frame: the frame that holds it.
             about: (3,) point of the root about which the moment is taken.
 
         Returns:
@@ -101,11 +104,11 @@ class Attachments:
         Raises:
             SimulationError: the object is not attached.
         """
-        if child.base not in self._constraints:
-            raise SimulationError(f"object '{child.base}' is not attached", object=child.base)
-        state = self._bullet.getConstraintState(self._constraints[child.base], physicsClientId=self._client)
+        if (name, frame) not in self._constraints:
+            raise SimulationError(f"object '{name}' is not attached to '{frame}'", object=name)
+        state = self._bullet.getConstraintState(self._constraints[name, frame], physicsClientId=self._client)
         force, moment = np.array(state[:3]), np.array(state[3:])
-        root_from_object = self._link_pose(child, BASE)
+        root_from_object = self._link_pose(child, BASE if child.kind == "object" else self._bearing_link(child, name))
         lever = root_from_object.translation - about
         return np.concatenate([force, root_from_object.rotate(moment) + np.cross(lever, force)])
 

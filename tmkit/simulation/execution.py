@@ -7,6 +7,9 @@ everything is left to settle, and then each object is compared with where the pl
 A finger that holds something is told to close all the way, with the robot's grip force: the plan's finger values while
 holding say where the fingers meet the object, and so would press on it with no force at all.
 
+Of several arms one moves at a time, and the others hold what they hold. A drawer or door that the plan moves has no
+motor: it is moved by the hand on its handle, against friction.
+
 A suction cup holds what its rim seals on, and loses what is too much for the vacuum (:mod:`tmkit.simulation.suction`).
 
 ``grasp="constraint"`` fixes the object to the hand at the end of the grasp instead: an explicit choice, for hands whose
@@ -32,16 +35,17 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
+from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
-from tmkit.simulation.report import ObjectError, SimulationReport
+from tmkit.simulation.report import JointError, ObjectError, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.suction import SuctionCup
 from tmkit.simulation.watching import Watch
 from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
     from tmkit.planner import Plan, PlanStep, Segment
 
 __all__ = ["simulate"]
@@ -55,7 +59,7 @@ _WATCHES_PER_SECOND = 60.0
 _FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
 _FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
 _PAUSE = 0.1  # seconds for a hand and what it holds to come to rest
-_GENTLE_FORCE = 5.0  # newtons of fingers around an object that a constraint holds
+_SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
 _AT_REST = 0.002  # metres a second below which an object lies still
 
 
@@ -103,7 +107,9 @@ def simulate(
     film = None if record is None else Film(record)
     if picture is not None:
         check_output(picture, film=False)
-    with Simulation.from_scene(plan.scene, plan.q, robot=plan.robot, gui=gui, settings=settings) as simulation:
+    with Simulation.from_scene(
+        plan.scene, plan.q, robot=plan.robots, passive=_operated_joints(plan), gui=gui, settings=settings
+    ) as simulation:
         by_constraint = grasp == "constraint"
         watch = Watch(simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance)
         view = camera
@@ -140,22 +146,16 @@ class _Execution:
     ) -> None:
         self._simulation = simulation
         self._plan = plan
-        self._robot = plan.robot
         self._by_constraint = by_constraint
         self._film = film
         self._real_time = real_time
         self._studio = studio
-        self._arm = self._robot.joint_indices(plan.scene)
-        self._speeds = self._robot.velocity_limits(plan.scene)
-        self._accelerations = self._robot.acceleration_limits(plan.scene)
-        self._fingers = {name: plan.scene.joint_names.index(name) for name in self._robot.gripper_joints}
         self._q = np.array(plan.q, dtype=float)  # commanded
-        self._finger_goal = {name: float(self._q[entry]) for name, entry in self._fingers.items()}
-        self._holding: str | None = None
-        by_suction = self._robot.gripper_kind == "suction" and not by_constraint
-        self._cup = SuctionCup(simulation, self._robot) if by_suction else None
+        self._arms = {
+            robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
+            for robot in plan.robots
+        }
         self._watch = watch
-        self._tracking = np.zeros(len(self._arm))
         self._ticks = 0
         self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
         self._frames_taken = 0
@@ -182,88 +182,87 @@ class _Execution:
         self._settle()
 
     def _take_over_held_objects(self) -> None:
-        """Fix what the arm holds before the plan starts: nothing is known of how it was grasped."""
+        """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
         scene = self._plan.scene
         for name in self._simulation.objects:
             parent = scene.parent(name)
-            if parent is not None and self._robot.tip in (parent, *scene.ancestors(parent)):
-                self._simulation.attach(name, self._robot.tip)
+            for robot in self._plan.robots:
+                if parent is not None and robot.tip in (parent, *scene.ancestors(parent)):
+                    self._simulation.attach(name, robot.tip)
 
     def _play(self, number: int, step: PlanStep) -> None:
-        if self._cup is not None:
-            self._cup.touch_softly([part.held for part in step.segments if part.held is not None])
+        for arm in self._arms.values():
+            own = [part for part in step.segments if part.robot == arm.robot.name]
+            arm.touch_softly([part.held for part in own if part.held is not None])
         for segment in step.segments:
+            arm = self._arms[segment.robot]
             self._watch.enter(number, step, segment)
-            self._follow(segment)
+            self._follow(arm, segment)
             if segment.kind == "grasp":
-                self._grasp(segment)
+                self._grasp(arm, segment)
             elif segment.kind == "release":
-                self._release(segment)
+                self._release(arm, segment)
             else:
-                self._finger_goal.update(segment.gripper if self._holding is None else {})
+                arm.finger_goal.update(segment.gripper if arm.holding is None else {})
         self._watch.leave_step()
 
-    def _follow(self, segment: Segment) -> None:
-        """Move the arm along the timed path of a segment."""
+    def _follow(self, arm: ArmPlayer, segment: Segment) -> None:
+        """Move an arm along the timed path of a segment; what it moves along, such as a drawer, limits its speed."""
         rate = 1.0 / self._simulation.settings.time_step
-        columns = [segment.joint_names.index(name) for name in self._robot.joints]
+        others = [name for name in segment.joint_names if name not in arm.robot.joints]
+        columns = [segment.joint_names.index(name) for name in (*arm.robot.joints, *others)]
+        speeds = [_mechanism_speed(self._plan.scene, name) for name in others]
         timed = time_path(
             np.asarray(segment.path, dtype=float)[:, columns],
-            self._speeds,
-            acceleration_limits=self._accelerations,
+            np.concatenate([arm.speeds, speeds]),
+            acceleration_limits=np.concatenate([arm.accelerations, 2.0 * np.array(speeds)]),
             rate=rate,
         )
-        self._approach_start(timed.positions[0])
-        for following in timed.positions[1:]:
-            self._tick(following)
+        positions = timed.positions[:, : len(arm.entries)]
+        self._approach_start(arm, positions[0])
+        for following in positions[1:]:
+            self._tick(arm, following)
 
-    def _approach_start(self, start: NDArray[np.float64]) -> None:
+    def _approach_start(self, arm: ArmPlayer, start: NDArray[np.float64]) -> None:
         """Go to the first point of a path in a straight line, if a plan leaves a gap before it."""
-        here = self._q[self._arm]
+        here = arm.position
         if np.max(np.abs(start - here), initial=0.0) < 1e-9:
             return
         rate = 1.0 / self._simulation.settings.time_step
         path = np.stack([here, start])
-        timed = time_path(path, self._speeds, acceleration_limits=self._accelerations, rate=rate)
+        timed = time_path(path, arm.speeds, acceleration_limits=arm.accelerations, rate=rate)
         for following in timed.positions[1:]:
-            self._tick(following)
+            self._tick(arm, following)
 
-    def _grasp(self, segment: Segment) -> None:
+    def _grasp(self, arm: ArmPlayer, segment: Segment) -> None:
         name = segment.held
-        self._finger_goal.update(self._robot.gripper_closed)
-        self._wait_for_fingers()
-        self._holding = name
+        arm.finger_goal.update(arm.robot.gripper_closed)
+        self._wait_for_fingers(arm)
         if name is not None:
-            if self._by_constraint:
-                self._simulation.attach(name, self._robot.tip)
-            self._watch.grasped(name, segment, by_constraint=self._by_constraint or self._cup is not None)
-            fault = None if self._cup is None else self._cup.take(name)
+            fault = arm.take(name)
+            self._watch.grasped(name, segment, by_constraint=self._by_constraint or arm.cup is not None)
             if fault is not None:
                 self._watch.note(fault)
         self._stand(_PAUSE)
 
-    def _release(self, segment: Segment) -> None:
+    def _release(self, arm: ArmPlayer, segment: Segment) -> None:
         self._stand(_PAUSE)
-        name = segment.held or self._holding
+        name = segment.held or arm.holding
         if name is not None:
-            self._watch.released(name)
-            if self._cup is not None:
-                self._cup.let_go()
-            self._simulation.detach(name)
-        self._holding = None
-        self._finger_goal.update(segment.gripper or self._robot.gripper_open)
-        self._wait_for_fingers()
+            self._watch.released(name, arm.robot)
+            arm.let_go(name)
+        arm.finger_goal.update(segment.gripper or arm.robot.gripper_open)
+        self._wait_for_fingers(arm)
         self._stand(_PAUSE)
 
-    def _wait_for_fingers(self) -> None:
+    def _wait_for_fingers(self, arm: ArmPlayer) -> None:
         """Stand until the fingers have reached their goal or are stopped by something."""
-        if not self._fingers:
+        if not arm.robot.gripper_joints:
             return
-        entries = list(self._fingers.values())
-        before = self._simulation.q[entries]
+        before = arm.fingers()
         for _ in range(round(_FINGER_TIME_LIMIT / _PAUSE)):
             self._stand(_PAUSE)
-            now = self._simulation.q[entries]
+            now = arm.fingers()
             if np.max(np.abs(now - before)) < _FINGER_REST * _PAUSE:
                 return
             before = now
@@ -283,24 +282,25 @@ class _Execution:
     # --- one instant ----------------------------------------------------------------------------------------------
 
     def _stand(self, seconds: float) -> None:
-        here = self._q[self._arm].copy()
         for _ in range(round(seconds / self._simulation.settings.time_step)):
-            self._tick(here)
+            self._tick()
 
-    def _tick(self, following: NDArray[np.float64]) -> None:
-        """Let one time step pass in which the arm moves on to ``following`` (n_arm,)."""
+    def _tick(self, arm: ArmPlayer | None = None, following: NDArray[np.float64] | None = None) -> None:
+        """Let one time step pass, in which one arm moves on to ``following`` (n_arm,), or all stand."""
         simulation = self._simulation
         period = simulation.settings.time_step
         velocity = np.zeros_like(self._q)
-        velocity[self._arm] = (following - self._q[self._arm]) / period
+        if arm is not None and following is not None:
+            velocity[arm.entries] = (following - self._q[arm.entries]) / period
         simulation.command(self._q, velocity)
-        if self._fingers:
-            self._move_fingers(period)
-            simulation.command_fingers(self._q, force=self._finger_force())
+        for player in self._arms.values():
+            player.command_fingers()
         simulation.step()
-        if self._cup is not None and (lost := self._cup.look()) is not None:
-            self._watch.note(lost)
-        self._q[self._arm] = following
+        for player in self._arms.values():
+            if player.cup is not None and (lost := player.cup.look()) is not None:
+                self._watch.note(lost)
+        if arm is not None and following is not None:
+            self._q[arm.entries] = following
         self._ticks += 1
         if self._ticks % self._watch_every == 0:
             self._observe()
@@ -315,21 +315,10 @@ class _Execution:
         self._frames_taken += 1
         return True
 
-    def _move_fingers(self, period: float) -> None:
-        """Move the commanded finger values towards their goal, at the speed of the hand."""
-        for name, entry in self._fingers.items():
-            reach = self._simulation.settings.gripper_speed * period / self._robot.finger_lever(name)
-            missing = self._finger_goal[name] - self._q[entry]
-            self._q[entry] += math.copysign(min(abs(missing), reach), missing)
-
-    def _finger_force(self) -> float:
-        return _GENTLE_FORCE if self._by_constraint and self._holding is not None else self._robot.grip_force
-
     def _observe(self) -> None:
-        behind = np.abs(self._simulation.q[self._arm] - self._q[self._arm])
-        self._tracking = np.maximum(self._tracking, behind)
-        worst = int(np.argmax(behind))
-        self._watch.look(self._robot.joints[worst], float(behind[worst]))
+        joints = self._simulation.q
+        behind = [player.observe(joints) for player in self._arms.values()]
+        self._watch.look(*max(behind, key=lambda joint: joint[1]))
 
     # --- the outcome ----------------------------------------------------------------------------------------------
 
@@ -345,7 +334,12 @@ class _Execution:
             errors[name] = ObjectError(float(metres), float(radians))
         report = SimulationReport(
             errors=errors,
-            tracking={name: float(worst) for name, worst in zip(self._robot.joints, self._tracking, strict=True)},
+            tracking={
+                name: float(worst)
+                for player in self._arms.values()
+                for name, worst in zip(player.robot.joints, player.tracking, strict=True)
+            },
+            joints=_joint_errors(plan, simulation.q),
             slips=self._watch.slips,
             remarks=(),
             steps=len(plan.steps),
@@ -356,9 +350,35 @@ class _Execution:
         return replace(report, remarks=self._watch.remarks(report))
 
 
+def _operated_joints(plan: Plan) -> tuple[str, ...]:
+    """Return the joints that the plan moves and that belong to no arm, such as those of drawers."""
+    own = {joint for robot in plan.robots for joint in robot.joints}
+    segments = [segment for step in plan.steps for segment in step.segments]
+    return tuple(dict.fromkeys(joint for part in segments for joint in part.joint_names if joint not in own))
+
+
+def _joint_errors(plan: Plan, q: NDArray[np.float64]) -> dict[str, JointError]:
+    """Compare the joints that the plan moves by their handles with where it leaves them."""
+    names = plan.scene.joint_names
+    errors = {}
+    for joint in _operated_joints(plan):
+        entry = names.index(joint)
+        slides = plan.scene.joint(plan.scene.joint_frame(joint)).type == "prismatic"
+        errors[joint] = JointError(float(plan.final_q[entry]), float(q[entry]), slides=slides)
+    return errors
+
+
+def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
+    """Return how fast a joint may be moved by its handle, m/s or rad/s: the scene's limit, but not faster than ours."""
+    limit = float(scene.velocity_limits[scene.joint_names.index(joint)])
+    own = _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
+    return min(limit, own) if limit > 0.0 else own
+
+
 def _places(plan: Plan) -> NDArray[np.float64]:
-    """Return the points (n, 3) to which the plan takes the arm's links and its tool, after each step."""
-    frames = [plan.scene.joint_frame(joint) for joint in plan.robot.joints] + [plan.robot.tool]
+    """Return the points (n, 3) to which the plan takes the arms' links and their tools, after each step."""
+    frames = [plan.scene.joint_frame(joint) for robot in plan.robots for joint in robot.joints]
+    frames += [robot.tool for robot in plan.robots]
     points = []
     for step in plan.steps:
         at = step.scene.at(step.q)

@@ -8,7 +8,9 @@ would run ahead by a step.
 Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
 (a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
 squeeze. The force is shared out to the joints of the hand by what each moves the fingers, so that linkages with turning
-joints press as hard as sliding fingers.
+joints press as hard as sliding fingers. Several robots have hands of their own, each driven by itself.
+
+A joint that is *passive*, such as that of a drawer that a plan pulls open, has no motor but friction.
 """
 
 from __future__ import annotations
@@ -90,8 +92,9 @@ class Motors:
         client: the connection.
         scene: the scene that the bodies were made from.
         bodies: the bodies; those with joints get motors.
-        robot: the arm whose hand is to be driven by force, if any.
+        robots: the arms whose hands are to be driven by force.
         gain: part of a position error that is removed in a step.
+        passive: newtons or newton metres of friction of joints that are not driven, by name.
     """
 
     def __init__(
@@ -101,51 +104,64 @@ class Motors:
         *,
         scene: SceneGraph,
         bodies: Sequence[Body],
-        robot: Manipulator | None,
+        robots: Sequence[Manipulator],
         gain: float,
+        passive: Mapping[str, float],
     ) -> None:
         self._bullet = bullet
         self._client = client
         self._gain = gain
         self._followers = _followers(scene)
-        self._fingers = self._finger_joints(scene, robot)
+        fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
         efforts = self._efforts(scene)
+        undriven = frozenset(passive).union(*fingers.values())
         self._drives = [
-            self._drive(body, [name for name in body.joints if name not in self._fingers], efforts) for body in bodies
-        ]
-        levers = self._levers(scene, robot)
-        self._hands = [
-            self._drive(body, [name for name in body.joints if name in self._fingers], levers) for body in bodies
+            self._drive(body, [name for name in body.joints if name not in undriven], efforts) for body in bodies
         ]
         self._drives = [drive for drive in self._drives if drive.indices]
-        self._hands = [drive for drive in self._hands if drive.indices]
+        self._hands: dict[str, list[_Drive]] = {}
+        for robot in robots:
+            own, levers = fingers[robot.name], self._levers(scene, robot, fingers[robot.name])
+            drives = [self._drive(body, [name for name in body.joints if name in own], levers) for body in bodies]
+            self._hands[robot.name] = [drive for drive in drives if drive.indices]
         self._all = [self._drive(body, list(body.joints), efforts) for body in bodies if body.joints]
+        names = {(body.index, index): name for body in bodies for name, index in body.joints.items()}
         for body in bodies:
             for index in body.joints.values():
                 bullet.changeDynamics(body.index, index, jointDamping=0.0, physicsClientId=client)
-        if robot is not None:
+                if (name := names[body.index, index]) in passive:
+                    self._let_go(body, index, passive[name])
+        for robot in robots:
             for body in bodies:
-                self._gear(body, robot)
+                self._gear(body, robot, fingers[robot.name])
 
-    def _finger_joints(self, scene: SceneGraph, robot: Manipulator | None) -> frozenset[str]:
-        if robot is None or not robot.gripper_joints:
+    def _let_go(self, body: Body, index: int, friction: float) -> None:
+        self._bullet.setJointMotorControl2(
+            body.index,
+            index,
+            self._bullet.VELOCITY_CONTROL,
+            targetVelocity=0.0,
+            force=friction,
+            physicsClientId=self._client,
+        )
+
+    def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
+        if not robot.gripper_joints:
             return frozenset()
         entries = {scene.joint_names.index(name) for name in robot.gripper_joints}
         return frozenset(name for name, follower in self._followers.items() if follower.entry in entries)
 
-    def _levers(self, scene: SceneGraph, robot: Manipulator | None) -> dict[str, float]:
+    def _levers(self, scene: SceneGraph, robot: Manipulator, fingers: frozenset[str]) -> dict[str, float]:
         """Return the effort of each joint of the hand when each of two fingers presses with one newton.
 
         By virtual work: all joints together do what the two fingers do, each its share.
         """
-        if robot is None or not self._fingers:
-            return {}
         entries = {scene.joint_names.index(name): robot.finger_lever(name) for name in robot.gripper_joints}
         shares = {}
-        for name in self._fingers:
+        for name in sorted(fingers):
             follower = self._followers[name]
             turns = abs(follower.multiplier) or 1.0
-            shares[name] = 2.0 * entries[follower.entry] / (turns * len(self._fingers))
+            shares[name] = 2.0 * entries[follower.entry] / (turns * len(fingers))
         return shares
 
     def _efforts(self, scene: SceneGraph) -> dict[str, float]:
@@ -166,9 +182,9 @@ class Motors:
             [efforts[name] for name in names],
         )
 
-    def _gear(self, body: Body, robot: Manipulator) -> None:
+    def _gear(self, body: Body, robot: Manipulator, fingers: frozenset[str]) -> None:
         """Gear the fingers on ``body`` to the first of them: ``value = ratio * value of the first + shift``."""
-        names = [name for name in body.joints if name in self._fingers]
+        names = [name for name in body.joints if name in fingers]
         if len(names) < 2 or robot.gripper_kind != "parallel":
             return
         opened = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
@@ -218,9 +234,9 @@ class Motors:
         for drive in self._drives:
             self._tell(drive, q, velocity, drive.forces)
 
-    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float) -> None:
-        """Tell the fingers where to be now (n,), how fast to go on (n,), and how hard each finger presses, N."""
-        for hand in self._hands:
+    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, robot: str) -> None:
+        """Tell the fingers of a robot where to be now (n,), how fast to go on (n,), and how hard each presses, N."""
+        for hand in self._hands[robot]:
             self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
 
     def _tell(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["ObjectError", "Remark", "SimulationReport", "Slip"]
+__all__ = ["JointError", "ObjectError", "Remark", "SimulationReport", "Slip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,29 @@ class ObjectError:
 
     def __str__(self) -> str:
         return f"{1000.0 * self.position:.1f} mm, {math.degrees(self.rotation):.1f} deg"
+
+
+@dataclass(frozen=True, slots=True)
+class JointError:
+    """Where a joint that the plan moves by a handle ended: that of a drawer or a door.
+
+    Attributes:
+        planned: where the plan leaves it, metres or radians.
+        reached: where it was at the end.
+        slides: whether it is measured in metres, else in radians.
+    """
+
+    planned: float
+    reached: float
+    slides: bool
+
+    @property
+    def error(self) -> float:
+        """Metres or radians between the two."""
+        return abs(self.reached - self.planned)
+
+    def __str__(self) -> str:
+        return f"{1000.0 * self.error:.1f} mm" if self.slides else f"{math.degrees(self.error):.1f} deg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +97,8 @@ class SimulationReport:
 
     Attributes:
         errors: of each movable object, by name, in the order of the scene.
-        tracking: largest difference of each joint of the arm between commanded and simulated position, radians or
+        joints: of each joint that the plan moves by a handle, by name.
+        tracking: largest difference of each joint of the arms between commanded and simulated position, radians or
             metres.
         slips: of each carried object, in the order of the plan.
         remarks: in the order in which they arose.
@@ -85,6 +109,7 @@ class SimulationReport:
     """
 
     errors: Mapping[str, ObjectError]
+    joints: Mapping[str, JointError]
     tracking: Mapping[str, float]
     slips: tuple[Slip, ...]
     remarks: tuple[Remark, ...]
@@ -95,17 +120,23 @@ class SimulationReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every object ended where the plan puts it, within the tolerances."""
+        """Whether every object, drawer and door ended where the plan puts it, within the tolerances."""
         return not self.missed
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The objects that did not end where the plan puts them."""
-        return tuple(
+        """The objects, and joints of drawers and doors, that did not end where the plan puts them."""
+        objects = (
             name
             for name, error in self.errors.items()
             if not (error.position <= self.position_tolerance and error.rotation <= self.rotation_tolerance)
         )
+        joints = (
+            name
+            for name, error in self.joints.items()
+            if not error.error <= (self.position_tolerance if error.slides else self.rotation_tolerance)
+        )
+        return (*objects, *joints)
 
     @property
     def worst_position(self) -> float:
@@ -131,6 +162,9 @@ class SimulationReport:
             "ok": self.ok,
             "errors": {
                 name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
+            },
+            "joints": {
+                name: {"planned": error.planned, "reached": error.reached} for name, error in self.joints.items()
             },
             "tracking": dict(self.tracking),
             "slips": [

@@ -30,6 +30,8 @@ class PhysicsSettings:
         fixed_friction: friction coefficient of everything that never moves.
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.
+        slide_friction: newtons against which a drawer moves.
+        hinge_friction: newton metres against which a door turns.
         position_gain: part of a joint's position error that its motor removes in one step.
         gripper_speed: m/s at which each finger opens and closes.
         settle_time: seconds that everything is given to come to rest after the plan, at least.
@@ -44,6 +46,8 @@ class PhysicsSettings:
     fixed_friction: float = 0.7
     robot_friction: float = 0.5
     finger_friction: float = 1.0
+    slide_friction: float = 2.0
+    hinge_friction: float = 0.2
     position_gain: float = 0.3
     gripper_speed: float = 0.1
     settle_time: float = 0.5

@@ -79,14 +79,16 @@ class SuctionCup:
     def let_go(self) -> None:
         """Switch the vacuum off."""
         if self._held is not None:
-            self._simulation.detach(self._held)
+            self._simulation.detach(self._held, self._robot.tip)
             self._held = None
 
     def look(self) -> str | None:
         """Take the load of this step into account; let go and say why when it is more than the vacuum can bear."""
         if self._held is None:
             return None
-        self._load += self._share * (self._simulation.load(self._held, at=self._robot.tool) - self._load)
+        self._load += self._share * (
+            self._simulation.load(self._held, on=self._robot.tip, at=self._robot.tool) - self._load
+        )
         reason = self._overload()
         if reason is None:
             return None

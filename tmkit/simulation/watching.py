@@ -18,6 +18,7 @@ from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
 if TYPE_CHECKING:
+    from tmkit.motion import Manipulator
     from tmkit.planner import Plan, PlanStep, Segment
 
 __all__ = ["Watch"]
@@ -63,7 +64,8 @@ class Watch:
         self._planned = plan.scene.at(plan.q)
         self._phase = ""
         self._concerned: frozenset[str] = frozenset()
-        self._carried: _Carried | None = None
+        self._robot = plan.robot  # the arm that acts
+        self._carried: dict[str, _Carried] = {}  # by arm
         self._slips: list[Slip] = []
         self._remarks: list[Remark] = []
         self._astray: set[str] = set()
@@ -72,11 +74,15 @@ class Watch:
         self._arm = self._arm_frames()
 
     def _arm_frames(self) -> frozenset[str]:
-        """Return the frames of the arm's body that move, so that its base may stand on whatever it stands on."""
-        for body in self._simulation.bodies:
-            if self._plan.robot.tip in body.links:
-                return frozenset(frame for frame in body.links if frame != body.base)
-        return frozenset()
+        """Return the frames of the arms' bodies that move, so that a base may stand on whatever it stands on."""
+        tips = [robot.tip for robot in self._plan.robots]
+        return frozenset(
+            frame
+            for body in self._simulation.bodies
+            if any(tip in body.links for tip in tips)
+            for frame in body.links
+            if frame != body.base
+        )
 
     # --- moments --------------------------------------------------------------------------------------------------
 
@@ -98,34 +104,35 @@ class Watch:
         self._action = str(step.action)
         self._planned = step.scene.at(step.q)
         self._phase = str(segment.kind.value)
+        self._robot = self._plan.arm(segment.robot)
         close = self._phase not in ("transit", "transfer")
         self._concerned = frozenset(part.held for part in step.segments if close and part.held is not None)
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
         """Tell that the hand has closed on an object."""
-        robot, simulation = self._plan.robot, self._simulation
+        robot, simulation = self._robot, self._simulation
         parent, pose = robot.tip, simulation.pose(name, robot.tip)
         if segment.reparenting is not None:
             parent, pose = segment.reparenting.parent, segment.reparenting.pose
-        self._carried = _Carried(name, int(self._step or 0), parent, pose)
+        self._carried[robot.name] = _Carried(name, int(self._step or 0), parent, pose)
         if not by_constraint and not any(name in simulation.touching(link) for link in robot.contact_links):
             metres, _ = pose.distance(simulation.pose(name, parent))
             self._say(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
-    def released(self, name: str) -> None:
-        """Tell that the hand is about to open."""
+    def released(self, name: str, robot: Manipulator) -> None:
+        """Tell that the hand of an arm is about to open."""
         self._measure_carried()
-        carried = self._carried
+        carried = self._carried.pop(robot.name, None)
         if carried is not None and carried.name == name:
             self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
             if carried.lost is None and carried.position > _MISPLACED_IN_HAND:
                 self._say(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
-        self._carried = None
 
     def leave_step(self) -> None:
         """Tell that a step is over: remark on each object that is not where the plan has it any more."""
+        in_hand = {carried.name for carried in self._carried.values()}
         for name in self._simulation.objects:
-            if name in self._astray or (self._carried is not None and self._carried.name == name):
+            if name in self._astray or name in in_hand:
                 continue
             error = self._error(name)
             if self._is_miss(error):
@@ -134,9 +141,8 @@ class Watch:
 
     def leave_plan(self) -> None:
         """Tell that the last step is over."""
-        if self._carried is not None:
-            self._measure_carried()
-            carried = self._carried
+        self._measure_carried()
+        for carried in self._carried.values():
             self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
         self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
 
@@ -156,24 +162,24 @@ class Watch:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def _measure_carried(self) -> None:
-        carried = self._carried
-        if carried is None or carried.lost is not None:
-            return
-        actual = self._simulation.pose(carried.name, carried.parent)
-        metres, radians = carried.parent_from_object.distance(actual)
-        carried.position = max(carried.position, float(metres))
-        carried.rotation = max(carried.rotation, float(radians))
-        if metres > _LOST:
-            carried.lost = self._phase
-            self._say(f"'{carried.name}' was lost during {self._phase} ({self._action})")
+        for carried in self._carried.values():
+            if carried.lost is not None:
+                continue
+            actual = self._simulation.pose(carried.name, carried.parent)
+            metres, radians = carried.parent_from_object.distance(actual)
+            carried.position = max(carried.position, float(metres))
+            carried.rotation = max(carried.rotation, float(radians))
+            if metres > _LOST:
+                carried.lost = self._phase
+                self._say(f"'{carried.name}' was lost during {self._phase} ({self._action})")
 
     def _look_for_contacts(self) -> None:
-        """Remark on what the arm, or on a transfer its load, touches and should not, once a step."""
-        meant = self._concerned | ({self._carried.name} if self._carried is not None else set())
-        for frame, other in self._simulation.contacts_of([self._plan.robot.tip]):
+        """Remark on what the arms, or on a transfer the load, touch and should not, once a step."""
+        meant = self._concerned | {carried.name for carried in self._carried.values()}
+        for frame, other in self._simulation.contacts_of([robot.tip for robot in self._plan.robots]):
             if frame in self._arm and other not in self._arm and self._object_of(other) not in meant:
                 self._note_contact(f"the arm ('{frame}')", other)
-        carried = self._carried
+        carried = self._carried.get(self._robot.name)
         if carried is not None and carried.lost is None and self._phase == "transfer":
             for _, other in self._simulation.contacts_of([carried.name]):
                 if other not in self._arm:
@@ -216,7 +222,9 @@ class Watch:
         """Return all remarks, with one for each object that ended astray without having been remarked on before."""
         late = []
         for name in report.missed:
-            if name not in self._astray:
+            if name in report.joints:
+                late.append(Remark(None, f"joint '{name}' ended {report.joints[name]} from where the plan leaves it"))
+            elif name not in self._astray:
                 text = f"'{name}' ended {report.errors[name]} from its planned place after all had been in order"
                 late.append(Remark(None, text))
         return (*self._remarks, *late)

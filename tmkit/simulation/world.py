@@ -52,6 +52,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["Simulation"]
 
+_EVERY_LINK = -2  # what pybullet calls all links of a body
 _PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
 
 
@@ -69,7 +70,8 @@ class Simulation:
         *,
         scene: SceneGraph,
         q: NDArray[np.float64],
-        robot: Manipulator | None,
+        robots: tuple[Manipulator, ...],
+        passive: Sequence[str],
         settings: PhysicsSettings,
     ) -> None:
         self._bullet = bullet
@@ -85,15 +87,23 @@ class Simulation:
         self._place = {frame: body for body in self._bodies for frame in body.links}
         self._frames_of_links = frames_of_links(self._bodies)
         self._motors = Motors(
-            bullet, client, scene=scene, bodies=self._bodies, robot=robot, gain=settings.position_gain
+            bullet,
+            client,
+            scene=scene,
+            bodies=self._bodies,
+            robots=robots,
+            gain=settings.position_gain,
+            passive={joint: _joint_friction(scene, joint, settings) for joint in passive},
         )
+        self._robots = robots
         self._motors.place(q)
         still = np.zeros_like(q)
         self._motors.tell(q, still)
-        self._motors.tell_fingers(q, still, force=20.0 if robot is None else robot.grip_force)
-        fingers = () if robot is None else robot.contact_links
+        for robot in robots:
+            self._motors.tell_fingers(q, still, force=robot.grip_force, robot=robot.name)
+        fingers = [link for robot in robots for link in robot.contact_links]
         set_friction(bullet, client, scene=scene, bodies=self._bodies, fingers=fingers, settings=settings)
-        parked = () if robot is None else CollisionRules.from_start(robot, scene, q=q).parked
+        parked = CollisionRules.from_start(robots[0], scene, q=q, others=robots[1:]).parked if robots else ()
         overlaps = [*scene.allowed_pairs, *((e.frame_a, e.frame_b, e.reason) for e in parked)]
         ignore_meant_overlaps(bullet, client, bodies=self._bodies, allowed=overlaps)
 
@@ -103,7 +113,8 @@ class Simulation:
         scene: SceneGraph,
         q: ArrayLike | None = None,
         *,
-        robot: Manipulator | None = None,
+        robot: Manipulator | Sequence[Manipulator] | None = None,
+        passive: Sequence[str] = (),
         gui: bool = False,
         settings: PhysicsSettings | None = None,
     ) -> Simulation:
@@ -112,15 +123,21 @@ class Simulation:
         Args:
             scene: the scene.
             q: (n_joints,) configuration; all zeros when left out.
-            robot: the arm whose hand presses with a force; without it every joint is held at its position.
+            robot: the arm, or the arms, whose hands press with a force; without one every joint is held at its
+                position.
+            passive: joints that no motor holds, such as that of a drawer; they have friction.
             gui: open pybullet's window.
             settings: the numbers of the physics.
 
         Raises:
             SimulationError: the scene cannot be simulated, or a window is wanted where there is no screen.
             ConfigurationError: a configuration that does not fit the scene.
+            UnknownNameError: no such joint.
         """
         configuration = scene.at(scene.zero_configuration() if q is None else q).q
+        for joint in passive:
+            if joint not in scene.joint_names:
+                raise UnknownNameError.of("joint", joint, scene.joint_names)
         bullet = load_pybullet()
         if gui and not os.environ.get("DISPLAY"):
             raise SimulationError(
@@ -138,7 +155,8 @@ class Simulation:
                     client,
                     scene=scene,
                     q=np.array(configuration, dtype=float),
-                    robot=robot,
+                    robots=() if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot),
+                    passive=passive,
                     settings=settings or PhysicsSettings(),
                 )
             except BaseException:
@@ -330,11 +348,18 @@ class Simulation:
         values = np.asarray(q, dtype=float)
         self._motors.tell(values, np.zeros_like(values) if velocity is None else np.asarray(velocity, dtype=float))
 
-    def command_fingers(self, q: ArrayLike, *, force: float) -> None:
-        """Tell the fingers where to be, by a whole configuration (n_joints,), and how hard to press, newtons."""
+    def command_fingers(self, q: ArrayLike, *, force: float, robot: str | None = None) -> None:
+        """Tell the fingers of a robot where to be and how hard to press.
+
+        Args:
+            q: (n_joints,) a whole configuration.
+            force: newtons.
+            robot: name of the arm; all arms when left out.
+        """
         self.client  # noqa: B018  raises when closed
         values = np.asarray(q, dtype=float)
-        self._motors.tell_fingers(values, np.zeros_like(values), force=force)
+        for name in [arm.name for arm in self._robots] if robot is None else [robot]:
+            self._motors.tell_fingers(values, np.zeros_like(values), force=force, robot=name)
 
     def step(self, count: int = 1) -> None:
         """Let ``count`` time steps pass."""
@@ -343,29 +368,30 @@ class Simulation:
         self._steps += count
 
     def attach(self, name: str, frame: str) -> None:
-        """Fix a movable object to a frame as it is now: the explicit alternative to holding it by friction.
+        """Fix a movable object, or a handle, to a frame as it is now: the alternative to holding it by friction.
 
         Raises:
             UnknownNameError: no such object or frame.
-            SimulationError: the object is attached already.
+            SimulationError: the object is attached to the frame already.
         """
-        self._attachments.attach(self._object(name), parent=self._body(frame), frame=frame)
+        self._attachments.attach(self._body(name), name, parent=self._body(frame), frame=frame)
 
-    def detach(self, name: str) -> None:
-        """Let go of an object that was attached; nothing happens when it was not."""
+    def detach(self, name: str, frame: str | None = None) -> None:
+        """Let go of an object that was attached to a frame, or to any; nothing happens when it was not."""
         self.client  # noqa: B018  raises when closed
-        self._attachments.detach(name)
+        self._attachments.detach(name, frame)
 
     @property
     def attached(self) -> tuple[str, ...]:
         """The objects that are fixed by :meth:`attach`."""
         return self._attachments.names
 
-    def load(self, name: str, *, at: str) -> NDArray[np.float64]:
+    def load(self, name: str, *, on: str, at: str) -> NDArray[np.float64]:
         """Return the force in newtons and moment in newton metres, (6,), of an attached object on what holds it.
 
         Args:
             name: the object.
+            on: the frame that it is attached to.
             at: the frame about whose origin the moment is taken.
 
         Returns:
@@ -375,41 +401,44 @@ class Simulation:
             UnknownNameError: no such object or frame.
             SimulationError: the object is not attached.
         """
-        return self._attachments.load(self._object(name), about=self.pose(at).translation)
+        return self._attachments.load(self._body(name), name, frame=on, about=self.pose(at).translation)
 
     # --- touching -------------------------------------------------------------------------------------------------
 
     def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
-        """Say whether a movable object and some frames collide; they do when the simulation begins.
+        """Say whether a movable object, or a handle, and some frames collide; they do when the simulation begins.
 
         Raises:
             UnknownNameError: no such object or frame.
         """
-        child = self._object(name)
+        child = self._body(name)
+        links = set(child.links.values()) if child.kind == "object" else {child.links[name]}
         for body, link in sorted({(self._body(frame).index, self._body(frame).links[frame]) for frame in frames}):
-            for own in sorted(set(child.links.values())):
+            for own in sorted(links):
                 self._bullet.setCollisionFilterPair(
                     child.index, body, own, link, int(enabled), physicsClientId=self.client
                 )
 
     def distance_to(self, name: str, point: ArrayLike, *, reach: float) -> float:
-        """Return how far a point of the root is from the surface of a movable object, metres; negative inside it.
+        """Return how far a point of the root is from the surface of an object or handle, metres; negative inside it.
 
         Args:
-            name: the object.
+            name: the object, or the frame of a mechanism.
             point: (3,) metres.
             reach: metres beyond which the answer is ``inf``.
 
         Raises:
-            UnknownNameError: no such object.
+            UnknownNameError: no such object or frame.
         """
         if self._probe is None:
             self._probe = self._bullet.createCollisionShape(
                 self._bullet.GEOM_SPHERE, radius=_PROBE_RADIUS, physicsClientId=self.client
             )
+        body = self._body(name)
         found = self._bullet.getClosestPoints(
             bodyA=-1,
-            bodyB=self._object(name).index,
+            bodyB=body.index,
+            linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
             distance=reach,
             collisionShapeA=self._probe,
             collisionShapePositionA=[float(value) for value in np.asarray(point, dtype=float)],
@@ -417,3 +446,9 @@ class Simulation:
             physicsClientId=self.client,
         )
         return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)
+
+
+def _joint_friction(scene: SceneGraph, joint: str, settings: PhysicsSettings) -> float:
+    """Return the friction of a joint that no motor holds, newtons or newton metres."""
+    slides = scene.joint(scene.joint_frame(joint)).type == "prismatic"
+    return settings.slide_friction if slides else settings.hinge_friction

@@ -1,0 +1,169 @@
+"""What the words of the handover domain mean in a scene.
+
+An *arm* is one of the arms that plan together, an *item* a frame of class ``movable``, a *place* one of class
+``surface`` or ``region``. An item is at the place that is its parent, and held by the arm off whose tip it hangs.
+
+Nothing here says which arm reaches which place: the planner finds out, and lets an item change hands when it must.
+Hands meet between the bases of the two arms, in front of them, where the places are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import (
+    ActionContext,
+    Candidate,
+    Grasp,
+    Handover,
+    Impossible,
+    Pick,
+    Place,
+    Placement,
+    PlacementSettings,
+    handovers,
+    pddl_name,
+    placements_on_surface,
+)
+from tmkit.tasks import Fact, GroundAction, State
+
+PLACE_CLASSES = ("surface", "region")
+"""Classes that mark a frame as a place."""
+
+_AHEAD = (0.6, 0.7, 0.5)  # metres before the middle of the two bases at which hands meet
+_DOWNWARDS = -0.5  # z of the tool's axis below which a hand comes from above
+_ABOVE = (0.0, 0.15, -0.15)  # metres above the middle of the two bases
+
+
+class Semantics:
+    """The meaning of the handover domain.
+
+    Args:
+        manipulators: the arms, one or more.
+    """
+
+    def __init__(self, *manipulators: Manipulator) -> None:
+        self.manipulators = {pddl_name(arm.name): arm for arm in manipulators}
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return arms, items and places by PDDL name.
+
+        Raises:
+            SceneError: two things of one name in PDDL.
+        """
+        found: dict[str, str] = {}
+        kinds = (("arm", list(self.manipulators)), ("item", movable_frames(scene)), ("place", _places(scene)))
+        for kind, frames in kinds:
+            for frame in frames:
+                name = pddl_name(frame)
+                if name in found:
+                    what = f"the {kind} '{frame}' has the name of another {found[name]} in PDDL: '{name}'"
+                    raise SceneError(f"{what}; rename one", frame=frame)
+                found[name] = kind
+        return found
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return where each item is, and which hands are empty.
+
+        Raises:
+            SceneError: an item that is at no place and in no hand, or two in one hand.
+        """
+        del objects
+        places = {frame: pddl_name(frame) for frame in _places(scene)}
+        holders = {arm.tip: name for name, arm in self.manipulators.items()}
+        facts: list[Fact] = []
+        busy: dict[str, str] = {}
+        for item in movable_frames(scene):
+            parent = scene.parent(item)
+            if parent in holders:
+                arm = holders[parent]
+                if arm in busy:
+                    raise SceneError(f"'{busy[arm]}' and '{item}' are both in the hand of '{arm}'", frame=item)
+                busy[arm] = item
+                facts.append(Fact.of("holding", arm, pddl_name(item)))
+            elif parent in places:
+                facts.append(Fact.of("at", pddl_name(item), places[parent]))
+            else:
+                known = ", ".join(places) or "none"
+                raise SceneError(
+                    f"item '{item}' hangs off '{parent}', which is no place (class {' or '.join(PLACE_CLASSES)}: "
+                    f"{known}) and no hand",
+                    frame=item,
+                )
+        facts.extend(Fact.of("empty", arm) for arm in self.manipulators if arm not in busy)
+        return State(facts)
+
+    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
+        """Return all objects: there are few."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps, placements, or exchanges, best first."""
+        frames = {pddl_name(frame): frame for frame in (*movable_frames(context.scene), *_places(context.scene))}
+        if action.name == "hand-over":
+            giver, taker = (self.manipulators[name].name for name in action.arguments[:2])
+            yield from self._handovers(context, frames[action.arguments[2]], giver=giver, taker=taker)
+            return
+        arm, item, place = self.manipulators[action.arguments[0]].name, *(frames[n] for n in action.arguments[1:])
+        if action.name == "pick":
+            grasps = self._grasps(context, item, arm)
+            if not grasps:
+                yield Impossible(f"the hand of '{arm}' cannot hold '{item}'")
+            for grasp in grasps:
+                yield Pick(item, grasp, arm)
+        else:
+            for placement in self._placements(context, item, place, arm):
+                yield Place.at(item, placement, robot=arm)
+
+    def _grasps(self, context: ActionContext, item: str, arm: str) -> list[Grasp]:
+        """Return the grasps of an item: from above first."""
+        root_from_item = context.scene.pose(item, context.scene.root(item), q=context.q)
+
+        def steepness(grasp: Grasp) -> float:
+            return round(float((root_from_item @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3)
+
+        return sorted(context.grasps(item, robot=arm), key=steepness)
+
+    def _placements(self, context: ActionContext, item: str, place: str, arm: str) -> Iterator[Placement]:
+        """Yield where an item may rest, on whichever side the hand can come to from above."""
+        scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
+        root_from_place = scene.pose(place, scene.root(place), q=q)
+        item_from_tool = scene.pose(manipulator.tool, item, q=q)
+        settings = PlacementSettings(is_packed=False, any_face=True)
+        for placement in placements_on_surface(
+            scene, item, place, q=q, rng=context.rng, manipulator=manipulator, settings=settings
+        ):
+            tool = root_from_place @ placement.support_from_item @ item_from_tool
+            if float(tool.rotate([0.0, 0.0, 1.0])[2]) < _DOWNWARDS:
+                yield placement
+
+    def _handovers(self, context: ActionContext, item: str, *, giver: str, taker: str) -> Iterator[Handover]:
+        yield from handovers(context, item, giver=giver, taker=taker, points=self._points(context, giver, taker))
+
+    def _points(self, context: ActionContext, giver: str, taker: str) -> Iterable[NDArray[np.float64]]:
+        """Yield where hands may meet: before the middle of the two bases, on the side on which the places are."""
+        scene, q = context.scene, context.q
+        root = scene.root(scene.frame_names[0])
+        first, second = (scene.pose(context.arm(arm).manipulator.base, root, q=q).translation for arm in (giver, taker))
+        places = [scene.pose(place, root, q=q).translation for place in _places(scene)]
+        middle, across = (first + second) / 2, second - first
+        ahead = np.cross(across, [0.0, 0.0, 1.0])
+        ahead /= float(np.linalg.norm(ahead)) or 1.0
+        if places and float(ahead @ (np.mean(places, axis=0) - middle)) < 0.0:
+            ahead = -ahead
+        for height in _ABOVE:
+            for distance in _AHEAD:
+                yield middle + distance * ahead + np.array([0.0, 0.0, height])
+
+
+def _places(scene: SceneGraph) -> tuple[str, ...]:
+    """Return the places in insertion order."""
+    found = {frame for name in PLACE_CLASSES for frame in scene.frames_of_class(name)}
+    return tuple(frame for frame in scene.frame_names if frame in found)

@@ -1,0 +1,55 @@
+"""An item is taken from above, and taken again by its other two sides: an action of two candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place, Sequence
+from tmkit.spatial import Pose
+from tmkit.tasks import Fact, GroundAction, State
+
+
+class Semantics:
+    """The meaning for one arm."""
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return the items."""
+        return dict.fromkeys(movable_frames(scene), "item")
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return which item is held, and whether the fingers close across it."""
+        held = [item for item in objects if scene.parent(item) == self.manipulator.tip]
+        across = [item for item in held if _is_across(scene.pose(self.manipulator.tool, item))]
+        return State([*(Fact.of("held", item) for item in held), *(Fact.of("across", item) for item in across)])
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return all."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps from above, or putting down and taking again."""
+        (item,) = action.arguments
+        grasps = [grasp for grasp in context.grasps(item) if "from +z" in grasp.name]
+        if action.name == "take":
+            yield from (Pick(item, grasp) for grasp in grasps if not _is_across(grasp.object_from_tool))
+            return
+        for placement in context.placements(item, "table"):
+            for grasp in grasps:
+                if _is_across(grasp.object_from_tool):
+                    yield _again(item, grasp, placement.support_from_item)
+
+
+def _again(item: str, grasp: Grasp, pose: Pose) -> Sequence:
+    return Sequence((Place(item, "table", pose), Pick(item, grasp)), item=item)
+
+
+def _is_across(item_from_tool: Pose) -> bool:
+    return bool(abs(item_from_tool.rotate([0.0, 1.0, 0.0])[0]) > 0.9)

@@ -1,0 +1,112 @@
+"""One arm of a plan that is being played: what it is told, what its hand holds, how well it follows.
+
+Several arms share one simulation and one commanded configuration; each reads and writes its own entries of it. The
+hand closes all the way on what it grasps, with the robot's grip force; a suction cup switches its vacuum on. An arm
+that does not act goes on holding what it holds.
+
+Invariant: an entry of the commanded configuration belongs to one arm at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.simulation.suction import SuctionCup
+from tmkit.simulation.world import Simulation
+
+__all__ = ["ArmPlayer"]
+
+_GENTLE_FORCE = 5.0  # newtons of fingers around an object that a constraint holds
+
+
+class ArmPlayer:
+    """One arm in a simulation.
+
+    Args:
+        simulation: where it moves.
+        scene: the plan's first scene.
+        robot: the arm.
+        q: (n_joints,) the commanded configuration, which all arms share.
+        by_constraint: whether objects are fixed to the hand instead of being held.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        scene: SceneGraph,
+        robot: Manipulator,
+        *,
+        q: NDArray[np.float64],
+        by_constraint: bool,
+    ) -> None:
+        self.robot = robot
+        self.entries = robot.joint_indices(scene)
+        self.speeds = robot.velocity_limits(scene)
+        self.accelerations = robot.acceleration_limits(scene)
+        self.holding: str | None = None
+        by_suction = robot.gripper_kind == "suction" and not by_constraint
+        self.cup = SuctionCup(simulation, robot) if by_suction else None
+        self._simulation = simulation
+        self._by_constraint = by_constraint
+        self._q = q
+        self._fingers = {name: scene.joint_names.index(name) for name in robot.gripper_joints}
+        self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
+        self.tracking = np.zeros(len(self.entries))
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """(n_arm,) where the arm is told to be, radians or metres."""
+        return self._q[self.entries].copy()
+
+    def fingers(self) -> NDArray[np.float64]:
+        """Return where the finger joints are (n_fingers,), radians or metres."""
+        return self._simulation.q[list(self._fingers.values())]
+
+    def touch_softly(self, names: Sequence[str]) -> None:
+        """Let a suction cup meet these objects without pushing them."""
+        if self.cup is not None:
+            self.cup.touch_softly(list(names))
+
+    def command_fingers(self) -> None:
+        """Move the commanded finger values towards their goal, at the speed of the hand, and tell the fingers."""
+        if not self._fingers:
+            return
+        settings = self._simulation.settings
+        for name, entry in self._fingers.items():
+            reach = settings.gripper_speed * settings.time_step / self.robot.finger_lever(name)
+            missing = self.finger_goal[name] - self._q[entry]
+            self._q[entry] += math.copysign(min(abs(missing), reach), missing)
+        gentle = self._by_constraint and self.holding is not None
+        force = _GENTLE_FORCE if gentle else self.robot.grip_force
+        self._simulation.command_fingers(self._q, force=force, robot=self.robot.name)
+
+    def take(self, name: str) -> str | None:
+        """Hold an object, or a handle, on which the hand has closed; return what is wrong with it, if anything is."""
+        self.holding = name
+        if self._by_constraint:
+            self._simulation.attach(name, self.robot.tip)
+        return None if self.cup is None else self.cup.take(name)
+
+    def let_go(self, name: str) -> None:
+        """Let go of what the hand holds, before it opens."""
+        if self.cup is not None:
+            self.cup.let_go()
+        self._simulation.detach(name, self.robot.tip)
+        self.holding = None
+
+    def observe(self, joints: NDArray[np.float64]) -> tuple[str, float]:
+        """Return the joint that is furthest behind what it is told, and how far.
+
+        Args:
+            joints: (n_joints,) where all joints are.
+        """
+        behind = np.abs(joints[self.entries] - self._q[self.entries])
+        self.tracking = np.maximum(self.tracking, behind)
+        worst = int(np.argmax(behind))
+        return self.robot.joints[worst], float(behind[worst])
