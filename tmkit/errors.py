@@ -41,6 +41,7 @@ __all__ = [
     "TaskPlannerError",
     "TmkitError",
     "UnknownNameError",
+    "WorkerError",
     "nearest_name",
 ]
 
@@ -252,6 +253,10 @@ class SemanticsMismatchError(TmkitError, RuntimeError):
 
 class SamplerError(TmkitError, RuntimeError):
     """A sampler of grasps or placements that fails, or gives what is none. Attributes: ``sampler``, its name."""
+
+
+class WorkerError(TmkitError, RuntimeError):
+    """A process that worked for this one was killed or broke before it answered. Attributes: ``output``, its words."""
 
 
 class SimulationError(TmkitError, RuntimeError):

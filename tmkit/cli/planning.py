@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
-    from tmkit.planner import CheckReport, Plan, PlanResult
+    from tmkit.planner import CheckReport, Plan, PlanResult, PortfolioResult
     from tmkit.simulation import SimulationReport
 
 __all__ = ["check", "demo", "plan", "simulate"]
@@ -105,7 +105,14 @@ def plan(
         typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON or .tmp file, or given here."),
     ] = None,
     seed: Seed = 0,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 30.0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Try so many seeds, from --seed on; the first in order with a plan.", min=1),
+    ] = None,
+    processes: Annotated[int, typer.Option(metavar="N", help="Try so many seeds at a time.", min=1)] = 1,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds after which to stop, for each seed.", min=0.001)
+    ] = 30.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -126,7 +133,7 @@ def plan(
     wanted = load_goal(scene, goal_scene, allow=allow) if goal_scene else None
     result = _plan(
         scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robots,
-        seed=seed, limit=time_limit,
+        seed=seed, limit=time_limit, seeds=processes if seeds is None else seeds, processes=processes,
     )  # fmt: skip
     if result.plan is not None and output is not None:
         result.plan.save(output)
@@ -233,10 +240,19 @@ def _plan(
     goal: str | None = None,
     problem: Path | None = None,
     goal_scene: GoalScene | None = None,
-) -> PlanResult:
+    seeds: int = 1,
+    processes: int = 1,
+) -> PlanResult | PortfolioResult:
+    from tmkit.planner import PlanningSettings, plan_portfolio
     from tmkit.planner import plan as find_plan
 
     with progress("planning") as show:
+        if seeds > 1:
+            settings = [PlanningSettings(number, time_limit=limit) for number in range(seed, seed + seeds)]
+            return plan_portfolio(
+                scene, q, settings=settings, processes=processes, domain=domain, semantics=semantics, goal=goal,
+                problem=problem, goal_scene=goal_scene, robot=robot, on_progress=show,
+            )  # fmt: skip
         return find_plan(
             scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
             robot=robot, seed=seed, time_limit=limit, on_progress=show,

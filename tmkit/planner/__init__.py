@@ -36,7 +36,8 @@ from tmkit.planner.placements import (
     placements_on_surface,
 )
 from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
-from tmkit.planner.progress import CheckProgress, PlanningProgress
+from tmkit.planner.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
+from tmkit.planner.progress import CheckProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.refutations import Refutation
 from tmkit.planner.samplers import (
     GraspRequest,
@@ -118,6 +119,9 @@ __all__ = [
     "PlanStep",
     "PlanningDomain",
     "PlanningProgress",
+    "PlanningSettings",
+    "PortfolioProgress",
+    "PortfolioResult",
     "ProvingSemantics",
     "Refinement",
     "Refutation",
@@ -141,6 +145,7 @@ __all__ = [
     "placements_in_region",
     "placements_on_surface",
     "plan",
+    "plan_portfolio",
     "region_surface",
     "sample_grasps",
     "sample_placements",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tmkit.progress import Progress
 
-__all__ = ["CheckProgress", "PlanningProgress"]
+__all__ = ["CheckProgress", "PlanningProgress", "PortfolioProgress"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +41,20 @@ class CheckProgress(Progress):
 
     def __str__(self) -> str:
         return f"checking, {self.seconds:.1f} s: action {min(self.step + 1, self.steps)} of {self.steps} {self.action}"
+
+
+@dataclass(frozen=True)
+class PortfolioProgress(PlanningProgress):
+    """What one entry of a portfolio is doing.
+
+    Attributes:
+        seconds: since the entry began.
+        entry: the number of the entry, from 0.
+        entries: how many there are.
+    """
+
+    entry: int = 0
+    entries: int = 0
+
+    def __str__(self) -> str:
+        return f"entry {self.entry + 1} of {self.entries}: {super().__str__()}"

@@ -31,7 +31,7 @@ from pathlib import Path
 from tmkit.errors import TaskPlannerError
 from tmkit.interrupts import interrupts_kept
 
-__all__ = ["Finished", "run"]
+__all__ = ["Finished", "run", "tied"]
 
 _logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def run(
         try:
             with interrupts_kept():  # an interrupt while the program starts would leave it running
                 process = subprocess.Popen(
-                    _tied(command),
+                    tied(command),
                     cwd=folder,
                     env=dict(environment),
                     stdin=given,
@@ -125,7 +125,7 @@ def run(
     return finished
 
 
-def _tied(command: Sequence[str]) -> list[str]:
+def tied(command: Sequence[str]) -> list[str]:
     """Return the command by which a program runs that is killed when this process dies, where that can be had."""
     if sys.platform != "linux":
         return list(command)

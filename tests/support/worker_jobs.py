@@ -1,0 +1,84 @@
+"""Jobs for worker processes that need no planning: found by their names in another process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tmkit.interrupts import temporary_folder
+from tmkit.motion import PathAnswer, PathQuery
+
+__all__ = ["Lost", "Unfit", "UnfitError", "do"]
+
+Job = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A motion planner that finds no path."""
+
+    def search(self, query: PathQuery) -> PathAnswer:
+        """Find none."""
+        return query.unsolved()
+
+
+class UnfitError(Exception):
+    """An error that cannot be read back from its pickle."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first + second)
+
+
+class Unfit:
+    """What cannot be pickled."""
+
+    def __reduce__(self) -> str:
+        raise TypeError("unfit for travel")
+
+
+def do(job: Job, tell: Callable[[Any], None]) -> Any:
+    """Do what a job says: a word, and what it needs."""
+    word, value = job
+    if word == "answer":
+        tell(f"about to answer {value}")
+        return value
+    if word == "slow":
+        time.sleep(value)
+        return value
+    if word == "sleep":  # with a folder and a program of its own, until it is ended
+        with temporary_folder("nap"):
+            program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+            try:
+                tell((os.getpid(), program.pid))
+                time.sleep(60)
+            finally:
+                program.kill()
+                program.wait()
+    if word == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        tell(os.getpid())
+        time.sleep(60)
+    if word == "kill":
+        os.kill(os.getpid(), value)
+    if word == "exit":
+        sys.stderr.write("no more of this\n")
+        sys.stderr.flush()
+        os._exit(value)
+    if word == "print":
+        sys.stdout.write(value)
+        sys.stdout.flush()
+        os.write(1, b"noise\n")
+        logging.getLogger("tmkit.jobs").warning("said %s", value)
+        return len(value)
+    if word == "raise":
+        raise value
+    if word == "unfit error":
+        raise UnfitError("a", "b")
+    raise AssertionError(job)
