@@ -52,6 +52,7 @@ from tmkit.tasks import (
     TaskPlanResult,
     TaskPlanStatus,
 )
+from tmkit.tasks.elimination import without_redundant_steps
 
 __all__ = ["PlanningLimits", "PlanningRun"]
 
@@ -270,6 +271,7 @@ class _Round:
         self.run_, self.tree, self.number = run, tree, number
         self.kept = self.task = task  # without, and with what holds in this round only
         self.all_proved = True
+        self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
 
     def run(self) -> _RoundEnd:
         run = self.run_
@@ -281,8 +283,9 @@ class _Round:
                 proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
                 return _RoundEnd(self.kept, status=PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
             run.skeletons += 1
-            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, found.steps)))
-            outcome = self._refine(found.steps)
+            steps = self._needed(found.steps)
+            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, steps)))
+            outcome = self._refine(steps)
             if outcome.steps is not None:
                 _logger.info("task plan %d has motions", run.skeletons)
                 return _RoundEnd(self.kept, steps=outcome.steps)
@@ -290,6 +293,15 @@ class _Round:
                 break
             self._learn(outcome)
         return _RoundEnd(self.kept)
+
+    def _needed(self, steps: tuple[GroundAction, ...]) -> tuple[GroundAction, ...]:
+        """Return a skeleton without the actions that serve nothing."""
+
+        def is_allowed(action: GroundAction, state: State) -> bool:
+            return not any(context <= state.facts for context in self.forbidden.get(action, ()))
+
+        with self.run_.clock.phase(PlanningPhase.TASK):
+            return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
         limits, growth = self.run_.limits, 2**self.number
@@ -327,4 +339,8 @@ class _Round:
     def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
         """Return the task with a constraint, or with a narrower one where that would change nothing."""
         task = self.task.forbid(cause.action, context)
-        return task if task is not self.task else self.task.forbid(cause.action, tuple(cause.node.state))
+        if task is self.task:
+            context = tuple(cause.node.state)
+            task = self.task.forbid(cause.action, context)
+        self.forbidden.setdefault(cause.action, []).append(frozenset(context))
+        return task
