@@ -19,7 +19,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FailureKind", "MotionFailure", "PieceFailedError"]
+from tmkit.graph import SceneGraph
+from tmkit.motion import movable_frames
+
+__all__ = ["FailureKind", "MotionFailure", "PieceFailedError", "no_room"]
 
 
 class FailureKind(StrEnum):
@@ -41,6 +44,8 @@ class FailureKind(StrEnum):
     """The hand does not hold the object as it should, or its fingers cannot move."""
     NO_CHOICE = "no choice"
     """There is no grasp or placement to try."""
+    NO_ROOM = "no room"
+    """What is on a region already leaves no place for another object, or none was found."""
     OTHER = "other"
     """Anything else that a candidate of a domain reports."""
 
@@ -69,6 +74,23 @@ class MotionFailure:
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"
+
+
+def no_room(scene: SceneGraph, item: str, support: str) -> MotionFailure:
+    """Return the failure that no place was found for an object on a support, for what is there already.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        support: frame of the surface, region or object that it should be put on.
+    """
+    others = [other for other in movable_frames(scene) if other != item]
+    below = {other: scene.parent(other) for other in others}
+    beside = [other for other in others if below[other] == support]
+    if not beside:  # a marked area: what stands there hangs off what it is marked on
+        beside = [other for other in others if below[other] == scene.parent(support)]
+    cause = f"no room was found for '{item}' on '{support}'"
+    return MotionFailure("choosing", cause, tuple((item, other) for other in beside), kind=FailureKind.NO_ROOM)
 
 
 class PieceFailedError(Exception):

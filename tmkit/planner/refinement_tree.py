@@ -28,7 +28,7 @@ from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph, diff
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.domains import PlanningDomain
-from tmkit.planner.failures import FailureKind, MotionFailure
+from tmkit.planner.failures import FailureKind, MotionFailure, no_room
 from tmkit.planner.phases import PhaseClock, PlanningPhase
 from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.semantics import ActionContext, Candidate
@@ -138,7 +138,8 @@ class Expansion:
         self.is_exhausted = False
         self._tree = tree
         self._predicted = node.state.apply(action, tree.problem)
-        self._attempts = tree.attempts(node, action, restart=0)
+        self._asked: list[tuple[str, str]] = []
+        self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
 
     @property
     def is_impossible(self) -> bool:
@@ -149,7 +150,7 @@ class Expansion:
         """Begin with the candidates anew, with other random numbers; what was found stays."""
         self.restarts += 1
         self.is_exhausted = False
-        self._attempts = self._tree.attempts(self.node, self.action, restart=self.restarts)
+        self._attempts = self._tree.attempts(self.node, self.action, restart=self.restarts, asked=self._asked)
 
     def advance(self) -> RefinementNode | MotionFailure | None:
         """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
@@ -157,9 +158,7 @@ class Expansion:
         if found is None:
             self.is_exhausted = True
             if not self.attempts:
-                cause = "the domain's semantics knows no way to carry it out"
-                failure = MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
-                self._record(None, failure)
+                self._record(None, self._nothing_to_try())
             return None
         candidate, attempt = found
         self.attempts += 1
@@ -172,9 +171,18 @@ class Expansion:
         self.children.append(child)
         return child
 
+    def _nothing_to_try(self) -> MotionFailure:
+        """Return why there was no candidate: no room, where places were looked for."""
+        if self._asked:
+            return no_room(self.node.scene, *self._asked[-1])
+        cause = "the domain's semantics knows no way to carry it out"
+        return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
+
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
         item, robot = (getattr(candidate, name, None) for name in ("item", "robot"))
+        if candidate is None and self._asked:
+            item = self._asked[-1][0]
         record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
         self.failures.append(record)
         self._tree.log.add(record)
@@ -224,12 +232,12 @@ class RefinementTree:
         return found
 
     def attempts(
-        self, node: RefinementNode, action: GroundAction, *, restart: int
+        self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]
     ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
         """Yield what comes of each candidate of an action in a node."""
         key = _key(node.key, f"{action} {restart}")
         context = ActionContext(
-            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms
+            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
         first = next(iter(self.arms.values()))
         candidates = self.domain.semantics.candidates(action, context)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tmkit.errors import TaskError
@@ -37,6 +37,7 @@ from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementTree
 from tmkit.planner.refutations import Refutation, necessary_facts
+from tmkit.planner.remedies import find_remedies
 from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.semantics import ProvingSemantics
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
@@ -82,6 +83,9 @@ class PlanningLimits:
 
 _ATTEMPTS_PER_ACTION = 10
 
+REMEDY_SHARE = 0.2
+"""Share of the time limit within which it is looked for what would help."""
+
 
 class PlanningRun:
     """One planning run: what it was given, and what it has found so far."""
@@ -112,6 +116,30 @@ class PlanningRun:
         self.refutations: tuple[Refutation, ...] = ()
         self.motion_planner = motion_planner
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
+
+    def with_question(self, scene: SceneGraph, problem: Problem, *, limits: PlanningLimits) -> PlanningRun:
+        """Return a run with the same means for another scene, goal and limits, which tells nobody how far it is."""
+        return PlanningRun(
+            scene,
+            self.q,
+            manipulators=self.manipulators,
+            domain=self.domain,
+            problem=problem,
+            seed=self.seed,
+            limits=limits,
+            on_progress=None,
+            task_planner=self.planner,
+            samplers=self.sampling.samplers,
+            motion_planner=self.motion_planner,
+        )
+
+    def with_remedies(self, result: PlanResult) -> PlanResult:
+        """Return an answer that is no with what would help, as far as the remaining time allows."""
+        seconds = min(REMEDY_SHARE * self.limits.seconds, self.limits.seconds - self.seconds)
+        remedies, replans = find_remedies(self, result.diagnosis, seconds=seconds)
+        diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
+        explanation = explain(result.status, diagnosis, goal=str(self.problem.goal), plan=None)
+        return replace(result, diagnosis=diagnosis, explanation=explanation)
 
     @property
     def seconds(self) -> float:

@@ -53,6 +53,7 @@ def plan(
     motion_planner: MotionPlanner | None = None,
     time_limit: float = 30.0,
     rounds: int | None = 4,
+    suggest: bool = True,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> PlanResult:
     """Find actions and motions that bring about a goal.
@@ -76,6 +77,8 @@ def plan(
         time_limit: seconds after which to stop.
         rounds: rounds after which to end, at least 1, each with budgets twice those of the one before; None for as
             many as the time allows.
+        suggest: whether to look for what would help, when there is no plan and time is left: for a fifth of the time
+            limit and ten questions at most.
         on_progress: called before each search of the task planner and whenever another action has been refined.
 
     Returns:
@@ -119,4 +122,5 @@ def plan(
         samplers=samplers,
         motion_planner=motion_planner,
     )
-    return run.result()
+    result = run.result()
+    return result if result.solved or not suggest else run.with_remedies(result)

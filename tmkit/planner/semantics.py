@@ -64,6 +64,7 @@ class ActionContext:
         rng: random generator for sampled choices, seeded for this visit.
         sampling: the samplers of the planning run; None outside one.
         arms: works out the motions of each arm, by name; the first is the one that acts when nobody says which.
+        asked: objects and supports for which placements were asked for so far, in this visit.
     """
 
     scene: SceneGraph
@@ -71,6 +72,7 @@ class ActionContext:
     rng: np.random.Generator
     sampling: Sampling | None = None
     arms: Mapping[str, ArmMotion] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def samplers(self) -> Samplers:
@@ -84,6 +86,7 @@ class ActionContext:
 
     def placements(self, item: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
+        self.asked.append((item, support))
         arm = None if robot is None else self.arm(robot).manipulator
         return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng, manipulator=arm)
 
