@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, with_block
+from support.kitchen import ROBOT, kitchen
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, SceneGraph
@@ -109,6 +110,26 @@ def test_what_is_impossible_in_every_state_is_told() -> None:
     assert result.diagnosis.actions[0].kinds == ((FailureKind.NO_CHOICE, 1),)
 
 
+def test_a_region_too_full_is_told_with_what_stands_there() -> None:
+    """A pot that leaves no room beside it on the stove is in the way of the block, and giving it up is a remedy."""
+    scene = kitchen(1)
+    height = scene.shapes("stove")[0].shape.bounds[1][2]
+    shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
+    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
+    result = tk.plan(
+        scene, domain="kitchen", goal="(and (on b0 stove) (on pot stove))", robot=ROBOT, rounds=1, time_limit=120.0
+    )
+    actions = {action.action: action for action in result.diagnosis.actions}
+    full = actions["(place pot stove)"]
+    assert full.kinds == ((FailureKind.NO_ROOM, full.failures),)
+    assert full.in_the_way == (BlockingBody("b0", full.failures),)
+    assert f"failed {full.failures} times, choosing: no room was found for 'pot' on 'stove'." in result.explanation
+    assert [remedy.names for remedy in result.diagnosis.remedies] == [("(on pot stove)",)]
+    context = next(c.context for c in result.diagnosis.constraints if c.action == "(place pot stove)")
+    assert "(on b0 stove)" in context
+    assert "(on pot stove)" not in context
+
+
 @pytest.mark.parametrize(
     ("goal", "facts", "words"),
     [
@@ -172,7 +193,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
         cause.count for cause in diagnosis.actions[0].causes
     ]
     assert values["constraints"][0]["context"] == list(diagnosis.constraints[0].context)
-    assert values["conflict"] == values["proofs"] == values["remedies"] == []
+    assert values["conflict"] == values["proofs"] == []
     assert solve(two(), "(and (on a b) (on b a))").to_dict()["diagnosis"]["conflict"] == ["(on a b)", "(on b a)"]
 
 

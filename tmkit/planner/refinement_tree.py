@@ -181,8 +181,9 @@ class Expansion:
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
         item, robot = (getattr(candidate, name, None) for name in ("item", "robot"))
-        if candidate is None and self._asked:
-            item = self._asked[-1][0]
+        if candidate is None and self._asked:  # no room: for what stands there, however the object is held
+            item, support = self._asked[-1]
+            frames = frozenset([support, *(other for _, other in failure.pairs)])
         record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
         self.failures.append(record)
         self._tree.log.add(record)
