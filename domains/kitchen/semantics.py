@@ -36,6 +36,7 @@ from tmkit.planner import (
     Refutation,
     pddl_name,
 )
+from tmkit.planner.placements_solids import outline, solids_of
 from tmkit.planner.refutations import crowded, oversized, ungraspable
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -250,9 +251,7 @@ class _Region:
 
     def overhang(self, scene: SceneGraph, item: str) -> float:
         """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
-        pose = self.pose_of(scene, item)
-        low, high = _bounds(scene, item)
-        corners = pose.apply([[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])])[:, :2]
+        corners = outline(solids_of(scene, item), self.pose_of(scene, item)).vertices
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 

@@ -231,3 +231,14 @@ def test_the_gantry_takes_meshes() -> None:
     """Another hand, whose fingers are mimics of each other, takes the L from above."""
     found = grasps(l_mesh(), scene=gantry_scene(), arm=GANTRY)
     assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)
+
+
+def test_parts_of_an_object_are_held_too() -> None:
+    """A bottle too wide for the hand is taken by its neck, where the hand is free of its body."""
+    bottle = [AttachedShape(Cylinder(0.045, 0.12)), AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1]))]
+    scene = with_item(PANDA_SCENE, *bottle)
+    found = grasps_of(scene, "item", manipulator=PANDA)
+    assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
+    assert {round(grasp.width, 6) for grasp in found} == {0.03}
+    assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below
+    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)

@@ -4,9 +4,10 @@ A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_
 fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
 
 :func:`grasps_of` gives them for every kind of shape: boxes, cylinders, balls and capsules by formulas
-(:mod:`tmkit.planner.grasps_shapes`), meshes by sampling (:mod:`tmkit.planner.grasps_meshes`), several shapes together,
-clouds and height fields by the box around them. Grasps of meshes are tried with the hand itself
-(:mod:`tmkit.planner.grasps_hand`) when the scene has one.
+(:mod:`tmkit.planner.grasps_shapes`), meshes by sampling (:mod:`tmkit.planner.grasps_meshes`), clouds and height fields
+by the box around them, several shapes by the box around all and by each of them. Grasps of meshes and of several shapes
+are tried with the hand itself (:mod:`tmkit.planner.grasps_hand`) when the scene has it; without a hand in the scene,
+several shapes have the grasps of the box alone.
 
 Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
 (whether the arm gets there is another question).
@@ -15,7 +16,7 @@ Invariants: the grasps of an object are finitely many, in a fixed order for a se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,26 +69,25 @@ def grasps_of(
         raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
     if any(attached.shape.kind == "plane" for attached in solids):
         raise SceneError(f"object '{item}' has a plane, which no hand can grasp", frame=item)
-    suction = manipulator.gripper_kind == "suction"
-    rim = _rim_radius(scene, manipulator) if suction else 0.0
-    if _is_mesh(solids):
+    hand = _Hand(scene, manipulator, rng if rng is not None else np.random.default_rng(0))
+    if len(solids) == 1:
         inertia = scene.inertia(item)
         centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
-        centre = solids[0].pose.inverse().apply(centre)
-        generator = rng if rng is not None else np.random.default_rng(0)
-        shape = solids[0].shape
-        if suction:
-            cups = [_moved(grasp, solids[0].pose) for grasp in _cups(shape, centre, rim)]
-            return tuple(_feasible(scene, solids, cups, manipulator))
-        return _pinches(scene, solids, centre, manipulator, generator)
-    found, centre_pose = _of_shape(solids, manipulator, rim, suction=suction)
-    return tuple(_moved(grasp, centre_pose) for grasp in found)
+        return tuple(_of_one(hand, solids[0], centre))
+    size, around = _box_around(solids)
+    found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
+    if hand.is_whole:
+        for number, solid in enumerate(solids, start=1):
+            of_part = _of_one(hand, solid, solid_centre(solid))
+            found += [Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}") for grasp in of_part]
+        found = hand.feasible(solids, found)
+    return tuple(found)
 
 
 def all_grasps_are_known(scene: SceneGraph, item: str) -> bool:
     """Tell whether :func:`grasps_of` giving none proves that there are none: it does not for what is sampled.
 
-    It does for one box, cylinder, ball or capsule; meshes are sampled, and of other things only the box is looked at.
+    It does for one box, cylinder, ball or capsule; meshes are sampled, and of several shapes some grasps are not tried.
     """
     solids = [attached for attached in scene.shapes(item) if attached.collision]
     return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
@@ -105,33 +105,63 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
     return tuple(faults)
 
 
-def _is_mesh(solids: Sequence[AttachedShape]) -> bool:
-    return len(solids) == 1 and solids[0].shape.kind == "mesh" and solids[0].level != "box"
+class _Hand:
+    """A hand in a scene, and what chance it is given."""
+
+    def __init__(self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator) -> None:
+        self.scene, self.manipulator, self.rng = scene, manipulator, rng
+        self.is_suction = manipulator.gripper_kind == "suction"
+        self.rim = _rim_radius(scene, manipulator) if self.is_suction else 0.0
+        self.is_whole = HandCheck.fits(scene, manipulator)
+
+    def box_grasps(self, size: NDArray[np.float64]) -> Iterator[Grasp]:
+        """Yield the grasps of a box (3,)."""
+        return suction_faces(size, self.rim) if self.is_suction else box_grasps(size, self.manipulator)
+
+    def feasible(self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]) -> list[Grasp]:
+        """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
+        if self.is_whole:
+            check = HandCheck(self.scene, solids, manipulator=self.manipulator)
+            kept = check.passed([grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps])
+            return [grasp for grasp, is_good in zip(grasps, kept, strict=True) if is_good]
+        found = []
+        for grasp in grasps:
+            back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
+            depth = reach(tuple(solids), back) - float(back @ grasp.object_from_tool.translation)
+            if self.is_suction or depth <= self.manipulator.finger_depth:
+                found.append(grasp)
+        return found
 
 
 def _moved(grasp: Grasp, pose: Pose) -> Grasp:
     return Grasp(pose @ grasp.object_from_tool, grasp.width, grasp.name)
 
 
-def _of_shape(
-    solids: Sequence[AttachedShape], manipulator: Manipulator, rim: float, *, suction: bool
-) -> tuple[Iterator[Grasp], Pose]:
-    """Return grasps by formula with the pose that they are relative to."""
-    shape, pose = solids[0].shape, solids[0].pose
-    kind = shape.kind if len(solids) == 1 else ""
+def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
+    """Return the grasps of one solid; ``centre`` is the centre of mass in the frame that it is attached to."""
+    shape, arm, kind = solid.shape, hand.manipulator, solid.shape.kind
+    own_centre = solid.pose.inverse().apply(centre)
+    made: Iterable[Grasp]
+    pose = solid.pose
+    if kind == "mesh" and solid.level != "box":
+        if not hand.is_suction:
+            return _pinches(hand, solid, own_centre)
+        cups = [_moved(grasp, pose) for grasp in _cups(shape, own_centre, hand.rim)]
+        return hand.feasible((solid,), cups)
     if kind == "cylinder":
         radius, length = shape.dimensions
-        caps_or_mantle = suction_caps(radius, length, rim) if suction else cylinder_grasps(radius, length, manipulator)
-        return caps_or_mantle, pose
-    if suction and rim > 0.0 and kind in _ROUND_KINDS:
-        return iter(()), pose
-    if not suction and kind == "sphere":
-        return ball_grasps(shape.dimensions[0], manipulator), pose
-    if not suction and kind == "capsule":
+        made = suction_caps(radius, length, hand.rim) if hand.is_suction else cylinder_grasps(radius, length, arm)
+    elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
+        made = ()
+    elif not hand.is_suction and kind == "sphere":
+        made = ball_grasps(shape.dimensions[0], arm)
+    elif not hand.is_suction and kind == "capsule":
         radius, length = shape.dimensions
-        return cylinder_grasps(radius, length, manipulator, cap=radius), pose
-    size, centre = _box_around(solids)
-    return suction_faces(size, rim) if suction else box_grasps(size, manipulator), centre
+        made = cylinder_grasps(radius, length, arm, cap=radius)
+    else:
+        size, pose = _box_around((solid,))
+        made = hand.box_grasps(size)
+    return [_moved(grasp, pose) for grasp in made]
 
 
 def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
@@ -149,26 +179,21 @@ def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], P
     return upper - lower, Pose((lower + upper) / 2)
 
 
-def _pinches(
-    scene: SceneGraph,
-    solids: tuple[AttachedShape, ...],
-    centre: NDArray[np.float64],
-    manipulator: Manipulator,
-    rng: np.random.Generator,
-) -> tuple[Grasp, ...]:
+def _pinches(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
     """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can."""
-    widths = max(manipulator.width_closed, 1e-4), manipulator.width_open - 2.0 * FINGER_CLEARANCE
-    pairs = antipodal_pairs(solids[0].shape, centre=centre, widths=widths, rng=rng)
-    made = [(pair, _moved(grasp, solids[0].pose)) for pair in pairs for grasp in _around(pair)]
-    feasible = set(_feasible(scene, solids, [grasp for _, grasp in made], manipulator))
-    usable = dict.fromkeys(id(pair) for pair, grasp in made if grasp in feasible)
+    arm = hand.manipulator
+    widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
+    pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng)
+    made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
+    feasible = set(hand.feasible((solid,), [grasp for _, grasp in made]))
+    usable = {id(pair) for pair, grasp in made if grasp in feasible}
     chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
-    return tuple(
+    return [
         Grasp(grasp.object_from_tool, grasp.width, f"between points {numbers[id(pair)]}, {grasp.name}")
         for pair, grasp in made
         if id(pair) in numbers and grasp in feasible
-    )
+    ]
 
 
 def _around(pair: ContactPair) -> Iterator[Grasp]:
@@ -192,23 +217,6 @@ def _cups(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Gra
         for quarter, closing in enumerate((place.tangent, across, -place.tangent, -across)):
             name = f"on flat place {number}, turned {90 * quarter} degrees"
             yield Grasp(tool_pose(place.point, -place.normal, closing), 0.0, name)
-
-
-def _feasible(
-    scene: SceneGraph, solids: tuple[AttachedShape, ...], grasps: Sequence[Grasp], manipulator: Manipulator
-) -> list[Grasp]:
-    """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
-    if HandCheck.fits(scene, manipulator):
-        check = HandCheck(scene, solids, manipulator=manipulator)
-        kept = check.passed([grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps])
-        return [grasp for grasp, is_good in zip(grasps, kept, strict=True) if is_good]
-    found = []
-    for grasp in grasps:
-        back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
-        depth = reach(solids, back) - float(back @ grasp.object_from_tool.translation)
-        if manipulator.gripper_kind == "suction" or depth <= manipulator.finger_depth:
-            found.append(grasp)
-    return found
 
 
 def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.errors import ShapeError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.planner.placements_polygons import ConvexPolygon, circle_around
 from tmkit.spatial import Pose
@@ -57,7 +58,12 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     Args:
         solids: shapes in a frame.
         plane_from_frame: pose of that frame relative to the plane, whose x and y the polygon is in.
+
+    Raises:
+        ShapeError: no solids.
     """
+    if not solids:
+        raise ShapeError("what has no collision shape has no outline, so nothing can rest on it or be put down")
     return ConvexPolygon.around(
         np.concatenate([polygon.vertices for polygon in _outlines(solids, plane_from_frame)]),
     )
