@@ -13,6 +13,7 @@ Grasps and placements come from the samplers of the planning run: packed togethe
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
-from tmkit.graph import SceneGraph
+from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import (
     ActionContext,
@@ -149,8 +150,8 @@ class Semantics:
             if places and all(misfits):
                 yield from filter(None, misfits[:1])
         crowds = (crowded(scene, region, items=group, overhang=_OVERHANG) for region, group in together.items())
-        kinds = {tuple(scene.shapes(item)): (item, fact) for item, fact in reversed(moved.items())}  # the first of each
-        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in kinds.values())
+        alike = {tuple((a.shape, a.pose) for a in scene.shapes(item)): (item, fact) for item, fact in moved.items()}
+        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in alike.values())
         yield from filter(None, (*crowds, *held))
 
     def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
@@ -311,16 +312,33 @@ def _named(frames: Sequence[str]) -> dict[str, str]:
 def _bounds(
     scene: SceneGraph, frame: str, *, only_solid: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper corner (3,) of a frame's shapes, in the frame."""
+    """Return lower and upper corner (3,) of a frame's shapes, in the frame.
+
+    Raises:
+        SceneError: it has no shape.
+    """
+    found = _corners(scene.shapes(frame), only_solid)
+    if found is None:
+        raise SceneError(f"frame '{frame}' has no shape, so nothing can rest on it or be grasped", frame=frame)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(
+    shapes: tuple[AttachedShape, ...], only_solid: bool, /
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the corners of the box around shapes: a function of values, asked again in every version of a scene."""
     corners = []
-    for attached in scene.shapes(frame):
+    for attached in shapes:
         if attached.collision or not only_solid:
             (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
             corners.append(attached.pose.apply([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]))
     if not corners:
-        raise SceneError(f"frame '{frame}' has no shape, so nothing can rest on it or be grasped", frame=frame)
+        return None
     points = np.concatenate(corners)
-    return points.min(axis=0), points.max(axis=0)
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    lower.flags.writeable = upper.flags.writeable = False
+    return lower, upper
 
 
 def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:

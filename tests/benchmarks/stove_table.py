@@ -232,8 +232,8 @@ def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
     lines = [
         "# Stove and sink: planning times",
         "",
-        "An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove N*), or washes",
-        "N blocks on a sink, cooks them on the stove, and goes home (*cook N*). [](kitchen.md) shows the scene. Made by",
+        "An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove N*), or",
+        "washes N blocks on a sink, cooks them on the stove, and goes home (*cook N*); see [](kitchen.md). Made by",
         "`python tests/benchmarks/stove_table.py` on two shared cores. `plan` is the median wall time of `tk.plan`",
         "without imports, `FD` that of Fast Downward's translator and first search alone on the same task in the same",
         "run, `own` the time of `plan` outside the task planner, `kept` the share of bookkeeping. Solved means planned",
@@ -286,7 +286,7 @@ def main() -> int:
     played = [one for found in runs.values() for one in found if one.played is not None]
     others = [
         f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s. “{words}”",
-        f"The actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned constraint in {again:.3f} s.",
+        f"Actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned constraint in {again:.3f} s.",
         f"Two workers at once: {len(sample) - changed} of {len(sample)} plans have the same bytes as those made alone.",
     ]
     if played:
