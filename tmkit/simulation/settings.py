@@ -39,7 +39,7 @@ class PhysicsSettings:
     """
 
     time_step: float = 1.0 / 960.0
-    solver_iterations: int = 150
+    solver_iterations: int = 300
     gravity: float = 9.81
     density: float = 500.0
     object_friction: float = 0.7

@@ -53,6 +53,7 @@ from tmkit.spatial import Pose
 __all__ = ["Simulation"]
 
 _EVERY_LINK = -2  # what pybullet calls all links of a body
+_RESIDUAL = 1e-12  # of the solver, below which it stops: with the default of 1e-7 what stands creeps and turns
 _PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
 
 
@@ -169,6 +170,7 @@ class Simulation:
         bullet.setPhysicsEngineParameter(
             fixedTimeStep=settings.time_step,
             numSolverIterations=settings.solver_iterations,
+            solverResidualThreshold=_RESIDUAL,
             numSubSteps=0,
             deterministicOverlappingPairs=1,
             enableFileCaching=0,
