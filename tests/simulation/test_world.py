@@ -342,3 +342,16 @@ def test_window_without_a_screen_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("DISPLAY", raising=False)
     with pytest.raises(SimulationError, match="needs a screen"):
         Simulation.from_scene(gantry_scene(), gui=True)
+
+
+@pytest.mark.parametrize("collides", [True, False])
+def test_more_shapes_than_the_engine_takes_are_refused(collides: bool) -> None:
+    """A frame of 17 shapes is an error that says so; 16 are taken. pybullet itself would end the process."""
+    for count in (16, 17):
+        shapes = [AttachedShape(Box([0.1] * 3), Pose([k, 0.0, 0.0]), collision=collides) for k in range(count)]
+        scene = SceneGraph().add_frame("row", "world", shapes=shapes)
+        if count == 16:
+            Simulation.from_scene(scene).close()
+        else:
+            with pytest.raises(SimulationError, match=r"'row' has 17 shapes that are to .* takes at most 16"):
+                Simulation.from_scene(scene)

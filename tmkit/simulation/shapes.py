@@ -32,6 +32,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["DEFAULT_COLOR", "MOST_POINTS", "PlacedShape", "ShapeBuilder", "remove_margins"]
 
+_SHAPES_OF_BODY = 16  # that pybullet takes
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 
 MOST_POINTS = 50_000  # of a point cloud that is simulated or drawn
@@ -76,6 +77,7 @@ class ShapeBuilder:
         chosen = [placed for placed in shapes if placed.attached.collision]
         if not chosen:
             return -1
+        _require_few(chosen, "collide")
         index = self._bullet.createCollisionShapeArray(
             **self._arrays(chosen, visual=False, still=still),
             collisionFramePositions=[list(placed.pose.translation) for placed in chosen],
@@ -89,6 +91,7 @@ class ShapeBuilder:
         chosen = [placed for placed in shapes if placed.attached.visual]
         if not chosen:
             return -1
+        _require_few(chosen, "be drawn")
         index = self._bullet.createVisualShapeArray(
             **self._arrays(chosen, visual=True, still=True),
             visualFramePositions=[list(placed.pose.translation) for placed in chosen],
@@ -164,6 +167,16 @@ class ShapeBuilder:
             _write_obj(path, vertices, faces)
             self._written[key] = str(path)
         return self._written[key]
+
+
+def _require_few(chosen: Sequence[PlacedShape], purpose: str) -> None:
+    """Refuse more shapes than pybullet takes in a body: it would crash."""
+    if len(chosen) > _SHAPES_OF_BODY:
+        frames = ", ".join(sorted({placed.frame for placed in chosen}))
+        raise SimulationError(
+            f"'{frames}' has {len(chosen)} shapes that are to {purpose}, but the physics engine takes at most "
+            f"{_SHAPES_OF_BODY} a body; join some in one mesh"
+        )
 
 
 def _is_triangles(placed: PlacedShape, *, still: bool) -> bool:
