@@ -13,7 +13,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Pick, Place, grasps_of
+from tmkit.planner import ActionContext, Candidate, Pick, Place
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -63,7 +63,7 @@ class Semantics:
         """Yield grasps of the item, or places for it in the tray, from the middle outwards."""
         item, tray = action.arguments
         if action.name == "take":
-            for grasp in grasps_of(context.scene, item, manipulator=self.manipulator):
+            for grasp in context.grasps(item):
                 yield Pick(item, grasp)
             return
         (box,), (carton,) = context.scene.shapes(tray), context.scene.shapes(item)
