@@ -610,3 +610,52 @@ def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
         outcome = run("simulate", plan_file, option, f"{'a' * 300}.{'gif' if option == '--record' else 'json'}")
         refused(outcome, "aaaa")
     refused(run("plan", "panda_table", "blocks1", "--goal", "(holding a)", "-o", "a" * 300), "aaaa")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_json: bool) -> None:
+    """Ctrl-C ends improving with 130; the best plan so far is written, whole, and passes its check."""
+    arguments = ["plan", "panda_table", "blocks2", *GOAL, "--improve", "all", "--time-limit", "60", "-o", "plan.json"]
+    process = subprocess.Popen(
+        [*TMKIT, *arguments, *(["--json"] if as_json else ["--log-file", "log"])],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if as_json:
+        assert process.stderr is not None
+        while '"improve"' not in process.stderr.readline():
+            assert process.poll() is None
+    else:
+        deadline = time.monotonic() + 30.0
+        while not ((tmp_path / "log").exists() and "has motions" in (tmp_path / "log").read_text(encoding="utf-8")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert {path.name for path in tmp_path.iterdir()} == {"plan.json"} | (set() if as_json else {"log"})
+    assert tk.Plan.load(tmp_path / "plan.json").check().ok
+    if as_json:
+        assert json.loads(out)["actions"] == ["(pick-up a table__-2__1)", "(stack a b)"]
+    else:
+        assert out.startswith("Interrupted; the best plan so far has 2 actions and ")
+        assert out.endswith("  2. (stack a b)\nWritten to plan.json\n")
+
+
+def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
+    """Several seeds over several processes write the plan that the first seed writes alone."""
+    goal = ("--goal", "(ontable a table__0__0)")
+    assert run("plan", "panda_table", "blocks1", *goal, "-o", "alone.json", "--seed", "3", "--improve", "1").code == 0
+    outcome = run(
+        "plan", "panda_table", "blocks1", *goal, "-o", "plan.json", "--seed", "3", "--processes", "2", "--improve", "1",
+        "--json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome
+    assert (tmp_path / "plan.json").read_bytes() == (tmp_path / "alone.json").read_bytes()
+    answer = json.loads(outcome.out)
+    assert (answer["entry"], [entry["seed"] for entry in answer["entries"]]) == (0, [3])
+    refused(run("plan", "panda_table", "blocks1", *goal, "--improve", "often"), "--improve", "neither a number nor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,6 +114,10 @@ def plan(
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Seconds after which to stop, for each seed.", min=0.001)
     ] = 30.0,
+    improve: Annotated[
+        str,
+        typer.Option(metavar="N|all", help="Iterations that improve the plan, or until the time is up."),
+    ] = "0",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -125,16 +130,26 @@ def plan(
     """Find actions and motions that bring about a goal."""
     if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
         raise typer.BadParameter("give one of the three", param_hint="--goal / --problem / --goal-scene")
+    if improve != "all" and not improve.isdecimal():
+        raise typer.BadParameter(f"'{improve}' is neither a number nor 'all'", param_hint="--improve")
+    iterations = None if improve == "all" else int(improve)
     if output is not None:
         require_writable(output)
     scene = load(scenes, allow=allow)
     robots = robot or ["panda"]
     q = start_configuration(scene, robots, start)
     wanted = load_goal(scene, goal_scene, allow=allow) if goal_scene else None
-    result = _plan(
-        scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robots,
-        seed=seed, limit=time_limit, seeds=processes if seeds is None else seeds, processes=processes,
-    )  # fmt: skip
+    best: list[Plan] = []
+    try:
+        result = _plan(
+            scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robots,
+            seed=seed, limit=time_limit, seeds=processes if seeds is None else seeds, processes=processes,
+            improve=iterations, on_plan=best.append,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if best:
+            _give_best(best[-1], output, as_json=as_json)
+        raise
     if result.plan is not None and output is not None:
         result.plan.save(output)
     if as_json:
@@ -225,6 +240,25 @@ def simulate(
         raise typer.Exit(ExitCode.NO)
 
 
+def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
+    """Give back the best plan so far, when the command is interrupted while it improves one."""
+    if output is not None:
+        plan.save(output)
+    actions = [str(action) for action in plan.actions]
+    if as_json:
+        print_json({"status": "interrupted", "actions": actions, "cost": plan.cost, "path_length": plan.path_length})
+        return
+    typer.echo(f"Interrupted; the best plan so far has {len(actions)} actions and {plan.path_length:.2f} rad of paths.")
+    for number, action in enumerate(actions, start=1):
+        typer.echo(f"  {number}. {action}")
+    if output is not None:
+        typer.echo(f"Written to {output}")
+
+
+def _say_nothing(_: object) -> None:
+    pass
+
+
 # --- helpers: each shows progress and calls one function of the library -----------------------------------------------
 
 
@@ -242,20 +276,28 @@ def _plan(
     goal_scene: GoalScene | None = None,
     seeds: int = 1,
     processes: int = 1,
+    improve: int | None = 0,
+    on_plan: Callable[[Plan], None] = _say_nothing,
 ) -> PlanResult | PortfolioResult:
-    from tmkit.planner import PlanningSettings, plan_portfolio
+    from tmkit.planner import ImprovementProgress, PlanningProgress, PlanningSettings, plan_portfolio
     from tmkit.planner import plan as find_plan
+
+    def tell(told: PlanningProgress) -> None:
+        if isinstance(told, ImprovementProgress) and told.plan is not None:
+            on_plan(told.plan)
+        show(told)
 
     with progress("planning") as show:
         if seeds > 1:
-            settings = [PlanningSettings(number, time_limit=limit) for number in range(seed, seed + seeds)]
+            seeded = range(seed, seed + seeds)
+            settings = [PlanningSettings(number, time_limit=limit, improve=improve) for number in seeded]
             return plan_portfolio(
                 scene, q, settings=settings, processes=processes, domain=domain, semantics=semantics, goal=goal,
                 problem=problem, goal_scene=goal_scene, robot=robot, on_progress=show,
             )  # fmt: skip
         return find_plan(
             scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
-            robot=robot, seed=seed, time_limit=limit, on_progress=show,
+            robot=robot, seed=seed, time_limit=limit, improve=improve, on_progress=tell,
         )  # fmt: skip
 
 
@@ -269,10 +311,6 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
 
     with progress("simulating") as show:
         return play(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
-
-
-def _say_nothing(_: str) -> None:
-    pass
 
 
 def _verdict(report: CheckReport) -> str:

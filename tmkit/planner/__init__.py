@@ -37,7 +37,7 @@ from tmkit.planner.placements import (
 )
 from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.planner.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
-from tmkit.planner.progress import CheckProgress, PlanningProgress, PortfolioProgress
+from tmkit.planner.progress import CheckProgress, ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.refutations import Refutation
 from tmkit.planner.samplers import (
     GraspRequest,
@@ -101,6 +101,7 @@ __all__ = [
     "GraspSampler",
     "Handover",
     "Impossible",
+    "ImprovementProgress",
     "LearnedConstraint",
     "MotionBudget",
     "MotionFailure",

@@ -37,7 +37,7 @@ from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import CheckProgress
 from tmkit.planner.segment_rules import LOADED, handling_supports, segment_exemptions, segment_faults
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.tasks import Problem, validate_plan
+from tmkit.tasks import Metric, Problem, validate_plan
 
 __all__ = ["CheckReport", "check_plan"]
 
@@ -172,6 +172,10 @@ class _Check:
         if not validation:
             self.problems.append(f"by the words of the domain: {validation.message}")
             return
+        if problem.metric is Metric.TOTAL_COST:
+            for step, cost in zip(self.plan.steps, validation.costs, strict=True):
+                if step.cost != cost:
+                    self.problems.append(f"{step.action} costs {cost:g}, not {step.cost:g}")
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         for step, predicted in zip(self.plan.steps, validation.states[1:], strict=True):
             try:

@@ -79,6 +79,8 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
         "choice": step.choice,
         "segments": [_segment_to_dict(segment) for segment in step.segments],
     }
+    if step.cost != 1.0:  # most domains have no costs
+        written["cost"] = step.cost
     if step.changes:  # most steps have none
         written["classes"] = [
             {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
@@ -223,7 +225,7 @@ def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
 
 def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
     """Return a step that begins in a scene version at a configuration, of the arms of these names."""
-    node.only("action", "choice", "classes", "segments")
+    node.only("action", "choice", "classes", "cost", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error("expected the name of an action and its arguments, received nothing")
@@ -243,7 +245,8 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
         except TmkitError as error:
             raise item.error(str(error)) from error
     action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
-    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes))
+    cost = node.get("cost").number() if "cost" in node.table() else 1.0
+    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost)
 
 
 def _read_class_change(node: JsonNode) -> ClassChange:

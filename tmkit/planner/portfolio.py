@@ -26,7 +26,7 @@ from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots
 from tmkit.planner.class_changes import with_class_changes
-from tmkit.planner.progress import PlanningProgress, PortfolioProgress
+from tmkit.planner.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.samplers import Samplers
 from tmkit.planner.search import plan
 from tmkit.planner.values import Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep, Segment
@@ -44,6 +44,7 @@ class PlanningSettings:
         seed: seed of everything random.
         time_limit: seconds after which to stop.
         rounds: rounds after which to end; None for as many as the time allows.
+        improve: iterations after the first plan, to make it better; None for as many as the time allows.
         task_planner: what finds sequences of actions; Fast Downward when None.
         motion_planner: what finds paths; the core's RRT-Connect when None.
         samplers: who proposes grasps and placements; those of this package when None.
@@ -52,6 +53,7 @@ class PlanningSettings:
     seed: int = 0
     time_limit: float = 30.0
     rounds: int | None = 4
+    improve: int | None = 0
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
     samplers: Samplers | None = None
@@ -176,7 +178,7 @@ def plan_portfolio(
 
     def tell(number: int, progress: PlanningProgress) -> None:
         if on_progress is not None:
-            told = {field.name: getattr(progress, field.name) for field in fields(progress)}
+            told = {field.name: getattr(progress, field.name) for field in fields(PlanningProgress)}
             on_progress(PortfolioProgress(**told, entry=number, entries=len(entries)))
 
     results = first_in_order(
@@ -220,12 +222,17 @@ def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> Plan
         seed=settings.seed,
         time_limit=settings.time_limit,
         rounds=settings.rounds,
+        improve=settings.improve,
         task_planner=settings.task_planner,
         motion_planner=settings.motion_planner,
         samplers=settings.samplers,
-        on_progress=tell,
+        on_progress=lambda progress: tell(_without_plan(progress)),
     )
     return _without_scenes(result) if entry.is_remote else result
+
+
+def _without_plan(progress: PlanningProgress) -> PlanningProgress:
+    return replace(progress, plan=None) if isinstance(progress, ImprovementProgress) else progress
 
 
 _NO_SCENE = SceneGraph(root=None)

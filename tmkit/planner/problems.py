@@ -12,7 +12,7 @@ from tmkit.errors import TaskError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.values import Configuration
-from tmkit.tasks import Formula, Problem, State, load_problem, parse_goal
+from tmkit.tasks import Domain, Formula, Metric, Problem, State, load_problem, parse_goal
 
 __all__ = ["derive_problem", "replace_problem"]
 
@@ -46,13 +46,22 @@ def derive_problem(
     if problem is not None:
         given = load_problem(problem, domain.domain)
         _compare_with_scene(given, objects, init)
-        formula, name = given.goal, given.name
+        formula, name, metric, values = given.goal, given.name, given.metric, dict(given.values)
     elif goal is not None:
         formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
-        name = "from-scene"
+        name, metric, values = "from-scene", _metric_of(domain.domain), {}
     else:
         raise TaskError.at("goal", "give either a goal or a problem file")
-    return Problem(name, domain.domain, objects=objects, init=init, goal=formula)
+    return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
+
+
+def _metric_of(domain: Domain) -> Metric:
+    """Return what plans should have little of where no problem says so: cost, if the actions of the domain have any.
+
+    Costs that depend on functions need a problem with their values.
+    """
+    names = {function.name for function in domain.functions}
+    return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
 
 
 def _compare_with_scene(given: Problem, objects: Mapping[str, str], init: State) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmkit.progress import Progress
 
-__all__ = ["CheckProgress", "PlanningProgress", "PortfolioProgress"]
+if TYPE_CHECKING:
+    from tmkit.planner.values import Plan
+
+__all__ = ["CheckProgress", "ImprovementProgress", "PlanningProgress", "PortfolioProgress"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,28 @@ class PlanningProgress(Progress):
             return f"planning, {self.seconds:.1f} s: no plan; looking for what would help, {self.step}/{self.steps}"
         doing = "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
         return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}"
+
+
+@dataclass(frozen=True)
+class ImprovementProgress(PlanningProgress):
+    """A plan was found, the first or a better one.
+
+    Attributes:
+        phase: ``improve``.
+        step: iterations done.
+        steps: how many there will be; 0 for as many as the time allows.
+        cost: what the plan's actions cost.
+        path_length: joint-space length of its motions, in radians.
+        plan: the plan; None where it was made in another process.
+    """
+
+    cost: float = 0.0
+    path_length: float = 0.0
+    plan: Plan | None = None
+
+    def __str__(self) -> str:
+        best = f"actions cost {self.cost:g}, paths {self.path_length:.2f} rad"
+        return f"improving, {self.seconds:.1f} s: {best} after {self.step} iterations"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ Invariants: iterations decide, clocks only stop; equal arguments give equal resu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -42,12 +43,14 @@ class RefinementBudget:
         attempts: new motions tried for the skeleton as a whole.
         restarts: how often the candidates of an action may begin anew in a node when they have come to an end.
         is_chronological: whether to go back step by step, whatever the conflict.
+        width: how many motions of an action are looked for, of which the shortest is taken first.
     """
 
     attempts_per_node: int = 16
     attempts: int = 200
     restarts: int = 0
     is_chronological: bool = False
+    width: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,7 @@ def refine_skeleton(
     budget: RefinementBudget,
     is_over: Callable[[], bool],
     on_step: Callable[[int], None] = lambda _: None,
+    longest: float = math.inf,
 ) -> RefinementOutcome:
     """Find motions for all actions of a skeleton.
 
@@ -108,11 +112,12 @@ def refine_skeleton(
         budget: bounds on attempts.
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
+        longest: the joint-space length, in radians, that all paths together must stay below.
 
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
     """
-    return _Descent(tuple(skeleton), tree, budget, is_over, on_step).run()
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, longest).run()
 
 
 class _Descent:
@@ -123,8 +128,10 @@ class _Descent:
         budget: RefinementBudget,
         is_over: Callable[[], bool],
         on_step: Callable[[int], None],
+        longest: float,
     ) -> None:
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
+        self.longest = longest
         self.nodes = [tree.root]
         self.levels: list[_Level] = []
         self.attempts = self.visits = 0
@@ -158,9 +165,15 @@ class _Descent:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
         expansion, self.visits = level.expansion, self.visits + 1
         while not self._is_used_up():
-            if level.next_child < len(expansion.children):
+            may_grow = not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
+            is_wide = len(expansion.children) >= self.budget.width or not may_grow
+            if is_wide and level.next_child < len(expansion.children):
                 level.next_child += 1
-                return expansion.children[level.next_child - 1]
+                child = self._ordered(expansion)[level.next_child - 1]
+                if self._is_short_enough(child):
+                    return child
+                level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
+                continue
             if expansion.is_exhausted and expansion.restarts < self.budget.restarts and not expansion.is_impossible:
                 expansion.restart()
             if expansion.is_exhausted or expansion.attempts >= self.budget.attempts_per_node:
@@ -171,6 +184,18 @@ class _Descent:
             self.attempts += made
             self.tree.log.attempts += made
         return None
+
+    def _ordered(self, expansion: Expansion) -> list[RefinementNode]:
+        """Return the children in the order in which they are tried."""
+        width = self.budget.width
+        if width == 1:
+            return expansion.children
+        return [*sorted(expansion.children[:width], key=_step_length), *expansion.children[width:]]
+
+    def _is_short_enough(self, child: RefinementNode) -> bool:
+        if math.isinf(self.longest):
+            return True
+        return sum(map(_step_length, (*self.nodes[1:], child))) < self.longest
 
     def _go_back(self) -> _Level | None:
         """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
@@ -224,6 +249,10 @@ class _Descent:
         if self.cause is not None:
             return self.cause[1]
         return self._cause(self.levels[-1]) if self.levels else None
+
+
+def _step_length(node: RefinementNode) -> float:
+    return 0.0 if node.step is None else node.step.path_length
 
 
 def _with_ancestors(scene: SceneGraph, frame: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ from tmkit.planner.diagnosing import diagnose_actions, find_goal_conflict, merge
 from tmkit.planner.diagnosis import Diagnosis, LearnedConstraint
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.explanation import explain
+from tmkit.planner.improvement import Improvement, with_costs
 from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.phases import PhaseClock, PlanningPhase
 from tmkit.planner.problems import replace_problem
@@ -71,6 +72,7 @@ class PlanningLimits:
         attempts_per_node: motions tried of one action in one scene version, in the first round.
         attempts: motions tried for one skeleton in the first round, at least; long ones get more.
         path_iterations: iterations of one path search in the first round.
+        improvements: iterations after the first plan, to make it better; None for as many as the time allows.
     """
 
     seconds: float = 30.0
@@ -79,6 +81,7 @@ class PlanningLimits:
     attempts_per_node: int = 16
     attempts: int = 200
     path_iterations: int = 2000
+    improvements: int | None = 0
 
 
 _ATTEMPTS_PER_ACTION = 10
@@ -107,7 +110,8 @@ class PlanningRun:
     ) -> None:
         self.scene, self.q, self.manipulators, self.domain, self.problem = scene, q, manipulators, domain, problem
         self.rules = CollisionRules.from_start(manipulators[0], scene, q=q, others=manipulators[1:])
-        self.sampling = Sampling(samplers or Samplers(), manipulators[0], seed)
+        self.samplers = samplers or Samplers()
+        self.sampling = Sampling(self.samplers, manipulators[0], seed)
         self.seed, self.limits, self.on_progress = seed, limits, on_progress
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
@@ -189,32 +193,43 @@ class PlanningRun:
             translated = self.planner.prepare(problem, time_limit=self._time_left())
             if isinstance(translated, ProvingTask) and translated.goal_is_impossible():
                 return PlanStatus.PROVED_UNSOLVABLE, None
-        tree = RefinementTree(
-            self.scene,
-            self.q,
-            problem=problem,
-            domain=self.domain,
-            arms=self._arms(0),
-            seed=self.seed,
-            log=self.log,
-            clock=self.clock,
-            sampling=self.sampling,
-        )
+        tree, first = self.tree(problem, seed=self.seed), translated
         number = 0
         while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
             _logger.debug("round %d", number + 1)
             self.rounds += 1
-            tree.arms = self._arms(number)
+            tree.arms = self.arms(number)
             ended = _Round(self, tree, translated, number).run()
             if ended.steps is not None:
-                return PlanStatus.SOLVED, ended.steps
+                return PlanStatus.SOLVED, self._improved(problem, first, ended.steps)
             if ended.status is not None:
                 return ended.status, None
             translated = ended.kept
             number += 1
         return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
 
-    def _arms(self, round_number: int) -> dict[str, ArmMotion]:
+    def _improved(self, problem: Problem, task: PreparedTask, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+        steps = with_costs(problem, steps)
+        iterations = self.limits.improvements
+        return steps if iterations == 0 else Improvement(self, problem, task, steps).improve(iterations)
+
+    def tree(self, problem: Problem, *, seed: int) -> RefinementTree:
+        """Return an empty refinement tree."""
+        sampling = self.sampling if seed == self.seed else Sampling(self.samplers, self.manipulators[0], seed)
+        return RefinementTree(
+            self.scene,
+            self.q,
+            problem=problem,
+            domain=self.domain,
+            arms=self.arms(0),
+            seed=seed,
+            log=self.log,
+            clock=self.clock,
+            sampling=sampling,
+        )
+
+    def arms(self, round_number: int) -> dict[str, ArmMotion]:
+        """Return what works out the motions of the arms, with the budget of a round."""
         budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=self.clock, motion_planner=self.motion_planner
@@ -249,24 +264,26 @@ class PlanningRun:
             total_seconds=total,
             phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
         )
-        made = None
-        if steps is not None:
-            domain = self.domain
-            made = Plan(
-                scene=self.scene,
-                q=self.q,
-                robots=self.manipulators,
-                domain=domain.name,
-                domain_pddl=domain.pddl,
-                domain_digest=domain.digest,
-                semantics=domain.semantics_name,
-                goal=str(self.problem.goal),
-                seed=self.seed,
-                steps=steps,
-            )
+        made = None if steps is None else self.plan_of(steps)
         diagnosis = self._diagnosis(status)
         explanation = explain(status, diagnosis, goal=str(self.problem.goal), plan=made)
         return PlanResult(status, made, explanation, statistics, diagnosis)
+
+    def plan_of(self, steps: tuple[PlanStep, ...]) -> Plan:
+        """Return the plan with these steps."""
+        domain = self.domain
+        return Plan(
+            scene=self.scene,
+            q=self.q,
+            robots=self.manipulators,
+            domain=domain.name,
+            domain_pddl=domain.pddl,
+            domain_digest=domain.digest,
+            semantics=domain.semantics_name,
+            goal=str(self.problem.goal),
+            seed=self.seed,
+            steps=steps,
+        )
 
     def _diagnosis(self, status: PlanStatus) -> Diagnosis:
         conflict = None

@@ -53,6 +53,7 @@ def plan(
     motion_planner: MotionPlanner | None = None,
     time_limit: float = 30.0,
     rounds: int | None = 4,
+    improve: int | None = 0,
     suggest: bool = True,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> PlanResult:
@@ -79,6 +80,9 @@ def plan(
             many as the time allows.
         suggest: whether to look for what would help, when there is no plan and time is left: for a fifth of the time
             limit and ten questions at most.
+        improve: iterations after the first plan, in which it is made cheaper and shorter; None for as many as the time
+            allows. Its value is told to ``on_progress`` whenever it gets better
+            (:class:`tmkit.planner.ImprovementProgress`).
         on_progress: called before each search of the task planner and whenever another action has been refined.
 
     Returns:
@@ -99,6 +103,8 @@ def plan(
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
     if rounds is not None and rounds < 1:
         raise ConfigurationError(f"rounds must be at least 1, not {rounds}")
+    if improve is not None and improve < 0:
+        raise ConfigurationError(f"improve must be at least 0, not {improve}")
     if operator.index(seed) < 0:
         raise ConfigurationError(f"seed must be at least 0, not {seed}")
     if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
@@ -116,7 +122,7 @@ def plan(
         domain=loaded,
         problem=task,
         seed=operator.index(seed),
-        limits=PlanningLimits(seconds=time_limit, rounds=rounds),
+        limits=PlanningLimits(seconds=time_limit, rounds=rounds, improvements=improve),
         on_progress=on_progress,
         task_planner=task_planner,
         samplers=samplers,

@@ -124,6 +124,11 @@ class Segment:
         change = self.reparenting
         return (scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)), at_q
 
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of the path: the sum of its steps, each Euclidean over the arm's joints, in radians."""
+        return float(np.sum(np.linalg.norm(np.diff(self.path, axis=0), axis=1)))
+
     def __repr__(self) -> str:
         return f"Segment({self.kind.value}, {len(self.path)} waypoints{f', {self.held}' if self.held else ''})"
 
@@ -139,6 +144,7 @@ class PlanStep:
         q: (n_joints,) configuration after the action.
         choice: the grasp or placement that was chosen, in words.
         changes: the classes that frames gain and lose after the motion; most actions change none.
+        cost: what the action costs by the problem's metric; 1 where it has none.
     """
 
     action: GroundAction
@@ -147,6 +153,12 @@ class PlanStep:
     q: NDArray[np.float64]
     choice: str = ""
     changes: tuple[ClassChange, ...] = ()
+    cost: float = 1.0
+
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of all segments, in radians; see :attr:`Segment.path_length`."""
+        return sum(segment.path_length for segment in self.segments)
 
     def __repr__(self) -> str:
         return f"PlanStep({self.action}, {len(self.segments)} segments)"
@@ -203,6 +215,16 @@ class Plan:
     def actions(self) -> tuple[GroundAction, ...]:
         """The ground actions in order."""
         return tuple(step.action for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """The cost of the actions by the problem's metric; their number where it has none."""
+        return sum(step.cost for step in self.steps)
+
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of all motions, in radians; a metre of a prismatic joint counts as a radian."""
+        return sum(step.path_length for step in self.steps)
 
     @property
     def final_scene(self) -> SceneGraph:

@@ -32,6 +32,7 @@ class PlanValidation:
             ground parts of the goal that do not hold.
         message: why the plan is not valid, in words; empty when it is.
         cost: the cost of the executed steps by the problem's metric.
+        costs: the same of each.
     """
 
     valid: bool
@@ -41,6 +42,7 @@ class PlanValidation:
     failures: tuple[Formula, ...]
     message: str
     cost: float
+    costs: tuple[float, ...] = ()
 
     def __bool__(self) -> bool:
         return self.valid
@@ -58,18 +60,21 @@ def validate_plan(problem: Problem, steps: Iterable[GroundAction]) -> PlanValida
         problem: the task.
         steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed step, no error.
     """
-    plan, states, cost = tuple(steps), [problem.init], 0.0
+    plan, states = tuple(steps), [problem.init]
+    costs: list[float] = []
     for index, step in enumerate(plan):
         outcome = _execute(problem, states[-1], step)
         if isinstance(outcome, _Refusal):
             message = f"step {index + 1} of {len(plan)}, {step}: {outcome.reason}"
-            return PlanValidation(False, plan, tuple(states), index, outcome.failures, message, cost)
+            return PlanValidation(
+                False, plan, tuple(states), index, outcome.failures, message, sum(costs), tuple(costs)
+            )
         state, amount = outcome
         states.append(state)
-        cost += amount
+        costs.append(amount)
     failures = Interpretation(problem, states[-1].facts).failures(problem.goal)
     message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
-    return PlanValidation(not failures, plan, tuple(states), None, failures, message, cost)
+    return PlanValidation(not failures, plan, tuple(states), None, failures, message, sum(costs), tuple(costs))
 
 
 @dataclass(frozen=True)
