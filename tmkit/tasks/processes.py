@@ -19,6 +19,7 @@ import logging
 import math
 import os
 import resource
+import select
 import shutil
 import subprocess
 import sys
@@ -27,15 +28,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from tmkit.errors import TaskPlannerError
 from tmkit.interrupts import interrupts_kept
 
-__all__ = ["Finished", "run", "tied"]
+__all__ = ["Finished", "Program", "run", "tied", "wait_for_any"]
 
 _logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5
+_LONGEST_WAIT = 2**31 - 1  # milliseconds
+_LOOK_SECONDS = 0.002  # between looks whether a program has ended, where the system does not tell
 
 _TIED_BY_SHELL = 'test "$PPID" = "$1" || exit 1; shift; exec "$@"'
 _TIED_BY_PYTHON = """\
@@ -73,6 +77,138 @@ class Finished:
         return TaskPlannerError(f"{what}; it wrote:\n{tail}", command=self.command, output=self.output)
 
 
+class Program:
+    """A program that runs within a block, at the end of which it is killed, should it still run.
+
+    Args:
+        command: the program, by an absolute path, and its arguments.
+        folder: where it runs, and where what it writes is kept until it has ended.
+        environment: all its environment variables.
+        time_limit: seconds that it is expected to run at most; processor time is limited to a little more.
+        standard_input: a file that it reads, or nothing.
+        memory_limit: bytes that it may have, or as many as there are.
+
+    Raises:
+        TaskPlannerError: the program could not be started; when the block is entered.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        time_limit: float,
+        standard_input: Path | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
+        self._time_limit, self._standard_input, self._memory_limit = time_limit, standard_input, memory_limit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        command = self._command
+        _logger.debug("running %s", " ".join(command))
+        if not os.access(command[0], os.X_OK):
+            raise self._cannot_run("it is no program that may be run")
+        self._started = time.monotonic()
+        log_path, given_path = self._folder / "output.log", self._standard_input or "/dev/null"
+        with log_path.open("wb") as log, open(given_path, "rb") as given:
+            try:
+                with interrupts_kept():  # an interrupt while the program starts would leave it running
+                    self._process = subprocess.Popen(
+                        tied(command),
+                        cwd=self._folder,
+                        env=self._environment,
+                        stdin=given,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                    )
+                _limit(self._process.pid, self._time_limit, self._memory_limit)
+            except OSError as error:
+                self._kill()
+                raise self._cannot_run(str(error)) from error
+            except BaseException:
+                self._kill()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+
+    def _cannot_run(self, why: str) -> TaskPlannerError:
+        return TaskPlannerError(f"cannot run {self._command[0]}: {why}", command=self._command, output="")
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("the program has not been started")
+        return self._process
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._running.poll() is not None
+
+    def finished(self, *, seconds: float) -> Finished:
+        """Wait for it, kill it when the time is up, and tell how it ended.
+
+        Args:
+            seconds: how long to wait.
+        """
+        wait_for_any([self], seconds=seconds)
+        code = self._running.poll()
+        self._kill()
+        output = (self._folder / "output.log").read_text(encoding="utf-8", errors="replace")
+        finished = Finished(self._command, code, output, time.monotonic() - self._started)
+        ending = "was stopped" if code is None else f"ended with {code}"
+        _logger.debug("%s %s after %.2f s", Path(self._command[0]).name, ending, finished.seconds)
+        return finished
+
+
+def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | None:
+    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up.
+
+    Args:
+        programs: the programs, at least one.
+        seconds: how long to wait at most.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        for program in programs:
+            if program.has_ended:
+                return program
+        left = deadline - time.monotonic()
+        if left <= 0.0:
+            return None
+        _sleep_until_any_ends([program._running.pid for program in programs], left)
+
+
+def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:
+    """Sleep until the system says that a program ended; where it cannot, a little.
+
+    :mod:`subprocess` would look now and then, and ever more rarely, which is long beside programs that run for 5 ms.
+    """
+    descriptors: list[int] = []
+    try:
+        waiting = select.poll()
+        for identifier in identifiers:
+            descriptors.append(os.pidfd_open(identifier))
+            waiting.register(descriptors[-1], select.POLLIN)
+        waiting.poll(min(1000.0 * seconds, _LONGEST_WAIT))
+    except (AttributeError, OSError):  # another system, or a sandbox forbids it
+        time.sleep(min(seconds, _LOOK_SECONDS))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 def run(
     command: Sequence[str],
     *,
@@ -93,36 +229,10 @@ def run(
     Raises:
         TaskPlannerError: the program could not be started.
     """
-    _logger.debug("running %s", " ".join(command))
-    if not os.access(command[0], os.X_OK):
-        message = f"cannot run {command[0]}: it is no program that may be run"
-        raise TaskPlannerError(message, command=tuple(command), output="")
-    started = time.monotonic()
-    process: subprocess.Popen[bytes] | None = None
-    with (folder / "output.log").open("wb") as log, open(standard_input or "/dev/null", "rb") as given:
-        try:
-            with interrupts_kept():  # an interrupt while the program starts would leave it running
-                process = subprocess.Popen(
-                    tied(command),
-                    cwd=folder,
-                    env=dict(environment),
-                    stdin=given,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
-            code = _wait(process, time_limit)
-        except OSError as error:
-            message = f"cannot run {command[0]}: {error}"
-            raise TaskPlannerError(message, command=tuple(command), output="") from error
-        finally:
-            if process is not None and process.poll() is None:
-                process.kill()
-                process.wait()
-    output = (folder / "output.log").read_text(encoding="utf-8", errors="replace")
-    finished = Finished(tuple(command), code, output, time.monotonic() - started)
-    ending = "was stopped" if code is None else f"ended with {code}"
-    _logger.debug("%s %s after %.2f s", Path(command[0]).name, ending, finished.seconds)
-    return finished
+    with Program(
+        command, folder=folder, environment=environment, time_limit=time_limit, standard_input=standard_input
+    ) as program:
+        return program.finished(seconds=time_limit)
 
 
 def tied(command: Sequence[str]) -> list[str]:
@@ -147,20 +257,14 @@ def _tie() -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", _TIED_BY_PYTHON)
 
 
-def _wait(process: subprocess.Popen[bytes], time_limit: float) -> int | None:
-    """Return the exit code of a program, or ``None`` when it still runs after the time."""
+def _limit(identifier: int, time_limit: float, memory_limit: int | None) -> None:
+    """Limit the processor time and the memory of a program, by the limits that it has already if they are narrower."""
+    seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + _GRACE_SECONDS
     try:
-        _limit_processor_time(process.pid, time_limit)
-        return process.wait(max(0.0, time_limit))
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def _limit_processor_time(identifier: int, time_limit: float) -> None:
-    seconds = math.ceil(min(time_limit, 1e6)) + _GRACE_SECONDS
-    try:
-        hard = resource.prlimit(identifier, resource.RLIMIT_CPU)[1]
-        allowed = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
-        resource.prlimit(identifier, resource.RLIMIT_CPU, (allowed, hard))
+        for kind, wanted in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory_limit)):
+            if wanted is not None:
+                hard = resource.prlimit(identifier, kind)[1]
+                allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+                resource.prlimit(identifier, kind, (allowed, hard))
     except (ProcessLookupError, PermissionError):  # it has ended already, or a sandbox forbids limits
         return
