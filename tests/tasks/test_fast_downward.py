@@ -32,6 +32,7 @@ from tmkit.tasks import (
     State,
     TaskPlanner,
     TaskPlanStatus,
+    downward,
     fast_downward,
     load_domain,
     load_problem,
@@ -224,7 +225,7 @@ def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
 
 def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, the error says what to install."""
-    monkeypatch.setattr(fast_downward.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(downward.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="pip install up-fast-downward"):
         FastDownward().solve(load("places"))
 
@@ -287,6 +288,47 @@ def test_follow_up_searches_never_make_a_plan_worse() -> None:
         first = FastDownward(follow_up_searches=()).search(task)
         assert FastDownward().search(task).cost <= first.cost
         assert replace(FastDownward(), improvement_work=0).search(task).steps == first.steps
+
+
+def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -> None:
+    """A search that gives up ends the chain in its process; those after it are run all the same."""
+    task = FastDownward().translate(blocks_world(PLACES, blocks=8, places=3, seed=1))
+    nothing, good = "lazy_wastar([ff()], w=3, max_time=0)", fast_downward.FOLLOW_UP_SEARCHES[0]
+    expected = FastDownward(follow_up_searches=(good,)).search(task)
+    assert FastDownward(follow_up_searches=()).search(task).cost > expected.cost
+    for chain in ((nothing, good), (good, nothing), (nothing, nothing, good), (nothing, good, nothing)):
+        assert FastDownward(follow_up_searches=chain).search(task).steps == expected.steps
+
+
+@pytest.mark.parametrize("goal", ["(and (on a b) (on b c))", UNSOLVABLE[0]])
+def test_a_slow_first_search_is_helped_by_a_proof_beside_it(goal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is asked at once beside the first search whether there is a plan, the answer is the same."""
+    task = FastDownward().translate(with_goal(load("places"), goal))
+    expected = FastDownward().search(task)
+    monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.0)
+    for _ in range(5):
+        result = FastDownward().search(task)
+        assert (result.status, result.steps) == (expected.status, expected.steps)
+
+
+def test_greedy_search_does_not_go_on_when_it_is_proved_that_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first search that would take long is stopped by the proof."""
+    monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.1)
+    problem = blocks_world(PLACES, blocks=5, places=5, seed=2)
+    task = FastDownward().translate(with_goal(problem, "(and (on b0 b1) (on b1 b2) (on b2 b0))"))
+    slow = "lazy_wastar([hmax()], w=1)"
+    assert FastDownward(first_search=slow).search(task, time_limit=60.0).status is TaskPlanStatus.UNSOLVABLE
+
+
+def test_programs_are_waited_for_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without news from the system, the end of a program is found by looking."""
+
+    def missing(_: int) -> int:
+        raise OSError("there is no such call")
+
+    expected = PLANNER.solve(load("places"), time_limit=30.0)
+    monkeypatch.setattr(processes.os, "pidfd_open", missing)
+    assert PLANNER.solve(load("places"), time_limit=30.0).steps == expected.steps
 
 
 def test_samples_are_solved() -> None:

@@ -18,25 +18,18 @@ and leaves a factor of ten for slower machines.
 
 from __future__ import annotations
 
-import importlib.util
-import math
-import os
-import re
 import sys
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-from tmkit.errors import MissingExtraError, TaskPlannerError
 from tmkit.interrupts import temporary_folder
 from tmkit.tasks import processes
+from tmkit.tasks.downward import LIMIT_CODES, Outcome, Searches, environment, together, translator_folder
 from tmkit.tasks.encoding import encode
-from tmkit.tasks.model import GroundAction, Problem
-from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
-from tmkit.tasks.processes import Finished
+from tmkit.tasks.model import Problem
+from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.tasks.sas import TranslatedTask
-from tmkit.tasks.validation import validate_plan
 
 __all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "OPTIMAL_SEARCH", "FastDownward"]
 
@@ -61,10 +54,7 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 1.0
-_GAVE_UP = 12
-_LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
-_UNSOLVABLE_CODES = frozenset({10, 11})
-_SOLVED_CODES = frozenset({0, 1, 2, 3})
+_PROVING_MEMORY = 2 << 30  # bytes, for the search that only asks beside another whether there is a plan
 
 
 @dataclass(frozen=True)
@@ -118,10 +108,10 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             finished = processes.run(
                 [sys.executable, "-S", "-m", "fast_downward.translate", *_TRANSLATOR_OPTIONS],
                 folder=folder,
-                environment=_environment(PYTHONPATH=str(_translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
+                environment=environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
                 time_limit=time_limit,
             )
-            if finished.code in _LIMIT_CODES:
+            if finished.code in LIMIT_CODES:
                 return TranslatedTask.unfinished(problem)
             if finished.code != 0:
                 raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
@@ -151,147 +141,59 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
         with temporary_folder("search") as folder:
-            run = _SearchRun(task, folder, deadline)
-            run.prepare()
-            first = self._first_search(task)
-            is_proving = first.startswith("astar(")
-            best, gave_up = run.search(first, seconds=math.inf if is_proving else _FIRST_SECONDS)
-            if best.status is TaskPlanStatus.LIMIT and not is_proving:
-                best = self._proved_or_found(run, best, gave_up=gave_up)
-            return self._improved(run, best) if best.solved and best.steps else best
+            searches = Searches(task, folder, deadline)
+            outcome = self._first(searches)
+            if outcome.has_given_up:
+                outcome = searches.run([_PROVING_SEARCH])
+            return self._improved(searches, outcome)
+
+    def _first(self, searches: Searches) -> Outcome:
+        """Return what came of the first search and, where there was a plan, of those that follow it.
+
+        When the first search is slow, it is asked beside it whether there is a plan at all, for which greedy searches
+        are no good. A plan found there does not count: that the first search was slow is a matter of clocks, on which
+        no plan may depend.
+        """
+        first = self._first_search(searches.task)
+        chain = [first, *self._follow_ups()]
+        with searches.started(chain) as running:
+            if not first.startswith("astar(") and not running.ends_within(_FIRST_SECONDS):
+                with searches.started([_PROVING_SEARCH], memory_limit=_PROVING_MEMORY) as proving:
+                    if running.ends_after(proving):
+                        proof = proving.outcome()
+                        if proof.is_unsolvable:
+                            return proof
+            return running.outcome()
 
     def _first_search(self, task: TranslatedTask) -> str:
         has_conditions = any(effect.conditions for operator in task.operators for effect in operator.effects)
         return self.general_search if self.general_search and (task.axioms or has_conditions) else self.first_search
 
-    def _proved_or_found(self, run: _SearchRun, first: TaskPlanResult, *, gave_up: bool) -> TaskPlanResult:
-        """Return the proof that there is no plan, for which greedy searches are slow, or what a longer search finds.
+    def _follow_ups(self) -> tuple[str, ...]:
+        return tuple(search.format(seconds=_FOLLOW_UP_SECONDS) for search in self.follow_up_searches)
 
-        A plan of the proving search counts only when the first search gave up: whether that was merely slow is a matter
-        of clocks, on which no plan may depend.
+    def _improved(self, searches: Searches, outcome: Outcome) -> TaskPlanResult:
+        """Return the best plan of the first search and of the follow-up searches that count.
+
+        A chain of searches ends with one that finds nothing; those that were to come after it are run now.
         """
-        proof, _ = run.search(_PROVING_SEARCH, seconds=0.75 * (run.deadline - time.monotonic()))
-        statistics = _together(first.statistics, proof.statistics)
-        if proof.status is TaskPlanStatus.UNSOLVABLE or gave_up:
-            return replace(proof, statistics=statistics)
-        longer, _ = run.search(self.first_search)
-        return replace(longer, statistics=_together(statistics, longer.statistics))
-
-    def _improved(self, run: _SearchRun, best: TaskPlanResult) -> TaskPlanResult:
-        """Return the best of the plan given and those of the follow-up searches that count."""
-        statistics = best.statistics
-        for search in self.follow_up_searches:
-            if run.deadline <= time.monotonic():
-                break
-            found, _ = run.search(search.format(seconds=_FOLLOW_UP_SECONDS))
-            statistics = _together(statistics, found.statistics)
-            counts = found.statistics.expanded * len(run.task.operators) <= self.improvement_work
-            if found.solved and counts and (found.cost, len(found.steps)) < (best.cost, len(best.steps)):
-                best = found
+        best, statistics = outcome.first_result(), outcome.statistics
+        if not best.solved or not best.steps:
+            return replace(best, statistics=statistics)
+        for found in outcome.later_results(self.improvement_work):
+            best = min(best, found, key=_by_cost)
+        left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
+        while left and outcome.has_ended and searches.deadline > time.monotonic():
+            outcome = searches.run(left)
+            statistics = together(statistics, outcome.statistics)
+            for found in outcome.results(self.improvement_work):
+                best = min(best, found, key=_by_cost)
+            left = left[max(1, len(outcome.phases)) :]
         return replace(best, statistics=statistics)
 
 
-@dataclass(frozen=True)
-class _SearchRun:
-    """Searches of one task in one folder until one deadline."""
-
-    task: TranslatedTask
-    folder: Path
-    deadline: float
-
-    def prepare(self) -> None:
-        """Write the task to the folder."""
-        (self.folder / "task.sas").write_text(self.task.to_text(), encoding="utf-8")
-
-    def search(self, search: str, *, seconds: float = math.inf) -> tuple[TaskPlanResult, bool]:
-        """Run one search for at most ``seconds``; return its result and whether it gave up without plan or proof."""
-        plan_file = self.folder / "plan"
-        plan_file.unlink(missing_ok=True)
-        finished = processes.run(
-            [str(_search_program()), "--search", search, "--internal-plan-file", str(plan_file)],
-            folder=self.folder,
-            environment=_environment(),
-            time_limit=min(seconds, self.deadline - time.monotonic()),
-            standard_input=self.folder / "task.sas",
-        )
-        statistics = TaskPlanStatistics(
-            expanded=_counted(finished, "Expanded"),
-            evaluated=_counted(finished, "Evaluated"),
-            operators=len(self.task.operators),
-            facts=self.task.fact_count,
-            search_seconds=finished.seconds,
-        )
-        if finished.code in _SOLVED_CODES and plan_file.exists():
-            lines = plan_file.read_text(encoding="utf-8").splitlines()
-            steps = tuple(self.task.action_of(line.strip("()")) for line in lines if line.startswith("("))
-            return _solved(self.task, steps, statistics, finished), False
-        if finished.code in _UNSOLVABLE_CODES:
-            return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics), False
-        if finished.code in _LIMIT_CODES:
-            message = "no plan was found within the time and memory given"
-            return TaskPlanResult(
-                TaskPlanStatus.LIMIT, message=message, statistics=statistics
-            ), finished.code == _GAVE_UP
-        raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
+def _by_cost(result: TaskPlanResult) -> tuple[float, int]:
+    return result.cost, len(result.steps)
 
 
 _TRANSLATOR_OPTIONS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
-
-
-def _solved(
-    task: TranslatedTask, steps: tuple[GroundAction, ...], statistics: TaskPlanStatistics, finished: Finished
-) -> TaskPlanResult:
-    """Return the plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
-    validation = validate_plan(task.problem, steps)
-    if not validation:
-        raise finished.error(f"Fast Downward's plan is not valid: {validation.message}")
-    return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found", statistics)
-
-
-def _together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
-    return replace(
-        first,
-        expanded=first.expanded + second.expanded,
-        evaluated=first.evaluated + second.evaluated,
-        search_seconds=first.search_seconds + second.search_seconds,
-    )
-
-
-def _counted(finished: Finished, what: str) -> int:
-    """Return the last number that the search printed after ``what``."""
-    found = re.findall(rf"{what} (\d+) state", finished.output)
-    return int(found[-1]) if found else 0
-
-
-# ---------------------------------------------------------------------------------------------- finding the programs
-
-
-def _environment(**extra: str) -> dict[str, str]:
-    """Return the environment of the programs: nothing of ours that could change what they do."""
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
-    return {**kept, "LC_ALL": "C", **extra}
-
-
-def _package_folder(name: str) -> Path:
-    """Return where a package lies, without importing it."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except ImportError:
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
-        message = f"Fast Downward is not installed: there is no package '{name}'; pip install up-fast-downward"
-        raise MissingExtraError(message, extra="up-fast-downward", module=name)
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
-def _translator_folder() -> Path:
-    """Return the folder from which ``fast_downward.translate`` can be run."""
-    return _package_folder("fast_downward").parent
-
-
-def _search_program() -> Path:
-    """Return the search program."""
-    program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
-    if not os.access(program, os.X_OK):
-        raise TaskPlannerError(f"there is no program {program}", command=(str(program),), output="")
-    return program
