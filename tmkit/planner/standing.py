@@ -11,7 +11,6 @@ in the frame's own axes.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -21,7 +20,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.grasps import Grasp, grasps_of
-from tmkit.planner.semantics import ActionContext
+from tmkit.planner.semantics import ActionContext, pddl_name
 from tmkit.spatial import Pose
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "about_z",
     "grasps_steepest_first",
     "held_object",
-    "pddl_name",
     "pddl_names",
     "require_standing",
     "shape_bounds",
@@ -44,12 +42,6 @@ RELEASE_GAP = 1e-4
 
 _STANDS = 0.005  # metres that an object may be above or below the top of what it stands on
 _TILT = 0.1  # radians that it may lean
-
-
-def pddl_name(frame: str) -> str:
-    """Return a frame's name as PDDL can say it: lower case, other characters than letters, digits, - and _ replaced."""
-    name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
-    return name if name[0].isalpha() else f"o{name}"
 
 
 def pddl_names(frames: Iterable[str]) -> dict[str, str]:

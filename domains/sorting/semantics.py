@@ -1,0 +1,179 @@
+"""What the words of the sorting domain mean in a scene.
+
+An *item* is a frame of class ``movable``, an *area* one of class ``area``, with a shape on whose top items stand. An
+item is in the area that is its parent, and all of its footprint is. An item belongs into the areas with which it shares
+a further class, such as ``red``: so what kinds there are, the scene says.
+
+An item is put where the hand has room to let it go: at free points of a grid over the area, those nearest to the arm
+first, and each some way from those before, so that a few of them are all over the area. Which item keeps the hand from
+which other, the words of the domain do not say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place
+from tmkit.planner.standing import (
+    grasps_steepest_first,
+    held_object,
+    pddl_names,
+    require_standing,
+    shape_bounds,
+    standing_pose,
+    turns_nearest_first,
+    why_no_grasp,
+)
+from tmkit.tasks import Fact, GroundAction, State
+
+_ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
+_GRID = 0.01  # metres between points that are looked at
+_WIDE, _NARROW = 0.04, 0.005  # metres left free beside an item, across and along the fingers
+_OVERHANG = 1e-3  # metres that a footprint may reach beyond its area
+_MOST = 16  # points tried for one item
+_APART = 0.04  # metres between them
+
+
+class Semantics:
+    """The meaning of the sorting domain for one arm.
+
+    Args:
+        manipulator: the arm that moves the items.
+    """
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return items and areas by PDDL name.
+
+        Raises:
+            SceneError: two things of one name in PDDL.
+        """
+        areas = scene.frames_of_class("area")
+        return {name: "area" if frame in areas else "item" for name, frame in _frames(scene).items()}
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return where each item is, where it belongs, and what is held.
+
+        Raises:
+            SceneError: an item in no area, two in the hand, or one that leans, floats, or stands over the edge.
+        """
+        del objects
+        names = {frame: name for name, frame in _frames(scene).items()}
+        items, areas = movable_frames(scene), scene.frames_of_class("area")
+        held = held_object(scene, items, manipulator=self.manipulator)
+        facts = [Fact.of("handempty") if held is None else Fact.of("holding", names[held])]
+        for item in items:
+            belongs = [area for area in areas if _kinds(scene, item) & _kinds(scene, area)]
+            facts.extend(Fact.of("belongs", names[item], names[area]) for area in belongs)
+            if item == held:
+                continue
+            area = self._area_of(scene, item)
+            require_standing(scene, item)
+            _require_inside(scene, item, area)
+            facts.append(Fact.of("in", names[item], names[area]))
+            if area in belongs:
+                facts.append(Fact.of("sorted", names[item]))
+        return State(facts)
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield in which area each stated item is to be, or that the hand is to hold it.
+
+        Raises:
+            SceneError: an item in no area.
+        """
+        del objects
+        names = {frame: name for name, frame in _frames(scene).items()}
+        for item in stated:
+            if scene.parent(item) == self.manipulator.tip:
+                yield Fact.of("holding", names[item])
+            else:
+                yield Fact.of("in", names[item], names[self._area_of(scene, item)])
+
+    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
+        """Return all objects: any item may be in the way."""
+        del q
+        return frozenset(_frames(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps of the item, or points of the area where it may stand, best first."""
+        frames = _frames(context.scene)
+        item, area = (frames[name] for name in action.arguments)
+        if action.name == "take":
+            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
+            if not grasps:
+                yield Impossible(why_no_grasp(item, self.manipulator))
+            for grasp in grasps:
+                yield Pick(item, grasp)
+        else:
+            for point in self._free_points(context, item, area):
+                for turn in turns_nearest_first(context, item, area):
+                    yield Place(item, area, standing_pose(context.scene, item, area, point=point, turn=turn))
+
+    def _area_of(self, scene: SceneGraph, item: str) -> str:
+        parent = scene.parent(item)
+        if parent is None or "area" not in scene.classes(parent):
+            areas = ", ".join(scene.frames_of_class("area")) or "none"
+            what = f"item '{item}' hangs off '{parent}', which is no area (class 'area': {areas}) and not"
+            raise SceneError(f"{what} the hand '{self.manipulator.tip}'", frame=item)
+        return parent
+
+    def _free_points(self, context: ActionContext, item: str, area: str) -> list[tuple[float, float]]:
+        """Return points (x, y) of an area with room for an item, nearest to the arm first."""
+        scene = context.scene
+        half = _half_width(scene, item)
+        lower, upper = (bound[:2] for bound in shape_bounds(scene, area))
+        first, last = lower + half, upper - half
+        if np.any(last < first):
+            return []
+        counts = np.floor((last - first) / _GRID + 1e-9).astype(int) + 1
+        axes = [first[axis] + _GRID * np.arange(counts[axis]) for axis in (0, 1)]
+        grid = np.array(np.meshgrid(*axes)).reshape(2, -1).T
+        others = [other for other in movable_frames(scene) if scene.parent(other) == area and other != item]
+        free = np.ones(len(grid), dtype=bool)
+        for other in others:
+            apart = np.abs(grid - scene.local_pose(other).translation[:2]) - half - _half_width(scene, other)
+            free &= np.any(apart >= [_NARROW, _WIDE], axis=1)
+        base = scene.pose(self.manipulator.base, area, q=context.q).translation[:2]
+        found = grid[free]
+        away = np.round(np.linalg.norm(found - base, axis=1), 6)
+        chosen: list[tuple[float, float]] = []
+        for x, y in found[np.lexsort((found[:, 1], found[:, 0], away))]:
+            if all(math.hypot(x - a, y - b) >= _APART for a, b in chosen):
+                chosen.append((float(x), float(y)))
+        return chosen[:_MOST]
+
+
+def _frames(scene: SceneGraph) -> dict[str, str]:
+    """Return the frames of items and areas by PDDL name."""
+    return pddl_names([*movable_frames(scene), *scene.frames_of_class("area")])
+
+
+def _kinds(scene: SceneGraph, frame: str) -> set[str]:
+    return set(scene.classes(frame)).difference(_ROLES)
+
+
+def _half_width(scene: SceneGraph, item: str) -> float:
+    """Return half the side of the smallest upright square around an item's frame, in metres."""
+    lower, upper = shape_bounds(scene, item)
+    return float(np.max(np.abs([lower[:2], upper[:2]])))
+
+
+def _require_inside(scene: SceneGraph, item: str, area: str) -> None:
+    """Refuse an item whose footprint reaches beyond its area."""
+    pose = scene.local_pose(item)
+    low, high = shape_bounds(scene, item)
+    corners = np.array([[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])])
+    lower, upper = shape_bounds(scene, area)
+    points = pose.apply(corners)[:, :2]
+    over = max(float((lower[:2] - points).max()), float((points - upper[:2]).max()))
+    if over > _OVERHANG:
+        raise SceneError(f"item '{item}' stands {math.ceil(over * 1000)} mm over the edge of '{area}'", frame=item)
