@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner.grasps import Grasp, grasps_of
+from tmkit.planner.grasps import Grasp
 from tmkit.planner.semantics import ActionContext, pddl_name
 from tmkit.spatial import Pose
 
@@ -31,7 +31,6 @@ __all__ = [
     "pddl_names",
     "require_standing",
     "shape_bounds",
-    "standing_height",
     "standing_pose",
     "turns_nearest_first",
     "why_no_grasp",
@@ -78,11 +77,6 @@ def shape_bounds(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], ND
     return points.min(axis=0), points.max(axis=0)
 
 
-def standing_height(scene: SceneGraph, item: str, support: str) -> float:
-    """Return how far above its support's origin, along z, the origin of an object is when it is let go on its top."""
-    return float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, item)[0][2]) + RELEASE_GAP
-
-
 def about_z(angle: float) -> list[float]:
     """Return the quaternion (4,) xyzw of a turn about z, in radians."""
     return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
@@ -107,7 +101,7 @@ def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Man
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
         return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    return sorted(grasps_of(scene, item, manipulator=manipulator), key=order)
+    return sorted(context.grasps(item), key=order)
 
 
 def why_no_grasp(item: str, manipulator: Manipulator) -> str:
@@ -153,5 +147,14 @@ def require_standing(scene: SceneGraph, item: str) -> None:
 
 
 def standing_pose(scene: SceneGraph, item: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
-    """Return support_from_item of an object that is let go at a point (2,) of its support's top, turned about z."""
-    return Pose([point[0], point[1], standing_height(scene, item, support)], about_z(turn))
+    """Return support_from_item of an object that is let go upright on its support's top.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        support: frame of what it comes to stand on.
+        point: (2,) where, x and y in the support's frame.
+        turn: radians about the support's z axis.
+    """
+    height = float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, item)[0][2]) + RELEASE_GAP
+    return Pose([point[0], point[1], height], about_z(turn))

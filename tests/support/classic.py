@@ -1,0 +1,45 @@
+"""The classic problems: towers of Hanoi, sorting and rearrangement, by the names of their scenes and problem files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tmkit as tk
+from tmkit.graph import SceneGraph
+from tmkit.motion import load_manipulator
+from tmkit.planner import Plan, PlanningDomain, PlanResult, load_planning_domain
+
+__all__ = ["checked", "classic_domain", "facts_of", "plan_problem", "problem_file"]
+
+
+def problem_file(domain: str, problem: str) -> Path:
+    """Return the path of a problem file of ours."""
+    return tk.data_path(f"domains/{domain}/problems/{problem}.pddl")
+
+
+def plan_problem(
+    domain: str, problem: str, *, scene: str, robot: str = "panda", seed: int = 0, time_limit: float = 60.0
+) -> PlanResult:
+    """Plan for a problem of ours, with an arm at its table."""
+    world = tk.load_scene(f"{robot}_table", scene)
+    file = problem_file(domain, problem)
+    return tk.plan(world, domain=domain, problem=file, robot=robot, seed=seed, time_limit=time_limit)
+
+
+def checked(result: PlanResult) -> Plan:
+    """Return the plan that there must be, and that must pass its check."""
+    assert result.plan is not None, result.explanation
+    report = result.plan.check()
+    assert report.ok, report.problems
+    return result.plan
+
+
+def classic_domain(name: str, *, robot: str = "panda") -> PlanningDomain:
+    """Return a domain of ours with its meaning for one arm."""
+    return load_planning_domain(name, manipulator=load_manipulator(robot))
+
+
+def facts_of(scene: SceneGraph, domain: PlanningDomain) -> set[str]:
+    """Return the facts that hold in a scene, as texts."""
+    semantics = domain.semantics
+    return {str(fact) for fact in semantics.state(scene, semantics.objects(scene))}
