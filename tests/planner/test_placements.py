@@ -12,6 +12,7 @@ from support.gantry import GANTRY, gantry_scene, with_block
 
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
+from tmkit.motion import pair_distance
 from tmkit.planner import (
     Placement,
     PlacementSettings,
@@ -21,7 +22,9 @@ from tmkit.planner import (
     region_surface,
     support_surfaces,
 )
-from tmkit.planner.placements_solids import outline, reach, solids_of
+from tmkit.planner.placements_polygons import ConvexPolygon
+from tmkit.planner.placements_solids import outline, reach, solid_points, solids_of
+from tmkit.planner.stable_faces import centre_of_mass
 from tmkit.spatial import Pose
 
 Q = GANTRY.ready_configuration(gantry_scene())
@@ -70,6 +73,39 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
         assert found
     if narrow > 0.26 or wide > 0.36:
         assert not found
+
+
+@settings(max_examples=25, deadline=None)
+@given(shapes, shapes, st.integers(0, 1000))
+def test_placements_keep_the_spacing_and_carry_the_weight(shape: Shape, other: Shape, seed: int) -> None:
+    """By the collision checker the object is 2 mm from its neighbour; its weight is over the points that touch."""
+    scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.2], shape=shape)
+    rng = np.random.default_rng(seed)
+    corner = np.array([0.1, 0.05, 0.01]) + rng.uniform(-0.15, 0.15, size=3) * [1.0, 1.0, 0.2]
+    scene = with_block(scene, "other", corner.tolist(), shape=other, turn=float(rng.uniform(-3, 3)))
+    found = find(scene, seed=seed)
+    centre = centre_of_mass(scene, "item")
+    for placement in (*found[:6], *found[-2:]):
+        resting = scene.reparent("item", placement.support, pose=placement.support_from_item)
+        assert pair_distance(resting, Q, frame_a="item", frame_b="other") >= 0.002 - 1e-6
+        points = placement.support_from_item.apply(solid_points(solids_of(scene, "item")[0]))
+        touching = points[points[:, 2] <= points[:, 2].min() + 1e-6][:, :2]
+        middle = placement.support_from_item.apply(centre)[:2]
+        assert shape.kind == "sphere" or ConvexPolygon.around(touching).depth(middle)[0] > 0.001
+
+
+def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
+    """In a shelf of one frame both boards take turns, and nothing is put into its side or under what is too low."""
+    boards = [AttachedShape(Box([0.3, 0.3, 0.02]), Pose([0.0, 0.0, z])) for z in (0.0, 0.15)]
+    side = AttachedShape(Box([0.02, 0.3, 0.4]), Pose([-0.14, 0.0, 0.1]))
+    scene = gantry_scene().add_frame("shelf", "world", pose=Pose([0.3, 0.3, 0.2]), shapes=[*boards, side])
+    for height, levels in ((0.1, {0.01, 0.16}), (0.2, {0.16})):
+        there = with_block(scene, "item", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
+        found = list(placements_on_surface(there, "item", "shelf", q=Q, rng=np.random.default_rng(0)))
+        places = np.array([placement.support_from_item.translation for placement in found])
+        assert {round(z - height / 2 - 1e-4, 6) for z in places[:, 2].tolist()} == levels
+        assert places[:, 0].min() >= -0.13 + 0.025 + 0.002 - 1e-6
+        assert len({round(z, 6) for z in places[: len(levels), 2].tolist()}) == len(levels)
 
 
 def test_a_tight_region_is_packed() -> None:

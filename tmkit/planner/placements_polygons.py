@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,7 @@ class ConvexPolygon:
         given = np.asarray(points, dtype=float).reshape(-1, 2)
         if not len(given) or not np.all(np.isfinite(given)):
             raise ShapeError(f"a polygon needs points of finite numbers, not {np.asarray(points)!r}")
-        ordered = np.unique(np.round(given, _DIGITS) + 0.0, axis=0).tolist()
+        ordered = sorted(set(map(tuple, (np.round(given, _DIGITS) + 0.0).tolist())))
         if len(ordered) > 2:
             ordered = [*_half_hull(ordered)[:-1], *_half_hull(ordered[::-1])[:-1]]
         return cls(_read_only(np.array(ordered)))
@@ -61,7 +62,7 @@ class ConvexPolygon:
         (x0, y0), (x1, y1) = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
-    @property
+    @cached_property
     def edges(self) -> tuple[Points, NDArray[np.float64]]:
         """The edges as half planes: outward unit normals (n, 2) and offsets (n,), inside where ``n @ p <= offset``.
 
@@ -204,9 +205,9 @@ def _regular(sides: int, radius: float) -> ConvexPolygon:
     return ConvexPolygon(_read_only(radius * np.column_stack([np.cos(angles), np.sin(angles)])))
 
 
-def _half_hull(ordered: list[list[float]]) -> list[list[float]]:
+def _half_hull(ordered: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """Return the lower hull of points in lexicographic order, from left to right (the upper one of reversed points)."""
-    hull: list[list[float]] = []
+    hull: list[tuple[float, ...]] = []
     for point in ordered:
         while len(hull) > 1 and _turn(hull[-2], hull[-1], point) <= 0.0:
             hull.pop()
@@ -214,7 +215,7 @@ def _half_hull(ordered: list[list[float]]) -> list[list[float]]:
     return hull
 
 
-def _turn(a: list[float], b: list[float], c: list[float]) -> float:
+def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> float:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 

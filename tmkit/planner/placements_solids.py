@@ -24,6 +24,7 @@ from tmkit.spatial import Pose
 __all__ = ["outline", "reach", "solid_points", "solids_of", "solids_under"]
 
 Solids = tuple[AttachedShape, ...]
+_UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 
 
 def solids_of(scene: SceneGraph, frame: str) -> Solids:
@@ -76,7 +77,7 @@ def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
     """
     points, radius = _points(attached)
     if radius > 0.0:
-        corners = radius * (np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)]) * 2.0 - 1.0)
+        corners = np.where(_UPPER, radius, -radius)
         points = (points[:, None] + corners).reshape(-1, 3)
     return attached.pose.apply(points)
 
@@ -129,4 +130,5 @@ def _is_box(attached: AttachedShape) -> bool:
 
 
 def _box_corners(shape: Shape) -> NDArray[np.float64]:
-    return np.array(np.meshgrid(*np.array(shape.bounds).T)).reshape(3, -1).T
+    lower, upper = shape.bounds
+    return np.where(_UPPER, upper, lower)

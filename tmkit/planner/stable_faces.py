@@ -138,12 +138,15 @@ def _steadiness(face: StableFace, centre: Vector) -> float:
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:
-    kind = solids[0].shape.kind
+    kind, axes = solids[0].shape.kind, solids[0].pose.rotation
+    if len(solids) == 1 and kind == "box":
+        for normal in (sign * axis for axis in axes.T[::-1] for sign in (-1.0, 1.0)):
+            yield _face(solids, centre, normal)
+        return
     if len(solids) > 1 or kind not in ("cylinder", *_ROUND):
         for normal in _facet_normals(solids):
             yield _face(solids, centre, normal)
         return
-    axes = solids[0].pose.rotation
     if kind in ("cylinder", "cone"):
         for sign in (-1.0, 1.0) if kind == "cylinder" else (-1.0,):
             yield _face(solids, centre, sign * axes[:, 2])
@@ -161,7 +164,8 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, ro
     rotation = _turned_down(down)
     height = reach(solids, down)
     points = np.concatenate([solid_points(attached) for attached in solids])
-    lowest = points[points @ down >= float(np.max(points @ down)) - _SAME_HEIGHT]
+    depths = points @ down
+    lowest = points[depths >= float(np.max(depths)) - _SAME_HEIGHT]
     outline = ConvexPolygon.around(rotation.apply(lowest)[:, :2])
     below = rotation.apply(centre)[:2]
     margin = 0.0 if rolls else float(outline.depth(below)[0])
