@@ -192,6 +192,26 @@ def test_proved_unsolvable_is_exit_code_1(run: Run, tmp_path: Path) -> None:
     assert outcome.out.startswith("No sequence of the domain's actions leads from the state of the scene")
 
 
+def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
+    """Without a plan a picture is written where motions failed; where none did, it is said that there is none."""
+    (tmp_path / "far.robray").write_text(
+        "frame shelf { translation [2, 0, 0]; isa surface; geometry { shape box; dimension [0.1, 0.1, 0.1]; } }\n"
+        "frame far { parent shelf; isa movable; translation [0, 0, 0.07];\n"
+        "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n",
+        encoding="utf-8",
+    )
+    outcome = run(*PLAN, "far.robray", "--goal", "(on far a)", "--picture", "far.png")
+    assert (outcome.code, outcome.err) == (ExitCode.NO, "")
+    assert "out of the arm's reach, by at least" in outcome.out
+    assert outcome.out.endswith("What was in the way: far.png\n")
+    assert (tmp_path / "far.png").read_bytes().startswith(b"\x89PNG")
+    outcome = run(*PLAN, "--goal", "(on a a)", "--picture", "none.png")
+    assert outcome.code == ExitCode.NO
+    assert outcome.out.endswith("No picture: no motion was in anything's way.\n")
+    assert not (tmp_path / "none.png").exists()
+    refused(run(*PLAN, *GOAL, "--picture", "nowhere/far.png"), "nowhere")
+
+
 def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp_path: Path) -> None:
     """A falsified plan fails its check; all problems are listed, and counted."""
     document = json.loads(plan_file.read_text(encoding="utf-8"))

@@ -124,6 +124,10 @@ def plan(
             "-o", "--output", metavar="PLAN.json", help="Where to write it; PLAN.tmp: in the original's format."
         ),
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Where to draw what was in the way, when there is no plan."),
+    ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
 ) -> None:
@@ -133,8 +137,9 @@ def plan(
     if improve != "all" and not improve.isdecimal():
         raise typer.BadParameter(f"'{improve}' is neither a number nor 'all'", param_hint="--improve")
     iterations = None if improve == "all" else int(improve)
-    if output is not None:
-        require_writable(output)
+    for file in (output, picture):
+        if file is not None:
+            require_writable(file)
     scene = load(scenes, allow=allow)
     robots = robot or ["panda"]
     q = start_configuration(scene, robots, start)
@@ -160,6 +165,8 @@ def plan(
             typer.echo(f"  {number}. {action}")
         if result.plan is not None and output is not None:
             typer.echo(f"Written to {output}")
+    if picture is not None and not result.solved:
+        _draw(result, picture, say=_say_nothing if as_json else typer.echo)
     if not result.solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -299,6 +306,18 @@ def _plan(
             scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
             robot=robot, seed=seed, time_limit=limit, improve=improve, on_progress=tell,
         )  # fmt: skip
+
+
+def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:
+    """Draw what was in the way of a plan."""
+    from tmkit.planner import PlanResult
+    from tmkit.simulation import draw_failure
+
+    answer = result if isinstance(result, PlanResult) else result.result
+    if any(cause.example is not None for action in answer.diagnosis.actions for cause in action.causes):
+        say(f"What was in the way: {draw_failure(answer, picture)}")
+    else:
+        say("No picture: no motion was in anything's way.")
 
 
 def _check(plan: Plan, domain: str | None = None, semantics: str | None = None) -> CheckReport:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +208,14 @@ class Diagnosis:
     def in_the_way(self) -> tuple[BlockingBody, ...]:
         """The bodies that were in the way of any action, most often first."""
         return added_up(body for action in self.actions for body in action.in_the_way)
+
+    def without_examples(self) -> Diagnosis:
+        """Return the same diagnosis without the scenes and configurations that pictures need."""
+        actions = (
+            replace(action, causes=tuple(replace(cause, example=None) for cause in action.causes))
+            for action in self.actions
+        )
+        return replace(self, actions=tuple(actions))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as plain values, for programs; without scenes and configurations."""

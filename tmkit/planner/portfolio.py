@@ -239,7 +239,8 @@ _NO_SCENE = SceneGraph(root=None)
 
 
 def _without_scenes(result: PlanResult) -> PlanResult:
-    """Return a result whose plan has no scenes, since they follow from the first."""
+    """Return a result whose plan has no scenes, since they follow from the first, and no examples of failures."""
+    result = replace(result, diagnosis=result.diagnosis.without_examples())
     if result.plan is None:
         return result
     steps = tuple(replace(step, scene=_NO_SCENE) for step in result.plan.steps)

@@ -135,7 +135,14 @@ class _Search:
         run = self.run
         try:
             problem = derive_problem(question.scene, run.domain, q=run.q, goal=question.goal)
-            limits = replace(run.limits, seconds=seconds, rounds=1, skeletons_per_round=_SKELETONS, attempts=_ATTEMPTS)
+            limits = replace(
+                run.limits,
+                seconds=seconds,
+                rounds=1,
+                skeletons_per_round=_SKELETONS,
+                attempts=_ATTEMPTS,
+                improvements=0,
+            )
             return run.with_question(question.scene, problem, limits=limits).result()
         except TmkitError:  # a scene without that body means nothing to the domain
             return None

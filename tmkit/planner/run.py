@@ -7,6 +7,9 @@ motion that was not found is no proof that there is none; the budgets double, an
 tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
 probabilistically complete.
 
+The first rounds use the useful objects only. All objects are used when these do not do, unless what the last of those
+rounds learned rules out every sequence of actions with all objects too: then they would only repeat it.
+
 Two things are kept through all rounds: an action that its domain proved to be impossible, and a cause that is proved
 for the poses at hand. When all that a round learned is proved, another round would learn the same, and the run ends.
 
@@ -118,6 +121,7 @@ class PlanningRun:
         self.skeletons = self.rounds = 0
         self.constraints: list[LearnedConstraint] = []
         self.refutations: tuple[Refutation, ...] = ()
+        self.lessons: dict[GroundAction, list[frozenset[Fact]]] = {}  # of the last round
         self.motion_planner = motion_planner
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
 
@@ -193,13 +197,17 @@ class PlanningRun:
             translated = self.planner.prepare(problem, time_limit=self._time_left())
             if isinstance(translated, ProvingTask) and translated.goal_is_impossible():
                 return PlanStatus.PROVED_UNSOLVABLE, None
+            if self.lessons and self._is_ruled_out(translated):
+                return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
         tree, first = self.tree(problem, seed=self.seed), translated
         number = 0
         while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
             _logger.debug("round %d", number + 1)
             self.rounds += 1
             tree.arms = self.arms(number)
-            ended = _Round(self, tree, translated, number).run()
+            round_ = _Round(self, tree, translated, number)
+            ended = round_.run()
+            self.lessons = round_.forbidden
             if ended.steps is not None:
                 return PlanStatus.SOLVED, self._improved(problem, first, ended.steps)
             if ended.status is not None:
@@ -227,6 +235,13 @@ class PlanningRun:
             clock=self.clock,
             sampling=sampling,
         )
+
+    def _is_ruled_out(self, task: PreparedTask) -> bool:
+        """Tell whether the last round's constraints leave no sequence of actions in a task."""
+        for action, contexts in self.lessons.items():
+            for context in contexts:
+                task = task.forbid(action, sorted(context))
+        return self.planner.search(task, time_limit=self._time_left()).status is TaskPlanStatus.UNSOLVABLE
 
     def arms(self, round_number: int) -> dict[str, ArmMotion]:
         """Return what works out the motions of the arms, with the budget of a round."""
@@ -370,6 +385,7 @@ class _Round:
         if outcome.impossible is not None:
             constraints.append(LearnedConstraint(str(outcome.impossible), (), is_proved=True))
             _logger.info("forbidden in every state: %s", outcome.impossible)
+            self.forbidden[outcome.impossible] = [frozenset()]
             self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
             return
         cause = outcome.cause

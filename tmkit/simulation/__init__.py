@@ -7,6 +7,7 @@ it is imported when the first simulation is made.
 
 from tmkit.simulation.camera import Camera, good_camera, render
 from tmkit.simulation.execution import simulate
+from tmkit.simulation.failure_picture import draw_failure
 from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import Film, write_picture
 from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
@@ -24,6 +25,7 @@ __all__ = [
     "SimulationProgress",
     "SimulationReport",
     "Slip",
+    "draw_failure",
     "good_camera",
     "render",
     "simulate",

@@ -1,0 +1,248 @@
+"""A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
+
+When there is no plan, the diagnosis has for each cause an example: where everything stood, and the configuration in
+which the arm collides, or comes nearest to a pose out of reach. :func:`draw_failure` draws one of them. The bodies in
+the way are red, the object that was to be handled is blue, everything else that is not the arm is pale; the object's
+outline is drawn through whatever hides it. A pose out of reach has a line from the tool to the object, with the metres
+that are missing. Of the pair that met first the arm's side is orange. The caption says what failed, and how often.
+
+Which example is drawn: of the action that failed most, a cause whose first pair has a body that is part of a remedy,
+else one whose first pair has any body that is no mere support, else the most frequent one.
+
+Invariants: the bytes are a function of the result; the physics is never run.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SimulationError, UnknownNameError
+from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.motion import movable_frames
+from tmkit.planner import ActionDiagnosis, FailureCause, FailureExample, FailureKind, PlanResult, RemedyKind
+from tmkit.planner.diagnosis import in_centimetres
+from tmkit.simulation.camera import Camera, good_camera, render
+from tmkit.simulation.recording import check_output, write_picture
+from tmkit.simulation.world import Simulation
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+__all__ = ["draw_failure"]
+
+_RED, _BLUE, _ORANGE = (0.86, 0.10, 0.10, 1.0), (0.10, 0.35, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0)
+_PALE = 0.65  # how much of a colour gives way to a light grey
+_GREY = np.array([0.86, 0.86, 0.84])
+_TEXT, _PAPER = (25, 25, 25), (255, 255, 255)
+_LINE = 3  # pixels
+_LETTERS = 0.021  # height of a line of the caption, in widths of the picture
+
+
+def draw_failure(
+    result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640
+) -> Path:
+    """Draw the configuration that was blocked, when there is no plan.
+
+    Args:
+        result: the answer of the planner.
+        path: a ``.png`` or ``.jpg``.
+        action: the action whose failure to draw, as in the diagnosis; the one that failed most when left out.
+        width: pixels.
+        height: pixels of the picture above its caption.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        SimulationError: nothing failed for want of a motion, so there is nothing to draw.
+        UnknownNameError: no such action failed.
+        OutputError: the file cannot be written.
+    """
+    target = check_output(path, film=False)
+    chosen, cause = _choose(result, action)
+    example = cause.example
+    if example is None:
+        raise SimulationError("the diagnosis has no example to draw: those of other processes stay there")
+    red = _culprits(example)
+    scene = _coloured(example, red)
+    with Simulation.from_scene(scene, example.q) as simulation:
+        camera = good_camera(simulation, include=_points_of(example), width=width, height=height)
+        pixels = render(simulation, camera)
+    outline = _outline(example, camera) if example.item is not None else np.zeros((height, width), dtype=bool)
+    return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
+
+
+def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, FailureCause]:
+    """Return the action and the cause to draw, by the rule of this module."""
+    actions = result.diagnosis.actions
+    if not actions:
+        raise SimulationError(f"no motion failed, so there is nothing to draw: {result.explanation}")
+    named = {diagnosed.action: diagnosed for diagnosed in actions}
+    if action is not None and action not in named:
+        raise UnknownNameError.of("action that failed", action, named)
+    chosen = actions[0] if action is None else named[action]
+    helpful = {
+        name
+        for remedy in result.diagnosis.remedies
+        if remedy.kind is RemedyKind.WITHOUT_BODIES
+        for name in remedy.names
+    }
+
+    def rank(cause: FailureCause) -> tuple[bool, bool, bool, int]:
+        example = cause.example
+        met = set(example.pairs[0]) if example is not None and example.pairs else set()
+        return (
+            not met & helpful,
+            example is None or met.isdisjoint(_obstacles(example)),
+            cause.kind is not FailureKind.OUT_OF_REACH,
+            -cause.count,
+        )
+
+    return chosen, min(chosen.causes, key=rank)
+
+
+def _obstacles(example: FailureExample) -> list[str]:
+    """Return the bodies in the way that do not merely carry things."""
+    scene, movable = example.scene, set(movable_frames(example.scene))
+    return [
+        frame
+        for frame in example.in_the_way
+        if frame in movable or ("surface" not in scene.classes(frame) and movable.isdisjoint(scene.subtree(frame)))
+    ]
+
+
+def _culprits(example: FailureExample) -> tuple[str, ...]:
+    """Return the bodies to be red: those that do not merely carry things, or all when there are no others."""
+    return tuple(_obstacles(example) or example.in_the_way)
+
+
+def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
+    """Return the scene in the colours of the picture."""
+    scene = example.scene
+    own = set(scene.subtree(example.robot.base)) - set(movable_frames(scene))
+    culprits = set(red) - {example.item}
+    met = set(example.pairs[0]) if example.pairs else set()
+    with scene.edit() as edit:
+        for frame in scene.frame_names:
+            parts = scene.shapes(frame)
+            if frame == example.item:
+                edit.set_shapes(frame, [_with_colour(part, _BLUE) for part in parts])
+            elif frame in culprits:
+                edit.set_shapes(frame, [_with_colour(part, _RED) for part in parts])
+            elif frame in own and frame in met:
+                edit.set_shapes(frame, [_with_colour(part, _ORANGE) for part in parts])
+            elif frame not in own:
+                edit.set_shapes(frame, [_with_colour(part, _paler(part)) for part in parts])
+    return edit.finish()
+
+
+def _with_colour(part: AttachedShape, color: tuple[float, ...]) -> AttachedShape:
+    return AttachedShape(
+        part.shape, part.pose, color=color, visual=part.visual, collision=part.collision, friction=part.friction,
+        level=part.level,
+    )  # fmt: skip
+
+
+def _paler(part: AttachedShape) -> tuple[float, ...]:
+    color = np.array(part.color if part.color is not None else (0.7, 0.7, 0.7, 1.0))
+    return (*((1.0 - _PALE) * color[:3] + _PALE * _GREY).tolist(), 1.0)
+
+
+def _points_of(example: FailureExample) -> NDArray[np.float64]:
+    """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
+    at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
+    names = [example.robot.tool, *([example.item] if example.item is not None else []), *_obstacles(example)]
+    return np.array([at.pose(name, root).translation for name in names if example.scene.root(name) == root])
+
+
+def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:
+    """Return where the outline of the handled object is (height, width), whatever hides it."""
+    scene = example.scene
+    with scene.edit() as edit:
+        for frame in scene.frame_names:
+            if frame != example.item and (scene.shapes(frame) or scene.classes(frame)):
+                edit.set_shapes(frame, [])
+                edit.set_classes(frame, [])
+    with Simulation.from_scene(edit.finish(), example.q) as simulation:
+        alone = _silhouette(simulation, camera)
+    edge = np.zeros_like(alone)
+    for axis in (0, 1):
+        for shift in range(-1, 2):
+            edge |= alone ^ np.roll(alone, shift, axis=axis)
+    return edge
+
+
+def _silhouette(simulation: Simulation, camera: Camera) -> NDArray[np.bool_]:
+    """Return the pixels (height, width) that a simulation's bodies cover."""
+    import math
+
+    bullet = simulation.bullet
+    segments = bullet.getCameraImage(
+        camera.width,
+        camera.height,
+        viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
+        projectionMatrix=bullet.computeProjectionMatrixFOV(
+            math.degrees(camera.field_of_view), camera.width / camera.height, 0.02, 20.0
+        ),
+        renderer=bullet.ER_TINY_RENDERER,
+        physicsClientId=simulation.client,
+    )[4]
+    return np.asarray(np.asarray(segments, dtype=np.int32).reshape(camera.height, camera.width) >= 0)
+
+
+def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...]) -> str:
+    """Return what the picture shows, in words."""
+    each = f", of these {cause.count} times" if cause.count < action.failures else ","
+    named = f" Red: {', '.join(red)}." if red else ""
+    return f"{action.action} failed {action.failures} time{'s' * (action.failures != 1)}{each} {cause}.{named}"
+
+
+def _composed(
+    pixels: NDArray[np.uint8],
+    outline: NDArray[np.bool_],
+    camera: Camera,
+    example: FailureExample,
+    cause: FailureCause,
+    caption: str,
+) -> NDArray[np.uint8]:
+    """Put outline, line and caption to the picture."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    pixels = pixels.copy()
+    pixels[outline] = np.rint(255.0 * np.array(_BLUE[:3])).astype(np.uint8)
+    height, width = pixels.shape[:2]
+    size = max(10, round(_LETTERS * width))
+    font: Any = ImageFont.load_default(size)
+    lines = textwrap.wrap(caption, round(width / (0.47 * size)))
+    paper = Image.new("RGB", (width, height + round(size * (1.35 * len(lines) + 1.0))), _PAPER)
+    paper.paste(Image.fromarray(pixels), (0, 0))
+    draw = ImageDraw.Draw(paper)
+    if cause.kind is FailureKind.OUT_OF_REACH and example.item is not None:
+        _draw_gap(draw, camera, example, in_centimetres(cause.excess), font)
+    for number, line in enumerate(lines):
+        draw.text((round(0.7 * size), height + round(size * (0.5 + 1.35 * number))), line, fill=_TEXT, font=font)
+    return np.asarray(paper, dtype=np.uint8)
+
+
+def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: str, font: Any) -> None:
+    """Draw a line from the tool to the object out of reach, with its least length."""
+    at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
+    ends = [at.pose(name, root).translation for name in (example.robot.tool, str(example.item))]
+    seen = [_projected(camera, point) for point in ends]
+    draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
+    middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)
+    draw.text(middle, f"at least {text}", fill=(200, 30, 30), font=font)
+
+
+def _projected(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:
+    """Return where a point of the root frame is in the picture: columns from the left, rows from the top, pixels."""
+    right, up, back = (point - np.asarray(camera.position)) @ camera.axes()
+    half = np.tan(camera.field_of_view / 2.0)
+    across, rise = right / -back / (half * camera.width / camera.height), up / -back / half
+    return float((1.0 + across) * camera.width / 2.0), float((1.0 - rise) * camera.height / 2.0)
