@@ -1,0 +1,44 @@
+"""Wash, cook, go home: actions that move things, actions that change them, and one that only moves the arm.
+
+An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing first. With the name
+of a file, pictures of the start, of the arm taking the second block, and of the end are written side by side into it.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tmkit as tk
+from tmkit.graph import SceneGraph
+from tmkit.simulation import Camera, Simulation, render, write_picture
+
+VIEW = Camera((2.3, -1.65, 1.5), (0.03, 0.0, 0.52), field_of_view=0.62, width=480, height=460)
+
+
+def main() -> None:
+    """Plan, and say what each step changes."""
+    scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
+    result = tk.plan(scene, domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))", robot="iiwa_flange")
+    assert result.plan is not None, result.explanation
+    for step in result.plan.steps:
+        made = ", ".join(map(str, step.changes)) or ", ".join(segment.kind.value for segment in step.segments)
+        print(f"{step.action}: {made}")
+    print(result.plan.check())
+
+    if len(sys.argv) > 1:
+        pictures = [picture_of(result.plan, number) for number in (0, 7, len(result.plan.steps))]
+        write_picture(Path(sys.argv[1]), np.concatenate(pictures, axis=1))
+
+
+def picture_of(plan: tk.Plan, number: int) -> NDArray[np.uint8]:
+    """Return a picture (height, width, 3) of the world after so many steps."""
+    scene: SceneGraph = plan.steps[number - 1].scene if number else plan.scene
+    q = plan.steps[number - 1].q if number else plan.q
+    with Simulation.from_scene(scene, q, robot=plan.robot) as simulation:
+        return render(simulation, VIEW)
+
+
+if __name__ == "__main__":
+    main()
