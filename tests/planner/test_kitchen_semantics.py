@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+import sys
 
 import numpy as np
 import pytest
@@ -196,6 +198,16 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     report = tk.simulate(result.plan)
     assert report.ok, report.remarks
     assert max(error.position for error in report.errors.values()) < 0.005
+
+
+def test_the_example_cooks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example prints a plan that passes the check, and what changes without any motion."""
+    path = tk.data_path("domains/kitchen").parents[1] / "examples" / "kitchen.py"
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "(cook b1 stove): b1 +cooked, b1 -clean" in printed
+    assert "CheckReport(ok, 13 actions" in printed
 
 
 @pytest.mark.parametrize("problem", ["stove4", "cook2"])
