@@ -88,7 +88,7 @@ processes wanting its two processors, so *processor* time, of all processes toge
 met* tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of bookkeeping. The
 peer is PDDLStream (`adaptive`), its wall times measured on this scene and machine when that was less busy.
 
-| problem | solved | actions | plan, processor | FD, processor | plan, wall | FD, wall | slowest | aim | met | kept | peer |
+| problem | solved | actions | plan, proc. | FD, proc. | plan, wall | FD, wall | slowest | aim | met | kept | peer |
 |---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
