@@ -35,4 +35,6 @@ class Grasp:
 
 def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
     """Return the tool frame at a position, with its z axis along ``approach`` and its y axis along ``closing``."""
-    return Pose.from_rotation_matrix(position, np.column_stack([np.cross(closing, approach), closing, approach]))
+    (a, b, c), (x, y, z) = closing.tolist(), approach.tolist()
+    across = (b * z - c * y, c * x - a * z, a * y - b * x)
+    return Pose.from_rotation_matrix(position, np.column_stack([across, closing, approach]))

@@ -232,7 +232,8 @@ class Sampling:
         key: tuple[object, ...] = (sampler, arm.name, scene.extract(item))
         if sampler is sample_grasps:
             inertia = scene.inertia(item)
-            key = (sampler, arm.name, shapes, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
+            solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)  # of any colour
+            key = (sampler, arm.name, solids, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
         if key not in self._known:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
