@@ -48,8 +48,6 @@ REGION_CLASSES = ("region", "surface")
 _FACTS_OF_CLASSES = {"washes": "sink", "heats": "stove"}  # what regions are good for
 _MADE_BY = {"clean": "sink", "cooked": "stove"}  # where items become what
 _BOTTOM = np.array([[x, y, False] for x in (False, True) for y in (False, True)])  # which bound a corner has
-    [[x, y, False] for x in (False, True) for y in (False, True)]
-)  # whether a corner is on the high side
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 _STANDS = 0.005  # metres that an item may be above or below the top of its region
 _TILT = 0.05  # radians that it may lean
