@@ -20,7 +20,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place, pddl_name
+from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, grasps_steepest_first, pddl_name
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -136,7 +136,7 @@ class Semantics:
         block, target = action.arguments
         item = blocks[block]
         if action.name in ("pick-up", "unstack"):
-            grasps = self._grasps(context, item)
+            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
                 yield Impossible(self._why_no_grasp(item))
             for grasp in grasps:
@@ -185,19 +185,6 @@ class Semantics:
         if self.manipulator.gripper_kind == "suction":
             return f"no face of '{item}' is large enough for the cup '{self.manipulator.tip}'"
         return f"no two opposite sides of '{item}' fit the hand '{self.manipulator.tip}'"
-
-    def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
-        """Return the grasps of a block: from above first, then those that turn the hand least."""
-        scene, q = context.scene, context.q
-        root_from_item = scene.pose(item, scene.root(item), q=q)
-        tool = scene.pose(self.manipulator.tool, scene.root(item), q=q)
-
-        def order(grasp: Grasp) -> tuple[float, float]:
-            root_from_tool = root_from_item @ grasp.object_from_tool
-            steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
-            return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
-
-        return sorted(context.grasps(item), key=order)
 
     def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
         scene = context.scene

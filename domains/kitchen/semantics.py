@@ -29,12 +29,12 @@ from tmkit.planner import (
     Candidate,
     Change,
     ClassChange,
-    Grasp,
     Impossible,
     MoveTo,
     Pick,
     Place,
     Refutation,
+    grasps_steepest_first,
     pddl_name,
 )
 from tmkit.planner.placements_solids import outline, solids_of
@@ -169,7 +169,7 @@ class Semantics:
         item = _named(movable_frames(scene))[action.arguments[0]]
         region = _named(_region_frames(scene))[action.arguments[1]]
         if action.name == "pick":
-            grasps = self._grasps(context, item)
+            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
                 yield Impossible(f"the hand '{self.manipulator.tip}' cannot hold '{item}'")
             for grasp in grasps:
@@ -180,20 +180,6 @@ class Semantics:
             yield Change(_gain(scene, item, "clean"), f"washed on {region}")
         else:
             yield Change((*_gain(scene, item, "cooked"), ClassChange(item, removed=("clean",))), f"cooked on {region}")
-
-    def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
-        """Return the grasps of an item: from above first, then those that turn the hand least."""
-        scene, q = context.scene, context.q
-        root = scene.root(item)
-        root_from_item = scene.pose(item, root, q=q)
-        tool = scene.pose(self.manipulator.tool, root, q=q)
-
-        def order(grasp: Grasp) -> tuple[float, float]:
-            root_from_tool = root_from_item @ grasp.object_from_tool
-            steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
-            return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
-
-        return sorted(context.grasps(item), key=order)
 
     def _places(self, context: ActionContext, item: str, region: str) -> Iterator[Place]:
         """Yield places at which an item is on a region, and on no smaller one."""

@@ -112,3 +112,22 @@ def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().out
     assert "grasp by the neck at" in said
     assert "CheckReport(ok" in said
+
+
+def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
+    """The UR5 takes a lying L from above by a place on its flat side, and the simulator agrees."""
+    standing = l_mesh(0.16, 0.06)
+    lying = tk.Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
+    tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]))
+    scene = tk.load_scene("ur5_table")
+    scene = scene.add_frame("tray", "table", pose=Pose([-0.15, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray])
+    on_table = Pose.from_rpy([-0.15, -0.25, TOP + 1e-4], [0.0, 0.0, 0.3])
+    scene = scene.add_frame("thing", "table", pose=on_table, joint=tk.Free(), classes=["movable"],
+                            shapes=[tk.AttachedShape(lying)])  # fmt: skip
+    centre = centre_of_mass(scene, "thing")
+    scene = scene.set_inertia("thing", tk.Inertia(0.1, centre, matrix=1e-4 * np.eye(3)))
+    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", robot="ur5")
+    assert result.plan is not None, result.explanation
+    assert "on flat place" in result.plan.steps[0].choice
+    assert result.plan.check().ok
+    assert simulate(result.plan).ok
