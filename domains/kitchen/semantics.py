@@ -34,11 +34,11 @@ from tmkit.planner import (
     Pick,
     Place,
     Refutation,
-    grasps_steepest_first,
     pddl_name,
 )
 from tmkit.planner.placements_solids import outline, solids_of
 from tmkit.planner.refutations import crowded, oversized, ungraspable
+from tmkit.planner.standing import grasps_steepest_first
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import Fixed, Inertia, SceneGraph
+from tmkit.planner.stable_faces import solid_centre
 from tmkit.spatial import Pose
 
 __all__ = ["MARKER_MASS", "Piece", "Pieces", "is_movable", "lumped_inertia", "partition", "with_masses"]
@@ -203,7 +204,10 @@ def _moments(inertia: Inertia) -> NDArray[np.float64]:
 def _parts_of_shapes(
     scene: SceneGraph, frames: Sequence[str], density: float
 ) -> list[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
-    """Return mass, centre and moments of each collision shape, taken as a box as large as its bounds."""
+    """Return mass, centre and moments of each collision shape, taken as a box as large as its bounds.
+
+    A mesh has its own centre of mass, for on that depends whether it stands.
+    """
     parts = []
     for frame in frames:
         base_from_frame = scene.pose(frame, frames[0])
@@ -218,5 +222,6 @@ def _parts_of_shapes(
             squares = (upper - lower) ** 2
             moments = mass / 12.0 * np.diag([squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]])
             rotation = base_from_shape.rotation
-            parts.append((mass, base_from_shape.apply((lower + upper) / 2.0), rotation @ moments @ rotation.T))
+            centre = solid_centre(attached.moved(base_from_shape))
+            parts.append((mass, centre, rotation @ moments @ rotation.T))
     return parts
