@@ -11,6 +11,7 @@ another scene that shows what is wanted; see :func:`goal_of_scene`.
 from tmkit.planner.arm_motion import ArmMotion, Refinement
 from tmkit.planner.checking import CheckReport, check_plan
 from tmkit.planner.class_changes import ClassChange, with_class_changes
+from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.planner.diagnosis import (
     ActionDiagnosis,
     BlockingBody,
@@ -24,6 +25,7 @@ from tmkit.planner.diagnosis import (
 )
 from tmkit.planner.domains import PlanningDomain, load_planning_domain
 from tmkit.planner.failures import FailureKind, MotionFailure
+from tmkit.planner.goal_domain import ContinuousGoals
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
 from tmkit.planner.handover import Handover, handovers
@@ -81,6 +83,7 @@ from tmkit.planner.values import (
 __all__ = [
     "ActionContext",
     "ActionDiagnosis",
+    "ArmAt",
     "ArmMotion",
     "BlockingBody",
     "Candidate",
@@ -89,6 +92,8 @@ __all__ = [
     "CheckReport",
     "ClassChange",
     "ConfiguredSemantics",
+    "ContinuousGoal",
+    "ContinuousGoals",
     "Diagnosis",
     "DomainSemantics",
     "FailureCause",
@@ -106,6 +111,8 @@ __all__ = [
     "MotionBudget",
     "MotionFailure",
     "MoveTo",
+    "ObjectAt",
+    "ObjectIn",
     "Pick",
     "Place",
     "Placement",

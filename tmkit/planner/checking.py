@@ -160,6 +160,9 @@ class _Check:
             except TmkitError as error:  # it speaks of what is not there; what follows has no meaning
                 self.problems.append(f"{where}: {error}")
                 return
+        for goal in self.plan.continuous_goals:
+            if (fault := goal.fault(scene, q)) is not None:
+                self.problems.append(f"the goal is not reached: {fault}")
         self._tell(len(self.plan.steps), "")
 
     def _tell(self, step: int, action: str) -> None:

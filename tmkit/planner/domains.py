@@ -19,7 +19,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -30,9 +30,9 @@ from tmkit.errors import FileFormatError, MissingFileError, RobotError
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner.semantics import ConfiguredSemantics, DomainSemantics
+from tmkit.planner.semantics import ActionContext, Candidate, ConfiguredSemantics, DomainSemantics
 from tmkit.planner.values import Configuration
-from tmkit.tasks import Domain, State, parse_domain
+from tmkit.tasks import Domain, GroundAction, State, parse_domain
 from tmkit.tasks.parser import read_pddl
 
 __all__ = ["PlanningDomain", "load_planning_domain"]
@@ -70,6 +70,10 @@ class PlanningDomain:
         if isinstance(self.semantics, ConfiguredSemantics):
             return self.semantics.state_at(scene, objects, q)
         return self.semantics.state(scene, objects)
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to carry out an action, best first."""
+        return self.semantics.candidates(action, context)
 
 
 def load_planning_domain(

@@ -197,5 +197,6 @@ class Improvement:
             budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
             is_over=run.is_over,
             longest=longest,
+            finish=run.finish,
         )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

@@ -34,6 +34,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, movable_frames
 from tmkit.motion.several_arms import check_different
 from tmkit.planner.class_changes import ClassChange, with_class_changes
+from tmkit.planner.continuous_goals import goal_from_json
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -43,7 +44,7 @@ __all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
 _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
-_KEYS = ("domain", "format", "goal", "q", "robots", "scene", "seed", "steps", "version")
+_KEYS = ("domain", "format", "goal", "goals", "q", "robots", "scene", "seed", "steps", "version")
 _SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent", "robot")
 
 
@@ -70,7 +71,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "goal": plan.goal,
         "seed": plan.seed,
         "steps": [_step_to_dict(step) for step in plan.steps],
-    }
+    } | ({"goals": [goal.to_json() for goal in plan.continuous_goals]} if plan.continuous_goals else {})
 
 
 def _step_to_dict(step: PlanStep) -> dict[str, Any]:
@@ -204,6 +205,7 @@ def _read_plan(top: JsonNode) -> Plan:
         top.get("goal").text(),
         seed.value,
         tuple(steps),
+        tuple(map(goal_from_json, top.get("goals").items())) if "goals" in top.table() else (),
     )
 
 

@@ -26,6 +26,7 @@ from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots
 from tmkit.planner.class_changes import with_class_changes
+from tmkit.planner.continuous_goals import ContinuousGoal
 from tmkit.planner.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.samplers import Samplers
 from tmkit.planner.search import plan
@@ -136,7 +137,7 @@ def plan_portfolio(
     settings: Sequence[PlanningSettings | int],
     processes: int = 2,
     domain: str | Path = "blocks",
-    goal: str | None = None,
+    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
     problem: str | Path | None = None,
     goal_scene: SceneGraph | GoalScene | None = None,
     semantics: str | Path | None = None,
@@ -151,7 +152,7 @@ def plan_portfolio(
         settings: what to try, best first; a number stands for the settings with that seed.
         processes: how many entries are tried at a time; with 1 all is done in this process.
         domain: the domain.
-        goal: the goal in PDDL.
+        goal: the goal.
         problem: a PDDL problem file instead.
         goal_scene: a scene that shows the goal instead.
         semantics: whose meaning the words of the domain have.
@@ -199,7 +200,7 @@ class _Entry:
     scene: SceneGraph
     q: NDArray[np.float64] | None
     domain: str | Path
-    goal: str | None
+    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None
     problem: str | Path | None
     goal_scene: SceneGraph | GoalScene | None
     semantics: str | Path | None

@@ -103,6 +103,7 @@ def refine_skeleton(
     is_over: Callable[[], bool],
     on_step: Callable[[int], None] = lambda _: None,
     longest: float = math.inf,
+    finish: Callable[[RefinementNode], PlanStep | None] | None = None,
 ) -> RefinementOutcome:
     """Find motions for all actions of a skeleton.
 
@@ -113,11 +114,12 @@ def refine_skeleton(
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
         longest: the joint-space length, in radians, that all paths together must stay below.
+        finish: given what the last action led to, returns its step as it is to end, or None when it cannot end so.
 
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
     """
-    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, longest).run()
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, longest, finish).run()
 
 
 class _Descent:
@@ -129,9 +131,11 @@ class _Descent:
         is_over: Callable[[], bool],
         on_step: Callable[[int], None],
         longest: float,
+        finish: Callable[[RefinementNode], PlanStep | None] | None,
     ) -> None:
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
-        self.longest = longest
+        self.longest, self.finish = longest, finish
+        self.last_step: PlanStep | None = None
         self.nodes = [tree.root]
         self.levels: list[_Level] = []
         self.attempts = self.visits = 0
@@ -155,7 +159,7 @@ class _Descent:
             self.nodes.append(child)
         steps = tuple(node.step for node in self.nodes[1:] if node.step is not None)
         self.on_step(len(steps))
-        return RefinementOutcome(steps)
+        return RefinementOutcome(steps if self.last_step is None else (*steps[:-1], self.last_step))
 
     def _is_used_up(self) -> bool:
         bound = self.budget.attempts
@@ -170,7 +174,7 @@ class _Descent:
             if is_wide and level.next_child < len(expansion.children):
                 level.next_child += 1
                 child = self._ordered(expansion)[level.next_child - 1]
-                if self._is_short_enough(child):
+                if self._is_short_enough(child) and self._can_end(child):
                     return child
                 level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
                 continue
@@ -191,6 +195,13 @@ class _Descent:
         if width == 1:
             return expansion.children
         return [*sorted(expansion.children[:width], key=_step_length), *expansion.children[width:]]
+
+    def _can_end(self, child: RefinementNode) -> bool:
+        """Tell whether a child of the last action leads to the end, and keep its step as it ends."""
+        if self.finish is None or len(self.levels) < len(self.skeleton):
+            return True
+        self.last_step = self.finish(child)
+        return self.last_step is not None
 
     def _is_short_enough(self, child: RefinementNode) -> bool:
         if math.isinf(self.longest):

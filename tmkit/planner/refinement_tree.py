@@ -241,7 +241,7 @@ class RefinementTree:
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
         first = next(iter(self.arms.values()))
-        candidates = self.domain.semantics.candidates(action, context)
+        candidates = self.domain.candidates(action, context)
         number = 0
         while True:
             with self.clock.phase(PlanningPhase.SEMANTICS):

@@ -29,17 +29,19 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.causes import context_of
+from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.planner.diagnosis import Diagnosis, LearnedConstraint
 from tmkit.planner.domains import PlanningDomain
 from tmkit.planner.explanation import explain
+from tmkit.planner.goal_domain import move_on
 from tmkit.planner.improvement import Improvement, with_costs
 from tmkit.planner.motion_pieces import MotionBudget
 from tmkit.planner.phases import PhaseClock, PlanningPhase
 from tmkit.planner.problems import replace_problem
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
-from tmkit.planner.refinement_tree import FailureLog, RefinementTree
+from tmkit.planner.refinement_tree import FailureLog, RefinementNode, RefinementTree
 from tmkit.planner.refutations import Refutation, necessary_facts
 from tmkit.planner.remedies import find_remedies
 from tmkit.planner.samplers import Samplers, Sampling
@@ -110,6 +112,8 @@ class PlanningRun:
         task_planner: TaskPlanner[Any] | None,
         samplers: Samplers | None = None,
         motion_planner: MotionPlanner | None = None,
+        goal: str = "",
+        continuous_goals: tuple[ContinuousGoal, ...] = (),
     ) -> None:
         self.scene, self.q, self.manipulators, self.domain, self.problem = scene, q, manipulators, domain, problem
         self.rules = CollisionRules.from_start(manipulators[0], scene, q=q, others=manipulators[1:])
@@ -123,6 +127,7 @@ class PlanningRun:
         self.refutations: tuple[Refutation, ...] = ()
         self.lessons: dict[GroundAction, list[frozenset[Fact]]] = {}  # of the last round
         self.motion_planner = motion_planner
+        self.goal, self.continuous_goals = goal or str(problem.goal), continuous_goals
         self.planner: TaskPlanner[Any] = FastDownward() if task_planner is None else task_planner
 
     def with_question(self, scene: SceneGraph, problem: Problem, *, limits: PlanningLimits) -> PlanningRun:
@@ -146,7 +151,7 @@ class PlanningRun:
         seconds = min(REMEDY_SHARE * self.limits.seconds, self.limits.seconds - self.seconds)
         remedies, replans = find_remedies(self, result.diagnosis, seconds=seconds)
         diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
-        explanation = explain(result.status, diagnosis, goal=str(self.problem.goal), plan=None)
+        explanation = explain(result.status, diagnosis, goal=self.goal_in_words, plan=None)
         return replace(result, diagnosis=diagnosis, explanation=explanation)
 
     @property
@@ -243,6 +248,17 @@ class PlanningRun:
                 task = task.forbid(action, sorted(context))
         return self.planner.search(task, time_limit=self._time_left()).status is TaskPlanStatus.UNSOLVABLE
 
+    @property
+    def goal_in_words(self) -> str:
+        """The goal for people: in PDDL, and what PDDL cannot say."""
+        return " and ".join([self.goal, *map(str, self.continuous_goals)])
+
+    @property
+    def finish(self) -> Callable[[RefinementNode], PlanStep | None] | None:
+        """What becomes of the last step, where there are goals of the arm."""
+        goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
+        return (lambda node: move_on(node, goals, self.arms(0), self.domain)) if goals else None
+
     def arms(self, round_number: int) -> dict[str, ArmMotion]:
         """Return what works out the motions of the arms, with the budget of a round."""
         budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
@@ -281,7 +297,7 @@ class PlanningRun:
         )
         made = None if steps is None else self.plan_of(steps)
         diagnosis = self._diagnosis(status)
-        explanation = explain(status, diagnosis, goal=str(self.problem.goal), plan=made)
+        explanation = explain(status, diagnosis, goal=self.goal_in_words, plan=made)
         return PlanResult(status, made, explanation, statistics, diagnosis)
 
     def plan_of(self, steps: tuple[PlanStep, ...]) -> Plan:
@@ -295,9 +311,10 @@ class PlanningRun:
             domain_pddl=domain.pddl,
             domain_digest=domain.digest,
             semantics=domain.semantics_name,
-            goal=str(self.problem.goal),
+            goal=self.goal,
             seed=self.seed,
             steps=steps,
+            continuous_goals=self.continuous_goals,
         )
 
     def _diagnosis(self, status: PlanStatus) -> Diagnosis:
@@ -377,6 +394,7 @@ class _Round:
             budget=budget,
             is_over=self.run_.is_over,
             on_step=lambda step: self.run_.report("motion", step, len(skeleton)),
+            finish=self.run_.finish,
         )
 
     def _learn(self, outcome: RefinementOutcome) -> None:

@@ -14,7 +14,7 @@ scene, or on an argument of the domain's (:mod:`tmkit.planner.refutations`).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,17 @@ from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots, find_manipulators
+from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.domains import load_planning_domain
+from tmkit.planner.goal_domain import extended_domain, extended_goal
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.run import PlanningLimits, PlanningRun
 from tmkit.planner.samplers import Samplers
 from tmkit.planner.start import check_start
-from tmkit.planner.values import PlanResult
-from tmkit.tasks import TaskPlanner
+from tmkit.planner.values import Configuration, PlanResult
+from tmkit.tasks import Formula, Problem, TaskPlanner, validate_plan
 
 __all__ = ["plan"]
 
@@ -42,7 +44,7 @@ def plan(
     q: ArrayLike | None = None,
     *,
     domain: str | Path = "blocks",
-    goal: str | None = None,
+    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
     problem: str | Path | None = None,
     goal_scene: SceneGraph | GoalScene | None = None,
     semantics: str | Path | None = None,
@@ -63,7 +65,8 @@ def plan(
         scene: the world.
         q: (n_joints,) configuration at the start; the arm's ready configuration when left out.
         domain: name of a domain of ours, a folder, or a PDDL file.
-        goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``.
+        goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``; or what PDDL cannot say, as
+            :class:`tmkit.planner.ObjectAt`; or several of both, which are all wanted.
         problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.
         goal_scene: a scene that shows the goal instead, or what :func:`tmkit.formats.load_goal_scene` gives; see
             :func:`tmkit.planner.goal_of_scene`.
@@ -112,9 +115,18 @@ def plan(
     manipulators = find_manipulators(robot, scene)
     loaded = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
     start = check_start(scene, q, *manipulators)
+    formula: str | Formula | None = goal if isinstance(goal, str) else None
+    goals: tuple[ContinuousGoal, ...] = ()
+    stated = ""
     if goal_scene is not None:
-        goal = goal_of_scene(goal_scene, scene, domain=loaded)
-    task = derive_problem(scene, loaded, q=start, goal=goal, problem=problem)
+        formula = goal_of_scene(goal_scene, scene, domain=loaded)
+    elif goal is not None and not isinstance(goal, str):
+        wanted = goal if isinstance(goal, Sequence) else (goal,)
+        goals = tuple(entry for entry in wanted if not isinstance(entry, str))
+        loaded = extended_domain(loaded, goals, scene, q=start, manipulators=manipulators)
+        formula, stated = extended_goal([entry for entry in wanted if isinstance(entry, str)], loaded, scene)
+    task = derive_problem(scene, loaded, q=start, goal=formula, problem=problem)
+    _refuse_goals_without_actions(task, goals, scene, start)
     run = PlanningRun(
         scene,
         start,
@@ -127,6 +139,20 @@ def plan(
         task_planner=task_planner,
         samplers=samplers,
         motion_planner=motion_planner,
+        goal=stated,
+        continuous_goals=goals,
     )
     result = run.result()
-    return result if result.solved or not suggest else run.with_remedies(result)
+    return result if result.solved or goals or not suggest else run.with_remedies(result)
+
+
+def _refuse_goals_without_actions(
+    task: Problem, goals: Sequence[ContinuousGoal], scene: SceneGraph, q: Configuration
+) -> None:
+    """Refuse a goal of the arm where nothing else is to be done, since a plan's motions belong to its actions."""
+    unmet = [goal for goal in goals if isinstance(goal, ArmAt) and goal.fault(scene, q) is not None]
+    if unmet and validate_plan(task, []):
+        what = (
+            f"{unmet[0]} cannot be planned for: the rest of the goal holds already, and the arm moves by actions only"
+        )
+        raise TaskError.at("goal", what)

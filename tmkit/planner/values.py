@@ -25,6 +25,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, Robots
 from tmkit.planner.class_changes import ClassChange
+from tmkit.planner.continuous_goals import ContinuousGoal
 from tmkit.planner.diagnosis import Diagnosis
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
@@ -179,6 +180,7 @@ class Plan:
         goal: the goal in PDDL.
         seed: the seed that the plan was made with.
         steps: the actions in order; none when the goal held at the start.
+        continuous_goals: what is wanted besides the goal in PDDL.
     """
 
     scene: SceneGraph
@@ -191,6 +193,7 @@ class Plan:
     goal: str
     seed: int
     steps: tuple[PlanStep, ...]
+    continuous_goals: tuple[ContinuousGoal, ...] = ()
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"
