@@ -114,14 +114,14 @@ def _outline(
     """Return points of the collision shapes of the arm and all that moves with it, in the root frame."""
     at = scene.at(q)
     return tuple(
-        (at.pose(frame, root) @ part.pose).apply(_points(part.shape))
+        (at.pose(frame, root) @ part.pose).apply(hull_points(part.shape))
         for frame in scene.subtree(manipulator.base)
         for part in scene.shapes(frame)
         if part.collision
     )
 
 
-def _points(shape: Shape) -> NDArray[np.float64]:
+def hull_points(shape: Shape) -> NDArray[np.float64]:
     """Return points (n, 3) whose hull is that of a shape, to within a chord of its circles."""
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=np.float64)

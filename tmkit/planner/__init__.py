@@ -69,6 +69,7 @@ from tmkit.planner.semantics import (
 )
 from tmkit.planner.sequence import Sequence
 from tmkit.planner.stable_faces import StableFace, stable_faces
+from tmkit.planner.swept_volume import SweptVolume, swept_volume
 from tmkit.planner.values import (
     Plan,
     PlanResult,
@@ -143,6 +144,7 @@ __all__ = [
     "Sequence",
     "StableFace",
     "SupportSurface",
+    "SweptVolume",
     "check_plan",
     "goal_of_scene",
     "grasps_of",
@@ -159,5 +161,6 @@ __all__ = [
     "sample_placements",
     "stable_faces",
     "support_surfaces",
+    "swept_volume",
     "with_class_changes",
 ]
