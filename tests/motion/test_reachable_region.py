@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,22 @@ def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
     (points,) = reachable_region(scene, arm, samples=1).outline
     lower, upper = shape.bounds
     np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], [lower, upper], atol=1e-9)
+
+
+def test_how_far_a_point_is_from_where_the_tool_comes() -> None:
+    """On the circle of a turning arm the distance is next to nothing, beside it what is missing, nowhere infinite."""
+    scene = SceneGraph().add_frame("a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
+    scene = scene.add_frame("t", "a", pose=Pose((0.5, 0.0, 0.1)))
+    arm = Manipulator.from_dict(
+        {"name": "m", "base": "world", "tip": "t", "tool": "t", "joints": ["j"], "ready": {"j": 0.0},
+         "velocity": {"j": 1.0}, "gripper_kind": "suction", "contact_links": ["t"]}
+    )  # fmt: skip
+    region = reachable_region(scene, arm, samples=2000)
+    on, beside = region.distance([[0.5 * np.cos(0.3), 0.5 * np.sin(0.3), 0.1], [0.7, 0.0, 0.1]])
+    assert on < 0.01
+    assert beside == pytest.approx(0.2, abs=0.001)
+    assert region.distance(np.zeros((2, 4, 3))).shape == (2, 4)
+    nowhere = replace(region, positions=np.zeros((0, 3)), approaches=np.zeros((0, 3)))
+    assert np.isinf(nowhere.distance([[0.0, 0.0, 0.0]])).all()
+    with pytest.raises(ConfigurationError, match="three numbers"):
+        region.distance([1.0, 2.0])

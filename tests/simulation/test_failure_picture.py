@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.blocks import blocks_scene, with_box
-from support.gantry import BLOCK, GANTRY, with_block
+from support.gantry import BLOCK, GANTRY, stacking_plan, with_block
 
 import tmkit as tk
 from tmkit.errors import OutputError, SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.planner import PlanResult
-from tmkit.simulation import draw_failure
+from tmkit.planner import PlanResult, swept_volume
+from tmkit.simulation import draw_failure, draw_swept_volume
 from tmkit.spatial import Pose
 
 LID = "(pick-up a table__0__0)"
@@ -88,3 +88,18 @@ def test_what_cannot_be_drawn_is_said(lid: PlanResult, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="does not exist"):
         draw_failure(lid, tmp_path / "nowhere" / "x.png")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_plan_sweeps_is_seen_over_the_scene(tmp_path: Path) -> None:
+    """The cells are blue and let through what lies behind; without steps there is the scene alone."""
+    plan = stacking_plan()
+    volume = swept_volume(plan, cell=0.03)
+    first = draw_swept_volume(plan, volume, tmp_path / "swept.png", width=160, height=120)
+    empty = swept_volume(replace(plan, steps=()))
+    bare = pixels(draw_swept_volume(plan, empty, tmp_path / "bare.png", width=160, height=120))
+    found = pixels(first)
+    assert found.shape == bare.shape == (120, 160, 3)
+    bluer = (found[..., 2] - found[..., 0]) - (bare[..., 2] - bare[..., 0]) > 20.0
+    assert 0.03 < np.mean(bluer) < 0.6
+    again = draw_swept_volume(plan, volume, tmp_path / "again.png", width=160, height=120)
+    assert again.read_bytes() == first.read_bytes()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld
 from tmkit.errors import ConfigurationError
@@ -51,6 +51,21 @@ class ReachableRegion:
 
     def __repr__(self) -> str:
         return f"ReachableRegion('{self.robot}', {len(self.positions)} of {self.samples} configurations free)"
+
+    def distance(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Return for each point (..., 3) the metres to the nearest position at which the tool was found.
+
+        Random configurations are never everywhere, so a small distance means that the tool comes there, and one larger
+        than the gaps between positions that it hardly does; infinite where no configuration was free.
+        """
+        from scipy.spatial import cKDTree
+
+        given = np.asarray(points, dtype=np.float64)
+        if given.shape[-1:] != (3,):
+            raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
+        if not len(self.positions):
+            return np.full(given.shape[:-1], np.inf)
+        return np.asarray(cKDTree(self.positions).query(given)[0], dtype=np.float64)
 
     def directions_reached(self, cell: float = 0.1) -> NDArray[np.int64]:
         """Return for each position (n,) how many of six directions, 1 to 6, the tool has in its cube.

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import ConvexHull, QhullError
-from scipy.spatial.transform import Rotation
 
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
@@ -202,6 +200,8 @@ def _points_of(scene: SceneGraph, frame: str, spacing: float) -> NDArray[np.floa
 
 def _filled(corners: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
     """Return the corners of a hull and a grid of points inside it."""
+    from scipy.spatial import ConvexHull, QhullError
+
     lower, upper = corners.min(axis=0), corners.max(axis=0)
     counts = np.ceil((upper - lower) / spacing).astype(int) + 1
     axes = [np.linspace(low, high, count) for low, high, count in zip(lower, upper, counts, strict=True)]
@@ -218,6 +218,8 @@ def _filled(corners: NDArray[np.float64], spacing: float) -> NDArray[np.float64]
 
 def _placed(points: NDArray[np.float64], poses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return points (m, n, 3) at each of m poses (m, 7)."""
+    from scipy.spatial.transform import Rotation
+
     turns = Rotation.from_quat(poses[:, 3:]).as_matrix()
     return np.asarray(np.einsum("mij,nj->mni", turns, points) + poses[:, None, :3])
 

@@ -12,6 +12,7 @@ from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import Film, write_picture
 from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
 from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.swept_picture import draw_swept_volume
 from tmkit.simulation.world import Simulation
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "SimulationReport",
     "Slip",
     "draw_failure",
+    "draw_swept_volume",
     "good_camera",
     "render",
     "simulate",
