@@ -47,7 +47,7 @@ _FLAT_PARTS = 24  # middles of flat parts among them
 _PAIRS, _PAIRS_OF_AXIS = 240, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
 _NEAR, _PARALLEL = 0.008, math.cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
 _LARGE = 20_000  # triangles above which the hull is sampled
-_RAYS_AT_ONCE = 4_000_000  # rays times triangles
+_RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _COPLANAR = 1e-3  # radians between triangles of one patch
 _PATCH_POINTS = 6  # places kept on one patch
 _INSIDE = 1e-9
@@ -165,7 +165,9 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
     if not len(triangles):
         return []
     found = [
-        place for patch, edges in _patches(triangles) for place in _patch_points(triangles[patch], edges, rim, centre)
+        place
+        for patch, edges in _patches(triangles, least_area=math.pi * rim**2)
+        for place in _patch_points(triangles[patch], edges, rim, centre)
     ]
 
     def badness(place: SuctionPoint) -> tuple[float, ...]:
@@ -188,9 +190,8 @@ def _areas(triangles: Vectors) -> NDArray[np.float64]:
 def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
     """Return points (n, 3) on the surface with their inward normals."""
     areas = _areas(triangles)
-    patches = sorted((patch for patch, _ in _patches(triangles)), key=lambda patch: -round(areas[patch].sum(), 12))
     points, inward = [], []
-    for patch in patches[:_FLAT_PARTS]:
+    for patch, _ in _patches(triangles, most=_FLAT_PARTS):
         middles = triangles[patch].mean(axis=1)
         middle = (middles * areas[patch][:, None]).sum(axis=0) / areas[patch].sum()
         points.append(middle)
@@ -244,40 +245,58 @@ def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> li
 
 
 def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
-    """Return for each ray the distances and triangles that it meets beyond its start, nearest first."""
-    a = triangles[:, 0]
-    first, second = triangles[:, 1] - a, triangles[:, 2] - a
+    """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
+
+    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell.
+    """
+    middles = triangles.mean(axis=1)
+    balls = np.linalg.norm(triangles - middles[:, None], axis=2).max(axis=1) + _STARTED
     at_once = max(1, _RAYS_AT_ONCE // len(triangles))
     found: list[list[tuple[float, int]]] = []
     for begin in range(0, len(starts), at_once):
-        start, along = starts[begin : begin + at_once, None], directions[begin : begin + at_once, None]
-        across = np.cross(along, second[None])
-        volume = np.einsum("ijk,jk->ij", across, first)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            offset = start - a[None]
-            u = np.einsum("ijk,ijk->ij", across, offset) / volume
-            turned = np.cross(offset, first[None])
-            v = np.einsum("ijk,ijk->ij", np.broadcast_to(along, turned.shape), turned) / volume
-            t = np.einsum("jk,ijk->ij", second, turned) / volume
-            is_met = (np.abs(volume) > 1e-15) & (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
-        is_met &= t > _STARTED
-        for row in range(len(start)):
-            indices = np.flatnonzero(is_met[row])
-            order = np.argsort(t[row, indices], kind="stable")
-            found.append([(float(t[row, i]), int(i)) for i in indices[order]])
+        start, along = starts[begin : begin + at_once], directions[begin : begin + at_once]
+        ahead = along @ middles.T - np.einsum("ij,ij->i", start, along)[:, None]
+        squares = (middles**2).sum(axis=1)[None] - 2.0 * start @ middles.T + (start**2).sum(axis=1)[:, None]
+        rows, indices = np.nonzero(squares - ahead**2 <= balls**2)
+        distances = _distances(triangles[indices], start[rows], along[rows])
+        hits: list[list[tuple[float, int]]] = [[] for _ in range(len(start))]
+        for row, index, distance in zip(rows.tolist(), indices.tolist(), distances.tolist(), strict=True):
+            if distance > _STARTED:
+                hits[row].append((distance, index))
+        found += [sorted(of_ray) for of_ray in hits]
     return found
 
 
-def _patches(triangles: Vectors) -> list[tuple[NDArray[np.intp], Vectors]]:
-    """Return the flat patches: indices of their triangles, and the sides (k, 2, 3) of their outlines."""
+def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDArray[np.float64]:
+    """Return how far (n,) along each of n rays its triangle lies, -1 where it misses (Moller and Trumbore, 1997)."""
+    a = triangles[:, 0]
+    first, second = triangles[:, 1] - a, triangles[:, 2] - a
+    across = np.cross(directions, second)
+    volume = np.einsum("ij,ij->i", across, first)
+    is_met = np.abs(volume) > 1e-15
+    volume = np.where(is_met, volume, 1.0)
+    offset = starts - a
+    turned = np.cross(offset, first)
+    u = np.einsum("ij,ij->i", across, offset) / volume
+    v = np.einsum("ij,ij->i", directions, turned) / volume
+    is_met &= (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
+    return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
+
+
+def _patches(
+    triangles: Vectors, *, least_area: float = 0.0, most: int | None = None
+) -> list[tuple[NDArray[np.intp], Vectors]]:
+    """Return the flat patches, the largest first: indices of their triangles, the sides (k, 2, 3) of their outlines."""
     import trimesh
 
     corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)
     mesh = trimesh.Trimesh(corners, np.asarray(faces).reshape(-1, 3), process=False, validate=False)
     pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR]
     labels = _components(pairs, len(mesh.faces))
+    areas = np.bincount(labels, weights=_areas(triangles))
+    largest = np.argsort(-np.round(areas, 12), kind="stable")[:most]
     found = []
-    for label in dict.fromkeys(labels.tolist()):
+    for label in largest[areas[largest] >= least_area].tolist():
         patch = np.flatnonzero(labels == label)
         sides = np.sort(np.asarray(mesh.faces)[patch][:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
         outline, counts = np.unique(sides, axis=0, return_counts=True)
