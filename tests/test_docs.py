@@ -129,7 +129,8 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
     assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(encoding="utf-8")
 
 
-def test_the_example_of_a_domain_gives_a_plan_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    """What the page on domains shows is planned, and passes the check."""
-    runpy.run_path(str(ROOT / "examples" / "own_domain.py"), run_name="__main__")
+@pytest.mark.parametrize("name", ["own_domain", "python_domain"])
+def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the pages on domains show is planned, and passes the check."""
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert "CheckReport(ok, 4 actions" in capsys.readouterr().out

@@ -23,7 +23,7 @@ from tmkit.planner.diagnosis import (
     Remedy,
     RemedyKind,
 )
-from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.domains import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goal_domain import ContinuousGoals
 from tmkit.planner.goals import goal_of_scene
@@ -132,6 +132,7 @@ __all__ = [
     "PortfolioProgress",
     "PortfolioResult",
     "ProvingSemantics",
+    "PythonDomain",
     "Refinement",
     "Refutation",
     "Remedy",

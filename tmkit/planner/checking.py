@@ -30,7 +30,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, RecheckStatus, pair_distance, recheck_path
 from tmkit.motion.collision_rules import held_by
 from tmkit.planner.class_changes import with_class_changes
-from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.domains import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.planner.problems import derive_problem
@@ -89,7 +89,7 @@ class CheckReport:
 def check_plan(
     plan: Plan,
     *,
-    domain: str | Path | None = None,
+    domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None,
     on_progress: Callable[[CheckProgress], None] | None = None,
 ) -> CheckReport:
@@ -97,7 +97,8 @@ def check_plan(
 
     Args:
         plan: the plan.
-        domain: name, folder or PDDL file of the domain, when it is not the one of ours that the plan names.
+        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
+            that the plan names.
         semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
             ours.
         on_progress: called before each action is checked, and at the end.
@@ -115,7 +116,7 @@ def check_plan(
     return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
 
 
-def _load_domain(plan: Plan, domain: str | Path | None, semantics: str | Path | None) -> PlanningDomain:
+def _load_domain(plan: Plan, domain: str | Path | PythonDomain | None, semantics: str | Path | None) -> PlanningDomain:
     if domain is not None:
         return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics or plan.semantics or None)
     named = semantics or plan.semantics

@@ -2,7 +2,7 @@
 
 A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A PDDL file that already exists is used as
 it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
-semantics="blocks")``.
+semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
 
 Semantics are Python that is run, so a domain must come from somebody whom one trusts; see the page on security.
 
@@ -22,20 +22,20 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import NoReturn
 
 from tmkit.data import resolve_name
-from tmkit.errors import FileFormatError, MissingFileError, RobotError
+from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.semantics import ActionContext, Candidate, ConfiguredSemantics, DomainSemantics
 from tmkit.planner.values import Configuration
-from tmkit.tasks import Domain, GroundAction, State, parse_domain
+from tmkit.tasks import Domain, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.tasks.parser import read_pddl
 
-__all__ = ["PlanningDomain", "load_planning_domain"]
+__all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
 _REMEMBERED = 16  # texts that are not parsed or compiled again
@@ -76,8 +76,32 @@ class PlanningDomain:
         return self.semantics.candidates(action, context)
 
 
+@dataclass(frozen=True)
+class PythonDomain:
+    """A domain built in Python: for :func:`tmkit.plan` in the place of a folder.
+
+    Plans hold its words as PDDL. To check a plan, the domain is given again, because states are derived anew.
+
+    Attributes:
+        domain: the words, e.g. from :func:`tmkit.tasks.make_domain`; all names in lower case.
+        semantics: the class that says what they mean, made with the arm or arms: a
+            :class:`tmkit.planner.DomainSemantics`.
+    """
+
+    domain: Domain
+    semantics: type
+
+    def source(self) -> bytes:
+        """Return the text of the files that the semantics are written in; their names, where there are no files."""
+        functions = [member for part in self.semantics.__mro__ for member in vars(part).values()]
+        codes = [function.__code__ for function in functions if isinstance(function, FunctionType)]
+        paths = dict.fromkeys(code.co_filename for code in codes)
+        texts = [Path(path).read_bytes() for path in paths if os.path.isfile(path)]
+        return b"\0".join(texts) or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
+
+
 def load_planning_domain(
-    domain: str | Path,
+    domain: str | Path | PythonDomain,
     *,
     manipulator: Manipulator | Sequence[Manipulator],
     semantics: str | Path | None = None,
@@ -87,7 +111,7 @@ def load_planning_domain(
 
     Args:
         domain: a bare name means ours, in ``domains/``; anything with a separator or suffix is a folder, or a file that
-            ends in ``.pddl``.
+            ends in ``.pddl``; or a domain that was built in Python.
         manipulator: the arm that carries out the actions, or several.
         semantics: whose meaning the words have: a bare name means that of a domain of ours, else a folder with a
             ``semantics.py`` or a Python file. When left out, the ``semantics.py`` beside the PDDL.
@@ -100,6 +124,8 @@ def load_planning_domain(
         RobotError: the semantics take another number of arms.
     """
     arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
+    if isinstance(domain, PythonDomain):
+        return _built(domain, arms, semantics)
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
     else:
@@ -114,6 +140,18 @@ def load_planning_domain(
     name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
     named = "" if semantics is None else Path(semantics).name
     return PlanningDomain(name, parsed, text, digest, made, named)
+
+
+def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None) -> PlanningDomain:
+    """Return a domain built in Python as one read from a file would be."""
+    name = built.domain.name
+    if semantics is not None:
+        raise TaskError.at(f"domain '{name}'", f"it brings its own semantics, so those of '{semantics}' are too many")
+    text = domain_to_pddl(built.domain)
+    parsed = _parsed(text, f"domain '{name}'")
+    where = Path(f"semantics of domain '{name}'")
+    digest = hashlib.sha256(text.encode() + b"\0" + built.source()).hexdigest()
+    return PlanningDomain(name, parsed, text, digest, _made(where, built.semantics, arms))
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -175,15 +213,21 @@ def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) ->
     semantics_class = getattr(_run(path, source), "Semantics", None)
     if not isinstance(semantics_class, type):
         raise FileFormatError.at(path, "defines no class 'Semantics'")
+    return _made(path, semantics_class, arms)
+
+
+def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
+    """Return the semantics for some arms, or refuse a class that does not fit."""
     _require_arms(path, semantics_class, arms)
+    name = semantics_class.__name__
     try:
         semantics = semantics_class(*arms)
     except Exception as error:
-        what = f"'Semantics({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
+        what = f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
         raise FileFormatError.at(path, what) from error
     if not isinstance(semantics, DomainSemantics):
         members = "objects, state, useful_objects and candidates"
-        raise FileFormatError.at(path, f"class 'Semantics' must have the methods {members}")
+        raise FileFormatError.at(path, f"class '{name}' must have the methods {members}")
     return semantics
 
 

@@ -25,7 +25,7 @@ from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots, find_manipulators
 from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal
-from tmkit.planner.domains import load_planning_domain
+from tmkit.planner.domains import PythonDomain, load_planning_domain
 from tmkit.planner.goal_domain import extended_domain, extended_goal
 from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.problems import derive_problem
@@ -43,7 +43,7 @@ def plan(
     scene: SceneGraph,
     q: ArrayLike | None = None,
     *,
-    domain: str | Path = "blocks",
+    domain: str | Path | PythonDomain = "blocks",
     goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
     problem: str | Path | None = None,
     goal_scene: SceneGraph | GoalScene | None = None,
@@ -64,7 +64,7 @@ def plan(
     Args:
         scene: the world.
         q: (n_joints,) configuration at the start; the arm's ready configuration when left out.
-        domain: name of a domain of ours, a folder, or a PDDL file.
+        domain: name of a domain of ours, a folder, a PDDL file, or a domain built in Python.
         goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``; or what PDDL cannot say, as
             :class:`tmkit.planner.ObjectAt`; or several of both, which are all wanted.
         problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.

@@ -41,7 +41,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, Robots, find_manipulators, movable_frames, ready_together
 from tmkit.motion.collision_rules import held_by
 from tmkit.planner.class_changes import ClassChange, with_class_changes
-from tmkit.planner.domains import PlanningDomain, load_planning_domain
+from tmkit.planner.domains import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.samplers import Samplers, Sampling
 from tmkit.planner.segment_rules import handling_supports, is_straight, segment_exemptions
@@ -112,7 +112,7 @@ def load_tmp_plan(
     scene: SceneGraph,
     *,
     q: ArrayLike | None = None,
-    domain: str | Path = "blocks",
+    domain: str | Path | PythonDomain = "blocks",
     semantics: str | Path | None = None,
     robot: Robots = "panda",
     goal: str = "(and)",

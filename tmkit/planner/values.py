@@ -32,6 +32,7 @@ from tmkit.tasks import GroundAction
 
 if TYPE_CHECKING:
     from tmkit.planner.checking import CheckReport
+    from tmkit.planner.domains import PythonDomain
     from tmkit.planner.progress import CheckProgress
 
 __all__ = [
@@ -277,7 +278,7 @@ class Plan:
         scene: SceneGraph,
         *,
         q: ArrayLike | None = None,
-        domain: str | Path = "blocks",
+        domain: str | Path | PythonDomain = "blocks",
         semantics: str | Path | None = None,
         robot: Robots = "panda",
         goal: str = "(and)",
@@ -311,14 +312,15 @@ class Plan:
     def check(
         self,
         *,
-        domain: str | Path | None = None,
+        domain: str | Path | PythonDomain | None = None,
         semantics: str | Path | None = None,
         on_progress: Callable[[CheckProgress], None] | None = None,
     ) -> CheckReport:
         """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checking.check_plan`.
 
         Args:
-            domain: name, folder or PDDL file of the domain, when it is not the one of ours that the plan names.
+            domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
+            that the plan names.
             semantics: name, folder or file of its semantics, when they are apart and none of ours.
             on_progress: called before each action is checked, and at the end.
         """

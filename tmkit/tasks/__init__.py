@@ -11,6 +11,7 @@ A planner of motions works on a :class:`TranslatedTask`: translated once, then p
 
 from __future__ import annotations
 
+from tmkit.tasks.building import make_action, make_axiom, make_domain, make_parameters, make_predicate
 from tmkit.tasks.evaluation import Interpretation, in_words
 from tmkit.tasks.fast_downward import FastDownward
 from tmkit.tasks.formulas import (
@@ -112,6 +113,11 @@ __all__ = [
     "in_words",
     "load_domain",
     "load_problem",
+    "make_action",
+    "make_axiom",
+    "make_domain",
+    "make_parameters",
+    "make_predicate",
     "parse_domain",
     "parse_goal",
     "parse_problem",

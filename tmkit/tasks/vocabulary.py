@@ -27,6 +27,7 @@ from tmkit.tasks.formulas import (
     Equals,
     Exists,
     Expression,
+    Fact,
     Forall,
     ForEach,
     Formula,
@@ -63,10 +64,18 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate: its name and typed parameters."""
+    """A predicate: its name and typed parameters. Calling it with terms gives an atom."""
 
     name: str
     parameters: tuple[Parameter, ...] = ()
+
+    def __call__(self, *terms: str) -> Atom:
+        """Return the atom that says this of some variables or objects."""
+        return Atom(self.name, terms)
+
+    def fact(self, *objects: str) -> Fact:
+        """Return the fact that says this of some objects."""
+        return Fact(self.name, objects)
 
 
 @dataclass(frozen=True, slots=True)

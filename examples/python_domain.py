@@ -1,0 +1,97 @@
+"""A domain built in Python, without a file: two cartons go from one tray to another.
+
+The words are values, the meaning is a class, and the goal is put together from the words.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+import tmkit as tk
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import ActionContext, Candidate, Pick, Place, PythonDomain
+from tmkit.spatial import Pose
+from tmkit.tasks import And, GroundAction, State, make_action, make_domain, make_predicate
+
+inside = make_predicate("in", "?i - item ?t - tray")
+holding = make_predicate("holding", "?i - item")
+hand_empty = make_predicate("handempty")
+
+take = make_action(
+    "take",
+    "?i - item ?t - tray",
+    needs=[inside("?i", "?t"), hand_empty()],
+    adds=[holding("?i")],
+    deletes=[inside("?i", "?t"), hand_empty()],
+)
+put = make_action(
+    "put",
+    "?i - item ?t - tray",
+    needs=[holding("?i")],
+    adds=[inside("?i", "?t"), hand_empty()],
+    deletes=[holding("?i")],
+)
+
+
+class TrayMeaning:
+    """What the words mean: an item is a movable frame, and in the tray that is its parent."""
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return items and trays by name."""
+        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return where each item is."""
+        facts = []
+        for item in movable_frames(scene):
+            parent = scene.parent(item)
+            if parent is not None and objects.get(parent) == "tray":
+                facts.append(inside.fact(item, parent))
+            elif parent == self.manipulator.tip:
+                facts.append(holding.fact(item))
+            else:
+                raise SceneError(f"item '{item}' is in no tray and not in the hand", frame=item)
+        if not any(fact.predicate == holding.name for fact in facts):
+            facts.append(hand_empty.fact())
+        return State(facts)
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return all objects: there are few."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield grasps of the item, or places for it along the tray, from the middle outwards."""
+        item, tray = action.arguments
+        if action.name == take.name:
+            for grasp in context.grasps(item):
+                yield Pick(item, grasp)
+            return
+        (floor,), (carton,) = context.scene.shapes(tray), context.scene.shapes(item)
+        height = (floor.shape.dimensions[2] + carton.shape.dimensions[2]) / 2
+        for x in (0.0, 0.07, -0.07):
+            yield Place(item, tray, Pose([x, 0.0, height]))
+
+
+def main() -> None:
+    """Plan in the domain, and check the plan by it."""
+    words = make_domain("trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put])
+    domain = PythonDomain(words, TrayMeaning)
+    scene = tk.load_scene("panda_table", Path(__file__).parent / "trays" / "trays.robray")
+    goal = And(tuple(inside(item, "right") for item in movable_frames(scene)))
+    result = tk.plan(scene, domain=domain, goal=str(goal), robot="panda", seed=0)
+    print(result.explanation)
+    assert result.plan is not None
+    for step in result.plan.steps:
+        print(f"{step.action}: {step.choice}")
+    print(result.plan.check(domain=domain))
+
+
+if __name__ == "__main__":
+    main()
