@@ -42,7 +42,7 @@ from tmkit.spatial import Pose
 from tmkit.tasks import FastDownward, Problem
 
 T = TypeVar("T")
-PHYSICS_SEEDS = 4  # of each problem that is played
+PHYSICS_SEEDS = 2  # of each problem that is played
 POSITION_TOLERANCE = 0.005  # metres
 TIME_LIMIT = 30.0
 

@@ -200,6 +200,19 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     assert max(error.position for error in report.errors.values()) < 0.005
 
 
+def test_what_fills_a_region_is_put_aside() -> None:
+    """PDDL does not know that a shelf for one block is full; that there is no room is learned, and the block moved."""
+    shapes = [AttachedShape(Box([0.1, 0.1, 0.02]))]
+    scene = kitchen(2).add_frame("shelf", "world", pose=Pose([0.35, 0.35, 0.01]), classes=["region"], shapes=shapes)
+    scene = scene.reparent("b1", "shelf", pose=Pose([0.0, 0.0, 0.11]))
+    result = tk.plan(scene, domain="kitchen", goal="(and (on b0 shelf) (athome))", robot=ROBOT)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check().ok
+    assert [str(action) for action in result.plan.actions] == [
+        "(pick b1 shelf)", "(place b1 floor)", "(pick b0 floor)", "(place b0 shelf)", "(move-home)",
+    ]  # fmt: skip
+
+
 def test_the_example_cooks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The example prints a plan that passes the check, and what changes without any motion."""
     path = tk.data_path("domains/kitchen").parents[1] / "examples" / "kitchen.py"
