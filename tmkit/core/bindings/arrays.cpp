@@ -56,28 +56,47 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
     return true;
 }
 
-void require_finite(const Array& array, const char* what, ErrorKind kind) {
-    for (const double* value = array.data(); value != array.data() + array.size(); ++value)
-        if (!std::isfinite(*value))
-            throw Error(kind, std::string(what) + " holds " + std::to_string(*value) + "; only finite numbers are accepted");
+void require_finite(std::span<const double> numbers, const char* what, ErrorKind kind) {
+    for (const double value : numbers)
+        if (!std::isfinite(value))
+            throw Error(kind, std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
-    require_finite(array, what, kind);
+    require_finite({array.data(), array.size()}, what, kind);
     return {array.data(), array.data() + array.size()};
 }
 
 }  // namespace
 
+// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to convert or to refuse.
+bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
+    if (!PyObject_CheckBuffer(values.ptr())) return false;
+    if (PyObject_GetBuffer(values.ptr(), &buffer_, PyBUF_ND | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();  // not contiguous
+        return false;
+    }
+    const bool fits = buffer_.ndim == 1 && buffer_.format && std::string_view(buffer_.format) == "d" &&
+                      static_cast<std::size_t>(buffer_.shape[0]) == expected;
+    if (fits) numbers_ = {static_cast<const double*>(buffer_.buf), expected};
+    else PyBuffer_Release(&buffer_);
+    return fits;
+}
+
 HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
-    Array array = as_array(values, what, kind);
-    if (array.ndim() != 1 || array.size() != expected)
-        throw Error(kind,
-                    std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
-                    {{"expected", static_cast<std::int64_t>(expected)},
-                     {"received", static_cast<std::int64_t>(array.size())}});
-    require_finite(array, what, kind);
-    return {std::move(array)};
+    HeldVector held;
+    if (!held.hold_buffer(values, expected)) {
+        held.array_ = as_array(values, what, kind);
+        const Array& array = held.array_;
+        if (array.ndim() != 1 || array.size() != expected)
+            throw Error(kind,
+                        std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
+                        {{"expected", static_cast<std::int64_t>(expected)},
+                         {"received", static_cast<std::int64_t>(array.size())}});
+        held.numbers_ = {array.data(), array.size()};
+    }
+    require_finite(held.numbers_, what, kind);
+    return held;
 }
 
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
@@ -119,7 +138,7 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
 
 ConfigurationArgument::ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene)
     : given(q.has_value()) {
-    if (given) values = read_vector(*q, "q", scene.joint_count());
+    if (given) held = hold_vector(*q, "q", scene.joint_count());
 }
 
 std::string number_text(double value) {

@@ -56,10 +56,30 @@ OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`.
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
                                 ErrorKind kind = ErrorKind::configuration);
-// The same without a copy, where the argument is a float64 array already: it is held while its numbers are read.
-struct HeldVector {
-    nb::ndarray<const double, nb::c_contig, nb::device::cpu> array;
-    std::span<const double> numbers() const { return {array.data(), array.size()}; }
+// The same without a copy, where the argument is a float64 array already: it is held while its numbers are read. By
+// Python's buffers, which cost half of what DLPack does.
+class HeldVector {
+public:
+    HeldVector() = default;
+    HeldVector(HeldVector&& other) noexcept { *this = std::move(other); }
+    HeldVector& operator=(HeldVector&& other) noexcept {
+        std::swap(buffer_, other.buffer_);
+        std::swap(array_, other.array_);
+        std::swap(numbers_, other.numbers_);
+        return *this;
+    }
+    ~HeldVector() {
+        if (buffer_.obj) PyBuffer_Release(&buffer_);
+    }
+    std::span<const double> numbers() const { return numbers_; }
+
+private:
+    friend HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind);
+    bool hold_buffer(nb::handle values, std::size_t expected);
+
+    Py_buffer buffer_{};
+    nb::ndarray<const double, nb::c_contig, nb::device::cpu> array_;
+    std::span<const double> numbers_;
 };
 HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
 Vector3 read_vector3(nb::handle values, const char* what);
@@ -85,8 +105,9 @@ ReadOnlyArray make_array(const std::array<double, N>& values) {
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
     ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene);
-    const double* get() const { return given ? values.data() : nullptr; }
-    std::vector<double> values;
+    const double* get() const { return given ? held.numbers().data() : nullptr; }
+    std::vector<double> values() const { return {held.numbers().begin(), held.numbers().end()}; }
+    HeldVector held;
     bool given = false;
 };
 

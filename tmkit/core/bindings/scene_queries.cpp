@@ -29,9 +29,10 @@ Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgum
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.given && scene.joint_count() > 0)
         throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) + " joints, so at() needs a configuration q");
-    if (scene.size() < frames_worth_a_release) return Kinematics(scene, configuration.values);
+    if (scene.size() < frames_worth_a_release) return Kinematics(scene, configuration.values());
+    std::vector<double> own = configuration.values();  // others may write to the array now
     nb::gil_scoped_release release;
-    return Kinematics(scene, configuration.values);
+    return Kinematics(scene, std::move(own));
 }
 
 ReadOnlyArray joint_property(const SceneGraph& scene, double Joint::*property) {
@@ -144,7 +145,7 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
             return parent == no_frame ? std::optional<std::string>() : s.record(parent).name->text;
         }, nb::arg("frame"), "Return the name of a frame's parent, None for a root. O(log n).")
         .def("children", [](const SceneGraph& s, const std::string& frame) {
-            const Layout& flat = s.layout();
+            const LayoutTree& flat = s.layout().tree();
             const std::int32_t at = index_of(s, frame);
             return tuple_of(names_at(s, {flat.child.begin() + flat.first_child[at], flat.child.begin() + flat.first_child[at + 1]}));
         }, nb::arg("frame"), "Return the names of a frame's children in insertion order.")

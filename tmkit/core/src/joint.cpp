@@ -32,4 +32,9 @@ bool Joint::same_content(const Joint& o) const {
            mimic == o.mimic && mimic_multiplier == o.mimic_multiplier && mimic_offset == o.mimic_offset;
 }
 
+bool Joint::moves_like(const Joint& o) const {
+    return type == o.type && axis == o.axis && mimic == o.mimic && mimic_multiplier == o.mimic_multiplier &&
+           mimic_offset == o.mimic_offset;
+}
+
 }  // namespace tmkit

@@ -24,83 +24,103 @@ void Layout::forward_moving(const double* q, Pose* poses) const {
     }
 }
 
-std::vector<std::int32_t> Layout::subtree(std::int32_t frame) const {
-    std::vector<std::int32_t> found{frame};
-    for (std::size_t next = 0; next < found.size(); ++next)
-        found.insert(found.end(), child.begin() + first_child[found[next]], child.begin() + first_child[found[next] + 1]);
-    return found;
-}
-
-void Layout::link_children() {
-    const std::size_t count = size();
+LayoutTree::LayoutTree(const std::vector<std::int32_t>& parent) {
+    const std::size_t count = parent.size();
     first_child.assign(count + 1, 0);
-    for (std::int32_t above : parent)
+    for (const std::int32_t above : parent)
         if (above >= 0) ++first_child[above + 1];
     for (std::size_t i = 0; i < count; ++i) first_child[i + 1] += first_child[i];
     child.resize(first_child[count]);
     std::vector<std::int32_t> next(first_child.begin(), first_child.end() - 1);
     for (std::size_t i = 0; i < count; ++i)
         if (parent[i] >= 0) child[next[parent[i]]++] = static_cast<std::int32_t>(i);
-}
-
-void Layout::sort_topologically() {
-    root.resize(size());
-    order.clear();
-    order.reserve(size());
-    for (std::size_t i = 0; i < size(); ++i) {
+    order.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
         if (parent[i] >= 0) continue;
-        std::size_t next = order.size();
-        for (order.push_back(static_cast<std::int32_t>(i)); next < order.size(); ++next) {
-            const std::int32_t frame = order[next];
-            root[frame] = static_cast<std::int32_t>(i);
+        std::size_t next_frame = order.size();
+        for (order.push_back(static_cast<std::int32_t>(i)); next_frame < order.size(); ++next_frame) {
+            const std::int32_t frame = order[next_frame];
             order.insert(order.end(), child.begin() + first_child[frame], child.begin() + first_child[frame + 1]);
         }
     }
 }
 
-// Whether a frame is still, and where, when its parent has been asked already. A slot of 0 stands for moving until
-// list_moving numbers them.
-void Layout::fold(std::int32_t frame) {
-    const std::int32_t above = parent[frame];
-    slot[frame] = above < 0 || (slot[above] < 0 && q_index[frame] < 0) ? -1 : 0;
-    still[frame] = slot[frame] >= 0 ? Pose{} : above < 0 ? pose[frame] : still[above] * pose[frame];
+Layout::~Layout() {
+    if (const LayoutTree* tree = tree_.load(std::memory_order_acquire); tree && tree->release()) delete tree;
 }
 
-void Layout::list_moving() {
-    moving.clear();
-    for (const std::int32_t frame : order) {
-        if (slot[frame] < 0) continue;
-        slot[frame] = static_cast<std::int32_t>(moving.size());
-        moving.push_back(frame);
+const LayoutTree& Layout::tree() const {
+    if (const LayoutTree* built = tree_.load(std::memory_order_acquire)) return *built;
+    const auto made = make_ref<const LayoutTree>(parent);
+    made->retain();  // the count that tree_ holds
+    const LayoutTree* expected = nullptr;
+    if (tree_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
+    static_cast<void>(made->release());  // another thread was first
+    return *expected;
+}
+
+void Layout::share_tree(const Layout& other) {
+    const LayoutTree* tree = other.tree_.load(std::memory_order_acquire);
+    if (tree) tree->retain();
+    tree_.store(tree, std::memory_order_relaxed);
+}
+
+std::vector<std::int32_t> Layout::subtree(std::int32_t frame) const {
+    const LayoutTree& t = tree();
+    std::vector<std::int32_t> found{frame};
+    for (std::size_t next = 0; next < found.size(); ++next)
+        found.insert(found.end(), t.child.begin() + t.first_child[found[next]], t.child.begin() + t.first_child[found[next] + 1]);
+    return found;
+}
+
+void Layout::settle(std::vector<char> stale_frames) {
+    const auto count = static_cast<std::int32_t>(size());
+    root.resize(size());
+    still.resize(size());
+    slot.resize(size());
+    moving.resize(size());
+    std::int32_t move_count = 0;
+    // A frame whose parent is settled, or a root. Through local pointers, which what is written cannot change.
+    const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(), edge_pose = pose.data(),
+                             root_of = root.data(), slot_of = slot.data(), moves_at = moving.data(), still_at = still.data(),
+                             stale = stale_frames.data()](std::int32_t frame) {
+        const std::int32_t above = above_of[frame];
+        if (above < 0) {
+            root_of[frame] = frame;
+            slot_of[frame] = -1;
+            if (stale[frame]) still_at[frame] = edge_pose[frame];
+            return;
+        }
+        const bool moves = slot_of[above] >= 0 || entry[frame] >= 0;
+        root_of[frame] = root_of[above];
+        slot_of[frame] = moves ? move_count : -1;
+        moves_at[move_count] = frame;
+        move_count += moves;
+        if (!stale[above] && !stale[frame]) return;
+        stale[frame] = true;
+        still_at[frame] = moves ? Pose{} : still_at[above] * edge_pose[frame];
+    };
+    bool in_order = true;  // every parent came before its children, as in most scenes
+    for (std::int32_t frame = 0; frame < count; ++frame) in_order &= parent[frame] < frame;
+    if (in_order) {
+        for (std::int32_t frame = 0; frame < count; ++frame) settle_one(frame);
+    } else {
+        constexpr std::int32_t unsettled = -2;
+        std::fill(slot.begin(), slot.end(), unsettled);
+        std::vector<std::int32_t> waiting;  // a frame, and the ancestors that came later than it
+        for (std::int32_t frame = 0; frame < count; ++frame) {
+            for (std::int32_t at = frame; at >= 0 && slot[at] == unsettled; at = parent[at]) waiting.push_back(at);
+            for (; !waiting.empty(); waiting.pop_back()) settle_one(waiting.back());
+        }
     }
-}
-
-void Layout::complete() {
-    link_children();
-    sort_topologically();
-    slot.assign(size(), -1);
-    still.assign(size(), Pose{});
-    for (const std::int32_t frame : order) fold(frame);
-    list_moving();
-}
-
-void Layout::complete(std::span<const std::int32_t> changed, bool relinked) {
-    if (relinked) {
-        link_children();
-        sort_topologically();
-    }
-    if (changed.size() == 1)
-        for (const std::int32_t frame : subtree(changed.front())) fold(frame);
-    else  // one may hang below another, so in order
-        for (const std::int32_t frame : order) fold(frame);
-    list_moving();
+    moving.resize(static_cast<std::size_t>(move_count));
 }
 
 bool Layout::same_content(const Layout& o) const {
     return ids == o.ids && body == o.body && type == o.type && axis == o.axis && q_index == o.q_index &&
            multiplier == o.multiplier && offset == o.offset && joint_frame == o.joint_frame && parent == o.parent &&
-           pose == o.pose && root == o.root && order == o.order && first_child == o.first_child && child == o.child &&
-           moving == o.moving && slot == o.slot && still == o.still;
+           pose == o.pose && root == o.root && tree() == o.tree() && moving == o.moving && slot == o.slot &&
+           still == o.still;
 }
 
 }  // namespace tmkit

@@ -123,8 +123,8 @@ void SceneArrays::load(const SceneGraph& scene) {
         const auto slot = static_cast<Slot>(i);
         free_frames_.pop_back();
         sequence_.store(slot, slot);
-        order_[i] = layout.order[i];
-        position_[static_cast<std::size_t>(layout.order[i])] = slot;
+        order_[i] = layout.tree().order[i];
+        position_[static_cast<std::size_t>(order_[i])] = slot;
         parent_.store(slot, layout.parent[i]);
         load_frame(scene, scene.record(layout.ids[i]), slot);
     }

@@ -237,16 +237,14 @@ void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame
 void SceneArrays::forward(std::span<const double> q) {
     const Writer writer(lock_);
     require_length(q);
+    const auto value_of = [&q](std::int32_t entry) { return q[static_cast<std::size_t>(entry)]; };
+    const std::span<const Slot> frames(order_.data(), static_cast<std::size_t>(counts_[frame_count]));
+    for (const Slot slot : frames)
+        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.prepare(slot, refreshed(slot, value_of));
     const Section section(lock_);
     for (std::size_t i = 0; i < q.size(); ++i) q_.store(static_cast<std::int32_t>(i), q[i]);
-    const auto value_of = [&q](std::int32_t entry) { return q[static_cast<std::size_t>(entry)]; };
-    const Slot* const end = order_.data() + counts_[frame_count];
-    for (const Slot* next = order_.data(); next != end; ++next) {
-        const Slot slot = *next;
-        if (!moves_[static_cast<std::size_t>(slot)]) continue;
-        const Pose pose = refreshed(slot, value_of);
-        root_pose_.store(slot, pose);
-    }
+    for (const Slot slot : frames)
+        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.show(slot);
 }
 
 // --- what frames carry ------------------------------------------------------------------------------------------------------

@@ -35,24 +35,20 @@ void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
     }
 }
 
-void SceneEdit::note_move(FrameId id) {
+void SceneEdit::note_change(FrameId id, bool of_joint) {
     SceneGraph& s = scene_;
     if (const Layout* built = s.layout_.exchange(nullptr)) {
         s.layout_before_ = Ref<const Layout>(built);
         built->release();  // the count that layout_ held; layout_before_ has its own
-        s.move_count_ = 0;
+        s.change_count_ = 0;
+        s.joints_as_before_ = true;
     }
     if (!s.layout_before_) return;
-    const auto end = s.moved_.begin() + s.move_count_;
-    if (std::find(s.moved_.begin(), end, id) != end) return;
-    if (s.move_count_ == SceneGraph::most_moves) s.layout_before_ = nullptr;
-    else s.moved_[s.move_count_++] = id;
-}
-
-void SceneEdit::forget_layout() {
-    if (const Layout* built = scene_.layout_.exchange(nullptr); built && built->release()) delete built;
-    scene_.layout_before_ = nullptr;
-    scene_.move_count_ = 0;
+    if (of_joint) s.joints_as_before_ = false;
+    const auto end = s.changed_.begin() + s.change_count_;
+    if (std::find(s.changed_.begin(), end, id) != end) return;
+    if (s.change_count_ == SceneGraph::most_changes) s.layout_before_ = nullptr;
+    else s.changed_[s.change_count_++] = id;
 }
 
 // --- frames ----------------------------------------------------------------------------------------------------------
@@ -96,7 +92,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     scene_.names_.assign(record->name, id);
     scene_.frames_.assign(id, Ref<const FrameRecord>(record));
     scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
-    forget_layout();
+    note_change(id, static_cast<bool>(joint));
 }
 
 void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
@@ -163,10 +159,10 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
-    forget_layout();
     leave_groups(gone);
     for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
         const FrameRecord& frame = record(*at);
+        note_change(frame.id, static_cast<bool>(frame.joint));
         drop_joint(frame);
         leave_body(frame);
         scene_.names_.remove(std::string_view(frame.name->text));

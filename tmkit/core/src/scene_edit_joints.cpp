@@ -65,12 +65,13 @@ void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     const FrameId id = old.id;
     const JointType type = joint.type;
     const Ref<const Joint> checked = checked_joint(std::move(joint), id, old.name->text);
+    const bool same_motion = type == old.joint_type && (!checked || checked->moves_like(*old.joint));
     if (leaves) drop_joint(old);
     FrameRecord& changed = own(id);
     changed.joint_type = type;
     changed.joint = checked;
     if (checked) put_joint(id, checked);
-    forget_layout();
+    if (!same_motion) note_change(id, true);
 }
 
 void SceneEdit::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {

@@ -124,7 +124,7 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     FrameRecord& changed = own(id);
     changed.parent = new_parent;
     changed.pose = pose;
-    note_move(id);
+    note_change(id, false);
 }
 
 void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose) {

@@ -23,7 +23,7 @@ SceneGraph::SceneGraph(const SceneGraph& other)
     : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
       bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
-      moved_(other.moved_), move_count_(other.move_count_) {
+      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
     if (layout) layout->retain();
     layout_.store(layout, std::memory_order_relaxed);
@@ -34,7 +34,7 @@ SceneGraph::SceneGraph(SceneGraph&& other) noexcept
       joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
       body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
-      moved_(other.moved_), move_count_(other.move_count_), layout_(other.layout_.exchange(nullptr)) {}
+      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_), layout_(other.layout_.exchange(nullptr)) {}
 
 SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     frames_ = std::move(other.frames_);
@@ -46,8 +46,9 @@ SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     allowed_ = std::move(other.allowed_);
     groups_ = std::move(other.groups_);
     layout_before_ = std::move(other.layout_before_);
-    moved_ = other.moved_;
-    move_count_ = other.move_count_;
+    changed_ = other.changed_;
+    change_count_ = other.change_count_;
+    joints_as_before_ = other.joints_as_before_;
     next_frame_ = other.next_frame_;
     next_body_ = other.next_body_;
     other.layout_.store(layout_.exchange(other.layout_.load()));
@@ -291,74 +292,7 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
     return names;
 }
 
-// --- the layout ----------------------------------------------------------------------------------------------------------
-
-Ref<Layout> SceneGraph::fresh_layout() const {
-    const auto flat = make_ref<LayoutFrames>();
-    const std::size_t count = size();
-    flat->ids.reserve(count);
-    flat->body.reserve(count);
-    flat->type.reserve(count);
-    flat->axis.reserve(count);
-    flat->q_index.reserve(count);
-    flat->multiplier.reserve(count);
-    flat->offset.reserve(count);
-    flat->joint_frame.reserve(joints_.size());
-    std::vector<FrameId> parents;
-    std::vector<Pose> poses;
-    parents.reserve(count);
-    poses.reserve(count);
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        JointRule rule;
-        if (frame->joint && frame->joint->mimic.empty()) {  // entries of the configuration are in the order of frames
-            rule.entry = flat->joint_frame.size();
-            flat->joint_frame.push_back(static_cast<std::int32_t>(flat->ids.size()));
-        } else if (frame->joint) {
-            rule = joint_rule(*frame);
-        }
-        flat->ids.push_back(id);
-        flat->body.push_back(frame->body);
-        flat->type.push_back(frame->joint_type);
-        flat->axis.push_back(frame->joint ? frame->joint->axis : Vector3{0.0, 0.0, 1.0});
-        flat->q_index.push_back(frame->joint ? static_cast<std::int32_t>(rule.entry) : -1);
-        flat->multiplier.push_back(rule.multiplier);
-        flat->offset.push_back(rule.offset);
-        parents.push_back(frame->parent);
-        poses.push_back(frame->pose);
-    });
-    const auto made = make_ref<Layout>(Ref<const LayoutFrames>(flat));
-    made->parent.reserve(count);
-    for (FrameId parent : parents) made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
-    made->pose = std::move(poses);
-    made->complete();
-    return made;
-}
-
-Ref<Layout> SceneGraph::mended_layout() const {
-    const auto made = Ref<Layout>(new Layout(*layout_before_));
-    std::vector<std::int32_t> changed;
-    bool relinked = false;
-    for (std::uint32_t i = 0; i < move_count_; ++i) {
-        const FrameRecord& frame = record(moved_[i]);
-        const std::int32_t index = made->index_of(frame.id), parent = made->index_of(frame.parent);
-        relinked = relinked || made->parent[index] != parent;
-        made->parent[index] = parent;
-        made->pose[index] = frame.pose;
-        changed.push_back(index);
-    }
-    made->complete(changed, relinked);
-    return made;
-}
-
-const Layout& SceneGraph::layout() const {
-    if (const Layout* built = layout_.load(std::memory_order_acquire)) return *built;
-    const Ref<Layout> made = layout_before_ ? mended_layout() : fresh_layout();
-    made->retain();  // the count that layout_ holds
-    const Layout* expected = nullptr;
-    if (layout_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
-    static_cast<void>(made->release());  // another thread was first
-    return *expected;
-}
+// --- for tests ----------------------------------------------------------------------------------------------------------
 
 std::string SceneGraph::defects() const {
     if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||

@@ -34,6 +34,7 @@ struct Joint : Shared {
     // Throws Error(scene) for a zero axis, NaN, lower > upper, a negative velocity or effort; normalises the axis.
     void check();
     bool same_content(const Joint& other) const;
+    bool moves_like(const Joint& other) const;  // limits and names aside
 };
 
 // motion(v) for an actuated type about or along a unit axis.
@@ -44,7 +45,9 @@ inline Pose joint_motion(JointType type, const Vector3& axis, double value) {
 
 // pose * motion(v)
 inline Pose moved(const Pose& pose, JointType type, const Vector3& axis, double value) {
-    return is_actuated(type) ? pose * joint_motion(type, axis, value) : pose;
+    if (!is_actuated(type)) return pose;
+    if (type == JointType::prismatic) return pose * joint_motion(type, axis, value);
+    return {pose.translation, composed_quaternions(pose.quat_xyzw, quaternion_about(axis, value))};  // a turn moves no origin
 }
 
 // The twist [linear, angular] of a point at unit speed of the configuration entry that moves a joint, all in the axes of

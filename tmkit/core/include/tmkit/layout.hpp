@@ -2,20 +2,23 @@
 //
 // The tree answers single questions and edits; sweeps over all frames (forward kinematics, Jacobians, collision, whole
 // subtrees) want arrays. A Layout is those arrays for one version: built on first use, immutable, shared. Frames are
-// numbered by insertion order; `order` lists the numbers so that parents come before their children.
+// numbered by insertion order; `moving` and `LayoutTree::order` list the numbers so that parents come before children.
 //
 // Folding. A frame with no joint between it and its root is *still*: its pose there is computed once, with the layout, and
 // no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root in both
 // cases, so folding changes no bit of any answer.
 //
-// A version that differs from another by moves alone (parents and poses) has the same frames, bodies and joints: the arrays
-// of those are shared with the other's layout, the rest is copied and mended, O(n) and quick, and still poses are computed
-// again for what moved only.
+// Mending. A version a few changed frames away from one that was laid out gets its arrays from those: columns are copied,
+// the frames that came, went or changed are put right, and still poses are computed again below them only. What joints
+// and bodies say is shared when only parents and poses changed. Nothing depends on the way: a mended layout equals, array
+// by array and bit for bit, the one made from scratch (scene_graph_layout.cpp).
+//
+// What sweeps over configurations do not need, the order by levels and the lists of children, is made when it is asked for.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "tmkit/joint.hpp"
@@ -38,13 +41,25 @@ struct LayoutFrames : Shared {
     std::vector<std::int32_t> joint_frame;  // by configuration entry: frame number of its joint
 };
 
+// Who hangs off whom.
+struct LayoutTree : Shared {
+    explicit LayoutTree(const std::vector<std::int32_t>& parent);
+    std::vector<std::int32_t> order;        // tree after tree, level by level, each group of children in insertion order
+    std::vector<std::int32_t> first_child;  // n + 1 offsets into `child`
+    std::vector<std::int32_t> child;        // frame numbers, by parent, each group in insertion order
+    bool operator==(const LayoutTree& other) const {
+        return order == other.order && first_child == other.first_child && child == other.child;
+    }
+};
+
 struct Layout : Shared {
     explicit Layout(Ref<const LayoutFrames> shared_frames)
         : frames(std::move(shared_frames)), ids(frames->ids), body(frames->body), type(frames->type), axis(frames->axis),
           q_index(frames->q_index), multiplier(frames->multiplier), offset(frames->offset),
           joint_frame(frames->joint_frame) {}
-    Layout(const Layout&) = default;
+    Layout(const Layout&) = delete;
     Layout& operator=(const Layout&) = delete;
+    ~Layout();
 
     Ref<const LayoutFrames> frames;
     const std::vector<FrameId>& ids;
@@ -55,21 +70,21 @@ struct Layout : Shared {
     const std::vector<double>&multiplier, &offset;
     const std::vector<std::int32_t>& joint_frame;
 
-    std::vector<std::int32_t> parent;       // frame number of the parent, -1 for a root
-    std::vector<Pose> pose;                 // parent_from_frame at joint value 0
-    std::vector<std::int32_t> root;         // frame number of the root of its tree
-    std::vector<std::int32_t> order;        // topological
-    std::vector<std::int32_t> first_child;  // n + 1 offsets into `child`
-    std::vector<std::int32_t> child;        // frame numbers, by parent, each group in insertion order
-    std::vector<std::int32_t> moving;       // frames below a joint, topological
-    std::vector<std::int32_t> slot;         // by frame: its place in `moving`, -1 when it is still
-    std::vector<Pose> still;                // root_from_frame of still frames, meaningless elsewhere
+    std::vector<std::int32_t> parent;  // frame number of the parent, -1 for a root
+    std::vector<Pose> pose;            // parent_from_frame at joint value 0
+    std::vector<std::int32_t> root;    // frame number of the root of its tree
+    std::vector<std::int32_t> moving;  // frames below a joint: each in insertion order, after its ancestors
+    std::vector<std::int32_t> slot;    // by frame: its place in `moving`, -1 when it is still
+    std::vector<Pose> still;           // root_from_frame of still frames, meaningless elsewhere
 
     std::size_t size() const { return ids.size(); }
     std::size_t joint_count() const { return joint_frame.size(); }
     bool same_content(const Layout& other) const;  // for tests
 
-    // The number of the frame with this id, which must exist. O(log n).
+    // Made when it is first asked for, by whichever thread.
+    const LayoutTree& tree() const;
+
+    // The number of the frame with this id, which must exist. O(log n), O(1) where none was removed.
     std::int32_t index_of(FrameId id) const;
 
     // parent_from_frame at configuration q.
@@ -99,16 +114,14 @@ struct Layout : Shared {
     // The frame and all its descendants, parents first.
     std::vector<std::int32_t> subtree(std::int32_t frame) const;
 
-    // Fill in all that follows from `parent` and `pose`. With `changed` (frame numbers), the rest holds what was right
-    // before those frames moved; `relinked` tells whether any has another parent.
-    void complete();
-    void complete(std::span<const std::int32_t> changed, bool relinked);
+    // Fill in what follows from `parent`, `pose` and the joints. `stale_frames` marks those whose own edge changed; below the
+    // others `still` holds what is right. O(n).
+    void settle(std::vector<char> stale_frames);
+    // Take the tree of a layout with the same parents, if that has one.
+    void share_tree(const Layout& other);
 
 private:
-    void link_children();
-    void sort_topologically();
-    void fold(std::int32_t frame);
-    void list_moving();
+    mutable std::atomic<const LayoutTree*> tree_{nullptr};
 };
 
 }  // namespace tmkit

@@ -205,11 +205,15 @@ private:
     Pose refreshed(Slot slot, ValueOf&& value_of) const {
         const Slot parent = parent_[slot];
         if (parent == none) return pose_[slot];
-        const Pose& above = root_pose_[parent];
         const std::int32_t entry = entry_[slot];
-        if (entry == none) return above * pose_[slot];
-        const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
-        return above * moved(pose_[slot], type_[slot], axis_[slot], value);
+        Pose at_value;  // one product for all kinds of edges, so that it is compiled into the loop
+        const Pose* edge = &pose_[slot];
+        if (entry != none) {
+            const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
+            at_value = moved(*edge, type_[slot], axis_[slot], value);
+            edge = &at_value;
+        }
+        return root_pose_[parent] * *edge;
     }
     void refresh(Slot slot);
     void refresh_subtree(Slot top);

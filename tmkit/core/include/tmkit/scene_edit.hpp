@@ -64,8 +64,8 @@ private:
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
     FrameRecord& own(FrameId id);
     void all_or_nothing(const std::function<void()>& edits);
-    void note_move(FrameId id);
-    void forget_layout();
+    // A frame moved, came, went or got another joint; `of_joint`: a joint came, went or changed with it.
+    void note_change(FrameId id, bool of_joint);
 
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;

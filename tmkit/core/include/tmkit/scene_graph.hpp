@@ -22,7 +22,7 @@
 // one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself.
 //
 // Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); `layout` on first use of a
-// version O(n log n), or O(n) after few moves from a version that had its own, then shared.
+// version O(n log n), or O(n) after few changes from a version that had its own, then shared.
 #pragma once
 
 #include <atomic>
@@ -47,6 +47,8 @@ struct JointRule {
 
 class SceneGraph {
 public:
+    static constexpr std::size_t most_changes = 6;  // from which a layout is mended, see below
+
     SceneGraph() = default;  // empty
     SceneGraph(const SceneGraph& other);
     SceneGraph(SceneGraph&& other) noexcept;
@@ -158,7 +160,7 @@ private:
     template <class Edit>
     SceneGraph edited(Edit&& edit) const;
     Ref<Layout> fresh_layout() const;
-    Ref<Layout> mended_layout() const;  // from layout_before_
+    Ref<Layout> mended_layout() const;  // from layout_before_; null when that cannot be
 
     PersistentMap<FrameId, Ref<const FrameRecord>> frames_;
     PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
@@ -170,12 +172,12 @@ private:
     PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
-    // A version few moves away from one that was laid out remembers that layout and which frames moved, so that its own
-    // is made from it. Moves are changes of parent and pose; anything else forgets.
-    static constexpr std::size_t most_moves = 6;
+    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or got
+    // another joint, so that its own is made from it.
     Ref<const Layout> layout_before_;
-    std::array<FrameId, most_moves> moved_{};
-    std::uint32_t move_count_ = 0;
+    std::array<FrameId, most_changes> changed_{};
+    std::uint32_t change_count_ = 0;
+    bool joints_as_before_ = true;  // no joint came, went or changed since
     mutable std::atomic<const Layout*> layout_{nullptr};
 };
 

@@ -84,14 +84,21 @@ public:
         if constexpr (is_word) {
             store_shared(values_[place(index)], value);
         } else {
-            values_[place(index)] = value;
-            const auto* bytes = reinterpret_cast<const char*>(&values_[place(index)]);
-            Shown& shown = shown_[place(index)];
-            for (std::size_t i = 0; i < words; ++i) {
-                std::uint64_t word;
-                std::memcpy(&word, bytes + 8 * i, 8);
-                store_shared(shown[i], word);
-            }
+            prepare(index, value);
+            show(index);
+        }
+    }
+
+    // The two halves of `store` for values made of doubles: what only the writer sees may be written before readers are
+    // made to wait.
+    void prepare(std::int32_t index, const Value& value) noexcept { values_[place(index)] = value; }
+    void show(std::int32_t index) noexcept {
+        const auto* bytes = reinterpret_cast<const char*>(&values_[place(index)]);
+        Shown& shown = shown_[place(index)];
+        for (std::size_t i = 0; i < words; ++i) {
+            std::uint64_t word;
+            std::memcpy(&word, bytes + 8 * i, 8);
+            store_shared(shown[i], word);
         }
     }
 

@@ -66,12 +66,13 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
     // Which frames lead to a shape: links without any are left out.
     std::vector<bool> carries(n, false);
     for (const std::int32_t frame : rules->object_frame) carries[frame] = true;
-    for (auto frame = layout.order.rbegin(); frame != layout.order.rend(); ++frame)
+    const std::vector<std::int32_t>& order = layout.tree().order;
+    for (auto frame = order.rbegin(); frame != order.rend(); ++frame)
         if (carries[*frame] && layout.parent[*frame] >= 0) carries[layout.parent[*frame]] = true;
 
     frame_link.assign(n, -1);
     link_from_frame.resize(n);
-    for (const std::int32_t frame : layout.order) {
+    for (const std::int32_t frame : order) {
         const std::int32_t parent = layout.parent[frame], entry = layout.q_index[frame];
         const std::int32_t parent_link = parent < 0 ? -1 : frame_link[parent];
         const Pose parent_pose = parent < 0 ? Pose{} : link_from_frame[parent];

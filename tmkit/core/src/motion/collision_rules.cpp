@@ -84,7 +84,7 @@ void CollisionWorld::Rules::find_rigid_clusters() {
     std::vector<bool> cut(layout->size(), false);
     for (const std::string& frame : options.movable) cut[number_of(scene, *layout, frame)] = true;
     cluster.resize(layout->size());
-    for (const std::int32_t frame : layout->order) {
+    for (const std::int32_t frame : layout->tree().order) {
         const std::int32_t parent = layout->parent[frame];
         const bool joined = parent >= 0 && layout->type[frame] == JointType::fixed && !cut[frame];
         cluster[frame] = joined ? cluster[parent] : layout->ids[frame];

@@ -96,8 +96,9 @@ private:
 
     bool add_children(FrameId parent) {
         const std::int32_t number = layout_.index_of(parent);
-        for (std::int32_t i = layout_.first_child[number]; i < layout_.first_child[number + 1]; ++i) {
-            const std::int32_t child = layout_.child[i];
+        const LayoutTree& tree = layout_.tree();
+        for (std::int32_t i = tree.first_child[number]; i < tree.first_child[number + 1]; ++i) {
+            const std::int32_t child = tree.child[i];
             const FrameId id = layout_.ids[child];
             Frame* known = find(id);
             if (is_removed(id) || (known && known->moves)) continue;
