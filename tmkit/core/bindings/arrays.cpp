@@ -83,25 +83,22 @@ bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
     return fits;
 }
 
-HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
-    HeldVector held;
-    if (!held.hold_buffer(values, expected)) {
-        held.array_ = as_array(values, what, kind);
-        const Array& array = held.array_;
+HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
+    buffer_.obj = nullptr;
+    if (!hold_buffer(values, expected)) {
+        const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)
             throw Error(kind,
                         std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
                         {{"expected", static_cast<std::int64_t>(expected)},
                          {"received", static_cast<std::int64_t>(array.size())}});
-        held.numbers_ = {array.data(), array.size()};
+        numbers_ = {array.data(), array.size()};
     }
-    require_finite(held.numbers_, what, kind);
-    return held;
+    require_finite(numbers_, what, kind);
 }
 
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
-    const HeldVector held = hold_vector(values, what, expected, kind);
-    return {held.numbers().begin(), held.numbers().end()};
+    return HeldVector(values, what, expected, kind).copy();
 }
 
 Vector3 read_vector3(nb::handle values, const char* what) {
@@ -134,11 +131,6 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
         indices.push_back(static_cast<std::int32_t>(index));
     }
     return indices;
-}
-
-ConfigurationArgument::ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene)
-    : given(q.has_value()) {
-    if (given) held = hold_vector(*q, "q", scene.joint_count());
 }
 
 std::string number_text(double value) {

@@ -60,28 +60,22 @@ std::vector<double> read_vector(nb::handle values, const char* what, std::size_t
 // Python's buffers, which cost half of what DLPack does.
 class HeldVector {
 public:
-    HeldVector() = default;
-    HeldVector(HeldVector&& other) noexcept { *this = std::move(other); }
-    HeldVector& operator=(HeldVector&& other) noexcept {
-        std::swap(buffer_, other.buffer_);
-        std::swap(array_, other.array_);
-        std::swap(numbers_, other.numbers_);
-        return *this;
-    }
+    HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
+    HeldVector(const HeldVector&) = delete;
+    HeldVector& operator=(const HeldVector&) = delete;
     ~HeldVector() {
         if (buffer_.obj) PyBuffer_Release(&buffer_);
     }
     std::span<const double> numbers() const { return numbers_; }
+    std::vector<double> copy() const { return {numbers_.begin(), numbers_.end()}; }
 
 private:
-    friend HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind);
     bool hold_buffer(nb::handle values, std::size_t expected);
 
-    Py_buffer buffer_{};
-    nb::ndarray<const double, nb::c_contig, nb::device::cpu> array_;
+    Py_buffer buffer_;
+    std::optional<nb::ndarray<const double, nb::c_contig, nb::device::cpu>> array_;
     std::span<const double> numbers_;
 };
-HeldVector hold_vector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
 Vector3 read_vector3(nb::handle values, const char* what);
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
@@ -104,11 +98,11 @@ ReadOnlyArray make_array(const std::array<double, N>& values) {
 
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
-    ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene);
-    const double* get() const { return given ? held.numbers().data() : nullptr; }
-    std::vector<double> values() const { return {held.numbers().begin(), held.numbers().end()}; }
-    HeldVector held;
-    bool given = false;
+    ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene) {
+        if (q) held.emplace(*q, "q", scene.joint_count());
+    }
+    const double* get() const { return held ? held->numbers().data() : nullptr; }
+    std::optional<HeldVector> held;
 };
 
 using Names = nb::typed<nb::tuple, nb::str, nb::ellipsis>;

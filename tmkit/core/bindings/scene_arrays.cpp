@@ -17,17 +17,17 @@ Names tuple_of(const std::vector<std::string>& names) { return Names(nb::tuple(n
 struct GivenConfiguration {
     GivenConfiguration(const std::optional<ArrayArgument>& q, const SceneArrays& arrays) {
         if (!q) return;
-        held = hold_vector(*q, "q", arrays.joint_count());
-        configuration = held.numbers();
+        held.emplace(*q, "q", arrays.joint_count());
+        configuration = held->numbers();
     }
-    HeldVector held;
+    std::optional<HeldVector> held;
     SceneArrays::Configuration configuration;
 };
 
 void forward(SceneArrays& arrays, const ArrayArgument& q) {
-    const HeldVector held = hold_vector(q, "q", arrays.joint_count());
+    const HeldVector held(q, "q", arrays.joint_count());
     if (arrays.size() < frames_worth_a_release) return arrays.forward(held.numbers());
-    const std::vector<double> own(held.numbers().begin(), held.numbers().end());  // others may write to the array now
+    const std::vector<double> own = held.copy();  // others may write to the array now
     const nb::gil_scoped_release release;
     arrays.forward(own);
 }

@@ -27,10 +27,10 @@ constexpr std::size_t frames_worth_a_release = 500;
 
 Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgument>& q) {
     const ConfigurationArgument configuration(q, scene);
-    if (!configuration.given && scene.joint_count() > 0)
+    if (!configuration.held && scene.joint_count() > 0)
         throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) + " joints, so at() needs a configuration q");
-    if (scene.size() < frames_worth_a_release) return Kinematics(scene, configuration.values());
-    std::vector<double> own = configuration.values();  // others may write to the array now
+    std::vector<double> own = configuration.held ? configuration.held->copy() : std::vector<double>();
+    if (scene.size() < frames_worth_a_release) return Kinematics(scene, std::move(own));
     nb::gil_scoped_release release;
     return Kinematics(scene, std::move(own));
 }

@@ -70,8 +70,8 @@ inline Vector4 multiply_quaternions(const Vector4& a, const Vector4& b) {
             a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
 }
 
-// The product of unit quaternions, pulled back to norm 1 by one step of Newton's method.
-inline Vector4 composed_quaternions(const Vector4& a, const Vector4& b) {
+// The product of unit quaternions, pulled back to norm 1 by one step of Newton's method. A call would cost more than it.
+[[gnu::always_inline]] inline Vector4 composed_quaternions(const Vector4& a, const Vector4& b) {
     Vector4 q = multiply_quaternions(a, b);
     const double correction = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     for (double& component : q) component *= correction;
