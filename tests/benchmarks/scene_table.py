@@ -178,7 +178,12 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
 def queries(clock: Clock) -> Callable[[], list[Row]]:
     """A pose over eight edges, and the difference of two large versions."""
     scene, large = scene_of(128), scene_of(LARGE)
+    turning = scene
+    for i in range(DEPTH):
+        turning = turning.set_joint(f"link{i}", Revolute([0, 1, 0]))
+    q = np.linspace(-1, 1, DEPTH)
     clock.add("pose", lambda: scene.pose("link7", "world"))
+    clock.add("turning", lambda: turning.pose("link7", "world", q=q))
     changed = large.reparent("thing7", "link7").set_pose("thing50000", Pose([1, 2, 3])).set_pose("thing99", Pose())
     clock.add("diff", lambda: diff(large, changed))
     if importlib.util.find_spec("pytransform3d"):
@@ -192,8 +197,9 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
     def rows() -> list[Row]:
         best = clock.best
         peer = f"pytransform3d: {best['pytransform3d']:.1f} us" if "pytransform3d" in best else ""
+        turning = f"{best['turning']:.2f} us when all of them turn"
         return [
-            Row("pose over 8 edges", best["pose"], 0.35, "us", peer),
+            Row("pose over 8 edges", best["pose"], 0.35, "us", "; ".join(filter(None, [turning, peer]))),
             Row("diff of two versions of 100,000 frames that differ in 3", best["diff"], 20.0, "us"),
         ]
 
@@ -222,21 +228,23 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         clock.add(f"edit {joints}", lambda s=scene, p=poses, n=last: s.set_pose(n, next(p)))  # type: ignore[misc]
         clock.add(f"first {joints}", lambda s=scene, p=poses, n=last, q=q: s.set_pose(n, next(p)).at(q))  # type: ignore[misc]
         fresh = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)))
-        clock.add(f"unshared {joints}", lambda s=fresh, q=q: s.add_frame("x", "world").at(q))  # type: ignore[misc]
-        clock.add(f"added {joints}", lambda s=fresh: s.add_frame("x", "world"))  # type: ignore[misc]
+        for name, base in (("more", scene), ("scratch", fresh)):  # the one was laid out, the other was not
+            clock.add(f"{name} {joints}", lambda s=base, q=q: s.add_frame("x", "f60").at(q))  # type: ignore[misc]
+            clock.add(f"{name} alone {joints}", lambda s=base: s.add_frame("x", "f60"))  # type: ignore[misc]
 
     def rows() -> list[Row]:
         best, found = clock.best, []
         for joints in MIXES:
             base = min(best[f"floor {joints}, {number}"] for number in range(len(floors)))
             first = best[f"first {joints}"] - best[f"edit {joints}"]
-            whole = best[f"unshared {joints}"] - best[f"added {joints}"]
-            other = f"with another set of frames: {whole / base:.2f} times"
+            more, scratch = (best[f"{name} {joints}"] - best[f"{name} alone {joints}"] for name in ("more", "scratch"))
+            other = f"where no version before was asked: {scratch / base:.2f} times"
             loop = f"the loop: {base:.2f} us"
             what = f"all poses of 128 frames, {joints} revolutes"
             found += [
                 Row(f"{what}: SceneArrays", best[f"arrays {joints}"] / base, 1.3, "times the loop", loop),
-                Row(f"{what}: at(q), version made by a move", first / base, 2.0, "times the loop", other),
+                Row(f"{what}: at(q), version made by a move", first / base, 2.0, "times the loop", loop),
+                Row(f"{what}: at(q), version with a frame more", more / base, 2.0, "times the loop", other),
                 Row(f"{what}: at(q), later", best[f"later {joints}"] / base, 1.5, "times the loop", loop),
             ]
         return found

@@ -78,9 +78,12 @@ inline Vector4 multiply_quaternions(const Vector4& a, const Vector4& b) {
     return q;
 }
 
-inline Pose operator*(const Pose& a, const Pose& b) {
+// The product of poses, for the innermost loops: compiled into them, where * may become a call.
+[[gnu::always_inline]] inline Pose composed(const Pose& a, const Pose& b) {
     return {a.apply(b.translation), composed_quaternions(a.quat_xyzw, b.quat_xyzw)};
 }
+
+inline Pose operator*(const Pose& a, const Pose& b) { return composed(a, b); }
 
 inline Pose Pose::inverse() const {
     const Vector4 q{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};

@@ -38,8 +38,8 @@
 // Why not two buffers, one that is read while the other is written? Before the writer could turn to the older buffer it
 // would have to wait until its last reader has gone, or to take a third; and each edit would have to copy all n frames, or
 // be done twice. Here an edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a
-// section takes less than a microsecond for most edits. The price is that a reader may have to read again, and that while
-// `forward` runs over many frames all readers wait.
+// section takes less than a microsecond for most edits. The price is that a reader may have to read again. `forward` works
+// all poses out first, where only the writer sees them, so that readers wait no longer than it takes to copy them.
 #pragma once
 
 #include <optional>
@@ -206,14 +206,14 @@ private:
         const Slot parent = parent_[slot];
         if (parent == none) return pose_[slot];
         const std::int32_t entry = entry_[slot];
-        Pose at_value;  // one product for all kinds of edges, so that it is compiled into the loop
+        Pose at_value;
         const Pose* edge = &pose_[slot];
         if (entry != none) {
             const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
             at_value = moved(*edge, type_[slot], axis_[slot], value);
             edge = &at_value;
         }
-        return root_pose_[parent] * *edge;
+        return composed(root_pose_[parent], *edge);
     }
     void refresh(Slot slot);
     void refresh_subtree(Slot top);
