@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.gantry import GANTRY, gantry_scene, with_block
+from support.meshes import l_mesh
 
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
@@ -186,6 +187,37 @@ def test_a_box_has_a_top_whichever_side_is_up(rpy: tuple[float, float, float]) -
     sides = [0.2, 0.3, 0.4]
     assert world_from_top.translation[2] == pytest.approx(1.0 + sides[along] / 2)
     assert top.polygon.area == pytest.approx(np.prod(sides) / sides[along])
+
+
+def test_a_mesh_is_a_surface_as_it_counts() -> None:
+    """As its hull an L's top is a pentagon; taken for what it is, its own faces in convex pieces, highest first."""
+    standing = l_mesh(0.3, 0.1)
+    lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
+    areas = {}
+    for level in (None, "exact"):
+        scene = SceneGraph().add_frame("l", "world", shapes=[AttachedShape(lying, level=level)])
+        areas[level] = [round(top.polygon.area, 6) for top in support_surfaces(scene, "l", q=None)]
+        scene = scene.set_shapes("l", [AttachedShape(standing, level=level)])
+        heights = [
+            round(float(top.support_from_surface.translation[2]), 6) for top in support_surfaces(scene, "l", q=None)
+        ]
+        assert heights == ([0.3] if level is None else [0.3, 0.1])
+    assert areas == {None: [0.07], "exact": [0.025, 0.025]}
+
+
+def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
+    """On an L-shaped counter taken for what it is, every outline lies on the L."""
+    standing = l_mesh(0.3, 0.1)
+    lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
+    counter = AttachedShape(lying, level="exact")
+    scene = gantry_scene().add_frame("counter", "world", pose=Pose([0.1, 0.1, 0.3]), shapes=[counter])
+    scene = with_block(scene, "item", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, 0.05]))
+    found = list(placements_on_surface(scene, "item", "counter", q=Q, rng=np.random.default_rng(0)))
+    assert found
+    for placement in found:
+        corners = outline(solids_of(scene, "item"), placement.support_from_item).vertices
+        assert np.all(corners.min(axis=1) <= 0.1 + 1e-9)
+        assert np.all((corners >= -1e-9) & (corners <= 0.3 + 1e-9))
 
 
 def test_what_is_not_level_is_no_surface() -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "antipodal_pairs",
     "closed_triangles",
     "distinct_pairs",
+    "flat_patches",
     "suction_points",
 ]
 
@@ -166,7 +167,7 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
         return []
     found = [
         place
-        for patch, edges in _patches(triangles, least_area=math.pi * rim**2)
+        for patch, edges in flat_patches(triangles, least_area=math.pi * rim**2)
         for place in _patch_points(triangles[patch], edges, rim, centre)
     ]
 
@@ -191,7 +192,7 @@ def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> 
     """Return points (n, 3) on the surface with their inward normals."""
     areas = _areas(triangles)
     points, inward = [], []
-    for patch, _ in _patches(triangles, most=_FLAT_PARTS):
+    for patch, _ in flat_patches(triangles, most=_FLAT_PARTS):
         middles = triangles[patch].mean(axis=1)
         middle = (middles * areas[patch][:, None]).sum(axis=0) / areas[patch].sum()
         points.append(middle)
@@ -283,10 +284,19 @@ def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDAr
     return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
 
 
-def _patches(
+def flat_patches(
     triangles: Vectors, *, least_area: float = 0.0, most: int | None = None
 ) -> list[tuple[NDArray[np.intp], Vectors]]:
-    """Return the flat patches, the largest first: indices of their triangles, the sides (k, 2, 3) of their outlines."""
+    """Return the flat patches of triangles (n, 3, 3), the largest first.
+
+    Args:
+        triangles: metres, without any that has no area.
+        least_area: square metres of a patch.
+        most: how many patches; None for all.
+
+    Returns:
+        For each patch the indices of its triangles, and the sides (k, 2, 3) of its outline.
+    """
     import trimesh
 
     corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)

@@ -1,7 +1,8 @@
 """What things can be put on: flat, level areas of a scene.
 
 A :class:`SupportSurface` is a convex polygon on top of a frame's collision shapes. A box gives its upper side,
-whichever that is, a cylinder its upper cap, a mesh the highest level facet of its hull. Nothing else is flat.
+whichever that is, a cylinder its upper cap, a mesh the highest level facet of its hull. A mesh whose level is ``exact``
+gives its level patches, each cut into convex pieces along sides of its triangles. Nothing else is flat.
 
 A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. Where the box takes part in
 collisions it is a surface of its own, and things hang off the region that stand on it. Where it is only drawn, it marks
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.planner.grasps_meshes import closed_triangles, flat_patches
 from tmkit.planner.placements_polygons import ConvexPolygon, circle_within
 from tmkit.planner.placements_solids import solids_of
 from tmkit.spatial import Pose
@@ -31,6 +33,8 @@ __all__ = ["SupportSurface", "region_surface", "support_surfaces"]
 
 _LEVEL = math.cos(math.radians(1.0))
 _TOP = 1e-4  # metres below its highest point that a corner of a mesh may be and belong to its top
+_LEAST_PATCH, _MOST_PATCHES = 1e-4, 64  # square metres of a mesh's level patch, and how many count
+_AREA_SLACK = 1e-6  # share by which a convex piece may be larger than its triangles
 _MARKED = 0.02  # metres that a drawn region may lie above or below the surface that it marks
 
 
@@ -134,6 +138,9 @@ def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Itera
         normal = np.array([0.0, 0.0, math.copysign(1.0, own_up[2])])
         rim = circle_within(radius).vertices
         top = np.column_stack([rim, np.full(len(rim), normal[2] * length / 2)])
+    elif shape.kind == "mesh" and attached.level == "exact":
+        yield from _patches_of(attached, frame, up)
+        return
     elif shape.kind == "mesh":
         heights = shape.vertices @ own_up
         top, normal = shape.vertices[heights >= heights.max() - _TOP], own_up
@@ -146,6 +153,45 @@ def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Itera
     polygon = ConvexPolygon.around(surface_pose.inverse().apply(attached.pose.apply(top))[:, :2])
     if len(polygon.vertices) > 2:
         yield SupportSurface(frame, surface_pose, polygon)
+
+
+def _patches_of(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:
+    """Yield the level patches of a mesh that are large enough to matter, in convex pieces."""
+    triangles = closed_triangles(attached.shape)
+    own_up = attached.pose.inverse().rotate(up)
+    for patch, _ in flat_patches(triangles, least_area=_LEAST_PATCH, most=_MOST_PATCHES):
+        first = triangles[patch[0]]
+        normal = np.cross(first[1] - first[0], first[2] - first[0])
+        normal /= np.linalg.norm(normal)
+        if normal @ own_up < _LEVEL:
+            continue
+        corners = attached.pose.apply(triangles[patch].reshape(-1, 3))
+        surface_pose = _on(corners, attached.pose.rotate(normal))
+        flat = surface_pose.inverse().apply(corners)[:, :2].reshape(-1, 3, 2)
+        for piece in _convex_pieces(flat):
+            yield SupportSurface(frame, surface_pose, piece)
+
+
+def _convex_pieces(triangles: NDArray[np.float64]) -> Iterator[ConvexPolygon]:
+    """Yield convex polygons that triangles (n, 3, 2) make together: each grows from the largest triangle left."""
+    polygons = [ConvexPolygon.around(corners) for corners in triangles]
+    whole = ConvexPolygon.around(triangles)
+    if whole.area <= sum(polygon.area for polygon in polygons) * (1.0 + _AREA_SLACK):
+        yield whole
+        return
+    left = sorted(range(len(polygons)), key=lambda i: -round(polygons[i].area, 12))
+    while left:
+        piece, grows = polygons[left.pop(0)], True
+        while grows:
+            grows = False
+            for i in left:
+                joined = ConvexPolygon.around(np.concatenate([piece.vertices, polygons[i].vertices]))
+                if joined.area <= (piece.area + polygons[i].area) * (1.0 + _AREA_SLACK):
+                    piece, grows = joined, True
+                    left.remove(i)
+                    break
+        if piece.area >= _LEAST_PATCH:
+            yield piece
 
 
 def _on(points: NDArray[np.float64], normal: NDArray[np.float64]) -> Pose:
