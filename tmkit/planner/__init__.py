@@ -30,6 +30,7 @@ from tmkit.planner.goals import goal_of_scene
 from tmkit.planner.grasps import Grasp, grasps_of
 from tmkit.planner.handover import Handover, handovers
 from tmkit.planner.motion_pieces import MotionBudget
+from tmkit.planner.operating import Operate
 from tmkit.planner.placements import (
     Placement,
     PlacementSettings,
@@ -114,6 +115,7 @@ __all__ = [
     "MoveTo",
     "ObjectAt",
     "ObjectIn",
+    "Operate",
     "Pick",
     "Place",
     "Placement",

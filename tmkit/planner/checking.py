@@ -35,7 +35,7 @@ from tmkit.planner.grasps import grip_faults
 from tmkit.planner.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.planner.problems import derive_problem
 from tmkit.planner.progress import CheckProgress
-from tmkit.planner.segment_rules import LOADED, handling_supports, segment_exemptions, segment_faults
+from tmkit.planner.segment_rules import LOADED, handling_supports, is_at_handle, segment_exemptions, segment_faults
 from tmkit.planner.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.tasks import Metric, Problem, validate_plan
 
@@ -239,6 +239,9 @@ class _Check:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
         elif not result.ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
+        if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
+            for fault in grip_faults(scene, path[-1], rules.manipulator, item=str(segment.held)):
+                self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
             self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
 
@@ -255,7 +258,8 @@ class _Check:
         rows = [start]
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and segment.kind in LOADED:
+            holds = segment.kind in LOADED or segment.kind is SegmentKind.OPERATE
+            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and holds:
                 self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
         for waypoint in segment.path[1:]:
             row = rows[-1].copy()
@@ -311,7 +315,9 @@ def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
     Raises:
         ConfigurationError: it does.
     """
-    if segment.joint_names != arm.joints or segment.path.shape[1:] != (len(segment.joint_names),):
+    count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)  # which joint it moves besides, the rules say
+    is_own = segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
+    if not is_own or segment.path.shape[1:] != (len(segment.joint_names),):
         raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
     for joint in segment.gripper:
         if joint not in arm.gripper_joints:

@@ -129,7 +129,7 @@ class Improvement:
         at_scene, at_q = scene, q
         for number, segment in enumerate(step.segments):
             end_scene, end_q = segment.end(at_scene, at_q)
-            arm = next(arm for arm in arms.values() if arm.manipulator.joints == segment.joint_names)
+            arm = arms[segment.robot]
             if segment.kind in _SEARCHED and len(segment.path) > 1:
                 other = self._searched_again(arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}")
                 if other is not None and other.path_length < segment.path_length - _LEAST_GAIN:

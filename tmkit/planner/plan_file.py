@@ -31,7 +31,7 @@ from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats import scene_from_json, scene_to_json
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
-from tmkit.motion import Exemption, Manipulator, movable_frames
+from tmkit.motion import Exemption, Manipulator
 from tmkit.motion.several_arms import check_different
 from tmkit.planner.class_changes import ClassChange, with_class_changes
 from tmkit.planner.continuous_goals import goal_from_json
@@ -266,10 +266,11 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
     path.flags.writeable = False
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
-    if held.value is not None and held.text() not in movable_frames(scene):
-        raise held.error(f"'{held.value}' is no movable frame of the scene")
+    kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
+    if held.value is not None and held.text() not in scene:
+        raise held.error(f"'{held.value}' is no frame of the scene")
     return Segment(
-        SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind])),
+        kind,
         node.get("robot").one_of(names),
         joints,
         path,

@@ -18,10 +18,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Exemption, Manipulator
+from tmkit.motion import CollisionRules, Exemption, Manipulator, movable_frames
+from tmkit.planner.handle_rules import handle_faults
 from tmkit.planner.values import Configuration, Segment, SegmentKind
 
-__all__ = ["LOADED", "handling_supports", "is_giving_way", "is_straight", "segment_exemptions", "segment_faults"]
+__all__ = [
+    "LOADED",
+    "handling_supports",
+    "is_at_handle",
+    "is_giving_way",
+    "is_straight",
+    "segment_exemptions",
+    "segment_faults",
+]
 
 LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
 """Kinds during which the object hangs off the hand."""
@@ -51,7 +60,14 @@ def segment_faults(
         before: the segment before it in the same step, if any.
         after: the segment after it in the same step, if any.
     """
+    if is_at_handle(segment, scene):
+        yield from handle_faults(segment, scene, q, rules=rules, before=before, after=after)
+        if segment.kind in _NEXT or segment.kind in _PREVIOUS:
+            yield from _line_faults(segment.path, scene, q, rules.manipulator)
+        return
     kind, in_hand = segment.kind, rules.held(scene)
+    if kind is SegmentKind.OPERATE:
+        yield "it names no handle that it moves"
     gives_way = is_giving_way(segment, before)
     if kind is SegmentKind.TRANSIT and segment.held is not None:
         yield f"it handles '{segment.held}', which a transit does not"
@@ -71,6 +87,11 @@ def segment_faults(
             yield f"it is not {side} by the {wanted.value} of '{segment.held}'"
     if kind in _NEXT or kind in _PREVIOUS:
         yield from _line_faults(segment.path, scene, q, rules.manipulator)
+
+
+def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
+    """Whether what a segment handles is no movable object, so that it has to be a handle."""
+    return segment.held is not None and segment.held not in movable_frames(scene)
 
 
 def is_giving_way(segment: Segment, before: Segment | None) -> bool:

@@ -65,6 +65,8 @@ class SegmentKind(StrEnum):
     """The object is taken straight off its support."""
     TRANSFER = "transfer"
     """The arm carries the object."""
+    OPERATE = "operate"
+    """The closed hand moves a handle, and with it a drawer or door."""
     LOWER = "lower"
     """The object comes straight down on its support."""
     RELEASE = "release"
@@ -97,12 +99,13 @@ class Segment:
     Attributes:
         kind: what the arm does.
         robot: name of the arm.
-        joint_names: the arm's joints.
+        joint_names: the arm's joints; when it operates, also the joint that it moves by the handle, last.
         path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
         gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
-        held: the object that moves with the hand, or is being grasped or released.
+        held: the object that moves with the hand, or is being grasped or released; or the handle, likewise.
         exemptions: what may touch meanwhile.
-        reparenting: the change of the scene at the end, for grasp and release.
+        reparenting: the change of the scene at the end, for grasp and release of an object. The hand that gives an
+            object to another hand releases it without a change: the other's grasp was one.
     """
 
     kind: SegmentKind

@@ -19,9 +19,11 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.simulation.suction import SuctionCup
 from tmkit.simulation.world import Simulation
+from tmkit.spatial import Pose
 
 __all__ = ["ArmPlayer"]
 
+_TURNED = 0.02  # radians that a hand may turn before the contacts of its fingers are found anew
 _GENTLE_FORCE = 5.0  # newtons of fingers around an object that a constraint holds
 
 
@@ -58,6 +60,7 @@ class ArmPlayer:
         self._fingers = {name: scene.joint_names.index(name) for name in robot.gripper_joints}
         self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
         self.tracking = np.zeros(len(self.entries))
+        self._gripped_at: Pose | None = None  # where the hand was when the contacts of its fingers were found
 
     @property
     def position(self) -> NDArray[np.float64]:
@@ -93,12 +96,26 @@ class ArmPlayer:
             self._simulation.attach(name, self.robot.tip)
         return None if self.cup is None else self.cup.take(name)
 
+    def renew_grip(self) -> None:
+        """Have the contacts of the fingers found anew when the hand has turned since they were."""
+        if self.holding is None or not self._fingers or self._by_constraint:
+            self._gripped_at = None
+            return
+        hand = self._simulation.pose(self.robot.tip)
+        if self._gripped_at is None or self._gripped_at.distance(hand)[1] > _TURNED:
+            self._simulation.renew_contacts(self.holding, self.robot.contact_links)
+            self._gripped_at = hand
+
     def let_go(self, name: str) -> None:
         """Let go of what the hand holds, before it opens."""
+        self._gripped_at = None
+        self.renew_grip()
         if self.cup is not None:
             self.cup.let_go()
         self._simulation.detach(name, self.robot.tip)
         self.holding = None
+        for entry, value in zip(self._fingers.values(), self.fingers(), strict=True):
+            self._q[entry] = value  # they were told to close all the way: from there they would open too late
 
     def observe(self, joints: NDArray[np.float64]) -> tuple[str, float]:
         """Return the joint that is furthest behind what it is told, and how far.

@@ -316,6 +316,8 @@ class _Execution:
         return True
 
     def _observe(self) -> None:
+        for player in self._arms.values():
+            player.renew_grip()
         joints = self._simulation.q
         behind = [player.observe(joints) for player in self._arms.values()]
         self._watch.look(*max(behind, key=lambda joint: joint[1]))

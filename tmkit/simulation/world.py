@@ -421,6 +421,18 @@ class Simulation:
                     child.index, body, own, link, int(enabled), physicsClientId=self.client
                 )
 
+    def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
+        """Let the engine find the contacts of an object, or a handle, with some frames anew.
+
+        The engine keeps points of contact for as long as two shapes stay where they are relative to each other, with
+        the normals that they had in the world when they were found. So what is turned while it is held would be pushed
+        along directions of long ago, and stick to the fingers when these open.
+
+        Raises:
+            UnknownNameError: no such object or frame.
+        """
+        self.set_contact(name, frames, enabled=True)
+
     def distance_to(self, name: str, point: ArrayLike, *, reach: float) -> float:
         """Return how far a point of the root is from the surface of an object or handle, metres; negative inside it.
 
