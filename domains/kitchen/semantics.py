@@ -47,9 +47,10 @@ REGION_CLASSES = ("region", "surface")
 
 _FACTS_OF_CLASSES = {"washes": "sink", "heats": "stove"}  # what regions are good for
 _MADE_BY = {"clean": "sink", "cooked": "stove"}  # where items become what
-_BOTTOM = np.array([[x, y, False] for x in (False, True) for y in (False, True)])  # which bound a corner has
+_SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 _STANDS = 0.005  # metres that an item may be above or below the top of its region
+_MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _TILT = 0.05  # radians that it may lean
 _OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
 
@@ -187,11 +188,13 @@ class Semantics:
         support = next(known.support for known in _regions(scene) if known.frame == region)
         rivals = tuple(known for known in _regions(scene) if known.support == support)
         for placement in context.placements(item, region):
-            if len(rivals) > 1:
-                resting = scene.reparent(item, placement.support, pose=placement.support_from_item)
-                if self._region_of(resting, item, rivals).frame != region:
-                    continue
-            yield Place(item, placement.support, placement.support_from_item)
+            resting = scene.reparent(item, placement.support, pose=placement.support_from_item)
+            try:
+                found = self._region_of(resting, item, rivals).frame
+            except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
+                continue
+            if found == region:
+                yield Place(item, placement.support, placement.support_from_item)
 
     def _region_of(self, scene: SceneGraph, item: str, regions: Sequence[_Region]) -> _Region:
         """Return the smallest region that an item is on.
@@ -239,7 +242,11 @@ class _Region:
 
     def overhang(self, scene: SceneGraph, item: str) -> float:
         """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
-        corners = outline(solids_of(scene, item), self.pose_of(scene, item)).vertices
+        pose, (low, high) = self.pose_of(scene, item), _bounds(scene, item)
+        around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
+        return around if around <= 0.0 else self._beyond(outline(solids_of(scene, item), pose).vertices)
+
+    def _beyond(self, corners: NDArray[np.float64]) -> float:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
@@ -336,6 +343,6 @@ def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:
         what = f"item '{item}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
         raise SceneError(f"{what}; an item stands upright, its z axis along that of its region", frame=item)
     gap = float(pose.translation[2] + low[2] - region.upper[2])
-    if abs(gap) > _STANDS and region.support == region.frame:
+    if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
         raise SceneError(f"item '{item}' has its bottom {where}, on which it should stand", frame=item)

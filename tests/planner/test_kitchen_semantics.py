@@ -200,6 +200,17 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     assert max(error.position for error in report.errors.values()) < 0.005
 
 
+def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
+    """Things are put on the upper board of a shelf only, since what stands on the lower one is on no region."""
+    boards = [AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, height])) for height in (0.0, 0.3)]
+    scene = kitchen(1).add_frame("rack", "world", pose=Pose([0.0, -0.5, 0.01]), classes=["surface"], shapes=boards)
+    places = candidates(scene, "place", "b0", "rack")
+    assert places
+    for place in places:
+        assert isinstance(place, Place)
+        assert place.pose.translation[2] > 0.4
+
+
 def test_what_fills_a_region_is_put_aside() -> None:
     """PDDL does not know that a shelf for one block is full; that there is no room is learned, and the block moved."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.02]))]

@@ -152,6 +152,14 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
     assert crowded(leaning, "shelf", items=facts) is None
 
 
+def test_things_that_may_overlap_are_not_counted() -> None:
+    """Where the scene lets two things touch, nothing is said of their areas."""
+    scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
+    facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(3)}
+    assert crowded(scene, "shelf", items=facts) is not None
+    assert crowded(scene.allow_collision("box0", "box1"), "shelf", items=facts) is None
+
+
 sides = st.floats(0.02, 0.4)
 
 

@@ -85,7 +85,8 @@ def crowded(scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overha
         The refutation, or None when the area suffices.
     """
     available = float(np.prod(_size(scene, region) + 2.0 * overhang))
-    areas = {item: _area(scene, item, region) for item in items}
+    alone = [item for item in items if not any(scene.is_allowed(item, other) for other in items if other != item)]
+    areas = {item: _area(scene, item, region) for item in alone}  # what may overlap with others is not counted
     counted = {item: area for item, area in areas.items() if area > 0.0}
     if not math.isfinite(available) or sum(counted.values()) <= available:
         return None
