@@ -11,7 +11,7 @@ from support.gantry import BLOCK, GANTRY, with_block
 import tmkit as tk
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
-from tmkit.planner import BlockingBody, Diagnosis, PlanningProgress, PlanResult, Remedy, RemedyKind
+from tmkit.planner import BlockingBody, Diagnosis, ObjectAt, PlanningProgress, PlanResult, Remedy, RemedyKind
 from tmkit.planner.remedies import removable_bodies, without_bodies
 from tmkit.spatial import Pose
 from tmkit.tasks import Atom
@@ -150,3 +150,11 @@ def test_the_scene_without_bodies() -> None:
     assert (bare.shapes("wall"), bare.shapes("box")) == ((), ())
     assert bare.joint_names == scene.joint_names
     assert "flap" in bare
+
+
+def test_a_goal_that_facts_cannot_say() -> None:
+    """For an object at a pose a body in the way is a remedy; such a goal is never taken apart."""
+    wanted = ObjectAt("a", "table", Pose([0.1, -0.1, 0.05 + BLOCK / 2]))
+    result = tk.plan(lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, time_limit=120.0)
+    [remedy] = result.diagnosis.remedies
+    assert (remedy.kind, remedy.names) == (RemedyKind.WITHOUT_BODIES, ("lid",))

@@ -158,8 +158,11 @@ class _Search:
     def with_fewer_goals(self, question: Question, diagnosis: Diagnosis, conflict: AbstractSet[str]) -> list[Question]:
         """Return a question with one more part of the goal given up, those first that promise most.
 
-        A part is not given up when the rest holds already: nothing would be left to do.
+        A part is not given up when the rest holds already: nothing would be left to do. Goals that facts cannot say
+        are not given up either, nor what stands beside them.
         """
+        if self.run.continuous_goals:
+            return []
         found = []
         for part in _guilty_first(question.parts, diagnosis, conflict):
             kept = tuple(other for other in question.parts if other != part)

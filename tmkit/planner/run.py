@@ -142,8 +142,10 @@ class PlanningRun:
             limits=limits,
             on_progress=None,
             task_planner=self.planner,
-            samplers=self.sampling.samplers,
+            samplers=self.samplers,
             motion_planner=self.motion_planner,
+            goal=self.goal,
+            continuous_goals=self.continuous_goals,
         )
 
     def with_remedies(self, result: PlanResult) -> PlanResult:

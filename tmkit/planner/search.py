@@ -143,7 +143,7 @@ def plan(
         continuous_goals=goals,
     )
     result = run.result()
-    return result if result.solved or goals or not suggest else run.with_remedies(result)
+    return result if result.solved or not suggest else run.with_remedies(result)
 
 
 def _refuse_goals_without_actions(
