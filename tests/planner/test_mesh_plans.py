@@ -131,3 +131,16 @@ def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
     assert "on flat place" in result.plan.steps[0].choice
     assert result.plan.check().ok
     assert simulate(result.plan).ok
+
+
+def test_a_sampler_may_know_what_the_proof_does_not() -> None:
+    """A box too wide for the hand is proved ungraspable, but not where a sampler of one's own proposes a grasp."""
+    scene = scene_with(tk.Box([0.09] * 3), face=upright(tk.Box([0.09] * 3)))
+    assert tk.plan(scene, domain="kitchen", goal="(on thing tray)").status is tk.PlanStatus.PROVED_UNSOLVABLE
+
+    def at_a_corner(request: GraspRequest) -> list[Grasp]:
+        return [Grasp(Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0]), 0.078, "too wide")]
+
+    samplers = tk.Samplers().with_grasps(at_a_corner, of_class="movable")
+    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", samplers=samplers, rounds=1, time_limit=20.0)
+    assert result.status is tk.PlanStatus.NO_PLAN_WITHIN_LIMITS

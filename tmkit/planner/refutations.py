@@ -45,11 +45,13 @@ class Refutation:
         cause: the argument, in words; a clause without a full stop.
         facts: the facts that contradict each other, or the one that cannot be.
         frames: the frames that the argument is about.
+        ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may know better.
     """
 
     cause: str
     facts: tuple[Fact, ...]
     frames: tuple[str, ...] = ()
+    ungraspable: str | None = None
 
 
 def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
@@ -140,7 +142,7 @@ def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipu
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
     cause = f"'{item}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
-    return Refutation(cause, (fact,), (item, tip))
+    return Refutation(cause, (fact,), (item, tip), item)
 
 
 def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:

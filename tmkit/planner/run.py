@@ -44,7 +44,7 @@ from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome,
 from tmkit.planner.refinement_tree import FailureLog, RefinementNode, RefinementTree
 from tmkit.planner.refutations import Refutation, necessary_facts
 from tmkit.planner.remedies import find_remedies
-from tmkit.planner.samplers import Samplers, Sampling
+from tmkit.planner.samplers import Samplers, Sampling, sample_grasps
 from tmkit.planner.semantics import ProvingSemantics
 from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.tasks import (
@@ -186,7 +186,14 @@ class PlanningRun:
         semantics = self.domain.semantics
         if not isinstance(semantics, ProvingSemantics):
             return ()
-        return tuple(semantics.refutations(necessary_facts(self.problem), self.scene))
+        found = semantics.refutations(necessary_facts(self.problem), self.scene)
+        return tuple(refutation for refutation in found if not self._may_be_held(refutation.ungraspable))
+
+    def _may_be_held(self, item: str | None) -> bool:
+        """Tell whether a sampler of the user's proposes the grasps of an object, of which a proof knows nothing."""
+        if item is None:
+            return False
+        return self.sampling.samplers.grasp_sampler(self.scene, item) is not sample_grasps
 
     def _restricted(self, useful: frozenset[str]) -> Problem | None:
         """Return the task without the objects that are of no use, unless its goal speaks of one."""
