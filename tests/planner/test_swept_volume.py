@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.gantry import GANTRY, stacking_plan
 
+import tmkit as tk
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph, Sphere
 from tmkit.motion import Manipulator, pair_distance
@@ -167,3 +168,13 @@ def test_bad_input_is_refused(plan: Plan, volume: SweptVolume) -> None:
             swept_volume(plan, cell=cell)
     with pytest.raises(ConfigurationError, match=r"points of three numbers, received an array of shape \(2,\)"):
         volume.contains([0.0, 1.0])
+
+
+def test_a_drawer_that_is_pulled_counts() -> None:
+    """What an arm moves by a handle is swept too, with what lies in it; what stands beside it is not."""
+    path = tk.data_path("domains/drawer") / "problems" / "empty.pddl"
+    plan = tk.plan(tk.load_scene("panda_drawer"), domain="drawer", problem=path, time_limit=120.0).plan
+    assert plan is not None
+    found = swept_volume(plan, cell=0.05)
+    assert {"drawer", "drawer_front", "drawer_handle", "panda_hand"} <= set(found.frames)
+    assert not {"table", "panda_link0"} & set(found.frames)

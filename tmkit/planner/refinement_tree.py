@@ -180,7 +180,8 @@ class Expansion:
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
-        item, robot = (getattr(candidate, name, None) for name in ("item", "robot"))
+        item, handle, robot = (getattr(candidate, name, None) for name in ("item", "handle", "robot"))
+        item = handle if item is None else item
         if candidate is None and self._asked:  # no room: for what stands there, however the object is held
             item, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])

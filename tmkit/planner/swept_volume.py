@@ -1,4 +1,4 @@
-"""The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry.
+"""The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry, push and pull.
 
 Who walks into a cell while a plan is played, wants to put a camera there, or asks whether two plans get into each
 other's way, wants to know the space and not the path. It is found by sampling: along each segment at configurations so
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.motion import pair_distance
-from tmkit.motion.collision_rules import MOVABLE_CLASSES, moved_frames
+from tmkit.motion.collision_rules import MOVABLE_CLASSES
 from tmkit.motion.reachable_region import hull_points
 from tmkit.planner.values import Plan, Segment
 
@@ -129,8 +129,9 @@ def swept_volume(plan: Plan, *, cell: float = 0.02) -> SweptVolume:
     names: dict[str, None] = {}
     samples = 0
     for scene, rows in _motions(plan):
-        moving = [frame for frame in scene.frame_names if frame in moved_frames(scene, *plan.robots)]
-        clouds = {frame: points for frame in moving if len(points := _points_of(scene, frame, cell / 2.0))}
+        clouds = {
+            frame: points for frame in _moving(scene, rows) if len(points := _points_of(scene, frame, cell / 2.0))
+        }
         dense = _dense(scene, rows, clouds, cell / 2.0)
         samples += len(dense)
         names.update(dict.fromkeys(clouds))
@@ -154,6 +155,18 @@ def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
             yield scene, _rows(scene, q, segment)
             scene, q = segment.end(scene, q)
         scene, q = step.scene, step.q
+
+
+def _moving(scene: SceneGraph, rows: NDArray[np.float64]) -> list[str]:
+    """Return the frames that hang off a joint which moves along a path, in the order of the scene."""
+    names = {scene.joint_names[column] for column in np.flatnonzero(np.ptp(rows, axis=0)).tolist()}
+    movers = {scene.joint_frame(name) for name in names}
+    for frame in scene.frame_names:
+        mimic = scene.joint(frame).mimic
+        if mimic is not None and mimic.joint in names:
+            movers.add(frame)
+    moved = {below for frame in movers for below in scene.subtree(frame)}
+    return [frame for frame in scene.frame_names if frame in moved]
 
 
 def _rows(scene: SceneGraph, q: NDArray[np.float64], segment: Segment) -> NDArray[np.float64]:
