@@ -81,6 +81,8 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
     }
     if scene.group_names:  # said only where there is something to say, as attributes are
         document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
+    if scene.bare_bodies:
+        document["bodies"] = list(scene.bare_bodies)
     return document
 
 
@@ -110,7 +112,7 @@ def scene_from_json(
     if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
         reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
         raise top.get("version").error(reason)
-    top.only("allowed", "format", "frames", "groups", "shapes", "version")
+    top.only("allowed", "bodies", "format", "frames", "groups", "shapes", "version")
     listed = top.get("shapes")
     shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
     nodes = list(top.get("frames").items())
@@ -122,8 +124,9 @@ def scene_from_json(
         if len(words) != 3:
             raise pair.error(f"expected two frames and a reason, received {len(words)} items")
         allowed.append((words[0], words[1], words[2]))
+    bare = [item.name() for item in top.get("bodies").items()] if "bodies" in document else []
     try:
-        scene = SceneGraph.from_frames(frames, allowed=allowed)
+        scene = SceneGraph.from_frames(frames, allowed=allowed, bare_bodies=bare)
     except TmkitError as error:
         raise _blamed(top, error).error(str(error)) from error
     return _with_groups(scene, top.get("groups")) if "groups" in document else scene
@@ -364,6 +367,9 @@ def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
 
 def _frame_to_json(frame: FrameSpecification) -> Json:
     document: Json = {"attributes": frame.attributes} if frame.attributes else {}
+    if frame.twist is not None:
+        reference, vector = frame.twist
+        document["twist"] = {"reference": reference, "vector": _numbers(vector)}
     return document | {
         "body": frame.body,
         "classes": list(frame.classes),
@@ -377,7 +383,7 @@ def _frame_to_json(frame: FrameSpecification) -> Json:
 
 
 def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecification:
-    node.only("attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes")
+    node.only("attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes", "twist")
     parent = node.get("parent")
     return FrameSpecification(
         node.get("name").name(),
@@ -389,4 +395,10 @@ def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecif
         shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_json(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
+        twist=_twist_from_json(node.get("twist")) if "twist" in node.table() else None,
     )
+
+
+def _twist_from_json(node: JsonNode) -> tuple[str, Sequence[float]]:
+    node.only("reference", "vector")
+    return node.get("reference").name(), node.get("vector").numbers(6)

@@ -42,6 +42,7 @@ from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.movement import moved_frames
+from tmkit.graph.relating import Node, add_edge, add_pose, add_twist, integrated, relate, set_pose, set_twist, transport
 from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, walk
 
@@ -64,6 +65,7 @@ __all__ = [
     "Kinematics",
     "Mesh",
     "Mimic",
+    "Node",
     "Plane",
     "PointCloud",
     "Prismatic",
@@ -75,11 +77,19 @@ __all__ = [
     "SceneHistory",
     "Shape",
     "Sphere",
+    "add_edge",
+    "add_pose",
+    "add_twist",
     "chain",
     "consolidated",
     "diff",
     "find_structure",
+    "integrated",
     "moved_frames",
+    "relate",
+    "set_pose",
+    "set_twist",
+    "transport",
     "tree_html",
     "tree_svg",
     "tree_text",

@@ -117,6 +117,12 @@ const Attributes& attributes_on(const FrameRecord& record);
 nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes);
 Joint joint_of(const FrameRecord& record);
 
+// Twist edges: name of the reference body, and six numbers.
+using TwistArgument = std::tuple<std::string, nb::object>;
+TwistEdge read_twist_edge(const std::string& reference, nb::handle vector);
+std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist);
+std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::optional<TwistEdge>& twist);
+
 nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(const nb::tuple& state);
 

@@ -22,6 +22,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
     note(a.shapes == b.shapes, "shapes");
     note(a.inertia == b.inertia, "inertia");
     note(a.attributes == b.attributes, "attributes");
+    note(a.twist == b.twist, "twist");
     return fields;
 }
 

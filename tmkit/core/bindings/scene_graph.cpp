@@ -31,17 +31,72 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
 
 template <class Self>
 void bind_edits(auto& cls) {
-    cls.def("add_root", [](Self self, const std::string& name) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_root(name); });
-        }, nb::arg("name"), R"(Add a frame without a parent, on a body of its own name: the root of another tree. O(log n).
+    cls.def("add_root", [](Self self, const std::string& name, const std::optional<std::string>& body) {
+            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
+            return apply_edit(self, [&](SceneEdit& s) { s.add_root(name, body.value_or("")); });
+        }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(), R"(Add a frame without a parent: the root of another tree. O(log n).
+
+Args:
+    name: unique among frames.
+    body: the existing or new body that the frame sits on; a body of the frame's own name when left out.
 
 Raises:
     DuplicateNameError: the name is taken.)")
+        .def("add_body", [](Self self, const std::string& name) {
+            return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
+        }, nb::arg("name"), R"(Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
+
+Raises:
+    DuplicateNameError: the name is taken.
+    SceneError: an empty name.)")
+        .def("remove_body", [](Self self, const std::string& name) {
+            return apply_edit(self, [&](SceneEdit& s) { s.remove_body(name); });
+        }, nb::arg("name"), R"(Remove a body without frames. O(log n + twists).
+
+Raises:
+    UnknownNameError: no such body.
+    SceneError: it has a frame, or a twist is relative to it.)")
+        .def("attach", [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+            return apply_edit(self, [&](SceneEdit& s) { s.attach(root, parent, pose, joint); });
+        }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+           R"(Hang a root, and with it its tree, under a frame of another tree. O(frames that move log n).
+
+Args:
+    root: a frame without a parent.
+    parent: a frame of another tree.
+    pose: parent_from_root at joint value 0.
+    joint: how the root moves relative to its parent; between frames of one body it is fixed.
+
+Raises:
+    UnknownNameError: no such frame.
+    CycleError: the parent stands in the root's own tree.
+    SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.)")
+        .def("set_twist", [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector) {
+            return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, read_twist_edge(reference, vector)); });
+        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"),
+           R"(Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
+
+Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
+
+Args:
+    frame: the frame whose body moves.
+    reference: the body relative to which it moves.
+    vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes: linear
+        part in m/s, then angular part in rad/s.
+
+Raises:
+    UnknownNameError: no such frame or body.
+    SceneError: the frame is on the reference body; it has a twist relative to another one; the twist would be said twice,
+        as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; or a number is
+        not finite.)")
+        .def("remove_twist", [](Self self, std::string_view frame) {
+            return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
+        }, nb::arg("frame"), "Take the twist edge of a frame away, if it has one. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.")
         .def("add_frame", [](Self self, const std::string& name, const std::string& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
                              const std::vector<AttachedShape>& shapes) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes, {}, {}};
+            const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes, {}, {}, {}};
             return apply_edit(self, [&](SceneEdit& s) { s.add_frame(specification); });
         }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),

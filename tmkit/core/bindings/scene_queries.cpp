@@ -177,6 +177,20 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
             }
             return tuple_of(names);
         }, nb::arg("name"), "Return the frames of a class in insertion order. O(n log n).")
+        .def("twist_edge", [](const SceneGraph& s, std::string_view frame) { return twist_tuple(s.twist(frame)); }, nb::arg("frame"),
+             "Return the twist edge of a frame: name of the reference body and (6,) the twist at the frame's origin, in its axes; or None.\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def_prop_ro("twist_frames", [](const SceneGraph& s) {
+            std::vector<std::string> names;
+            for (FrameId id : s.frames_with_twists()) names.push_back(s.record(id).name->text);
+            return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
+        }, "Names of the frames that have a twist edge, in insertion order.")
+        .def("twist_path", [](const SceneGraph& s, std::string_view from, std::string_view to) {
+            std::vector<std::string> names;
+            for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
+            return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
+        }, nb::arg("reference"), nb::arg("body"), "Return the frames whose twist edges lead from a reference body to a body, nearest to the body first; none when there is no path.\n\nRaises:\n    UnknownNameError: no such body.")
+        .def_prop_ro("bare_bodies", [](const SceneGraph& s) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(s.bare_bodies()))); },
+                     "Names of the bodies without a frame, in their order.")
         .def("inertia", &SceneGraph::inertia, nb::arg("frame"), "Return the mass properties of a frame's body in the axes of that frame, or None.\n\nRaises:\n    UnknownNameError: no such frame.\n    DisconnectedError: the inertia was given in another tree.")
         .def("is_allowed", nb::overload_cast<std::string_view, std::string_view>(&SceneGraph::is_allowed, nb::const_), nb::arg("a"), nb::arg("b"), "Tell whether two frames may touch. O(log n).")
         .def("attributes", [](const SceneGraph& s, std::string_view frame) {
@@ -274,16 +288,19 @@ Raises:
         .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::velocity); }, "(n_joints,) largest speeds, rad/s or m/s.")
         .def_prop_ro("effort_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::effort); }, "(n_joints,) largest torques or forces, N m or N.")
         .def("specification", [](const SceneGraph& s, const std::string& frame) { return s.specification(frame); }, nb::arg("frame"), "Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these again.\n\nRaises:\n    UnknownNameError: no such frame.")
-        .def_static("from_frames", [](const std::vector<FrameSpecification>& frames, const std::vector<std::tuple<std::string, std::string, std::string>>& allowed) {
+        .def_static("from_frames", [](const std::vector<FrameSpecification>& frames, const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
+                                       const std::vector<std::string>& bare_bodies) {
             SceneEdit edit{SceneGraph()};
+            for (const std::string& body : bare_bodies) edit.add_body(body);
             edit.add_frames(frames);
             for (const auto& [a, b, reason] : allowed) edit.allow_collision(a, b, reason);
             return std::move(edit).take();
-        }, nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(), R"(Make a scene of all its frames at once. O(n log n).
+        }, nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(), nb::arg("bare_bodies") = nb::tuple(), R"(Make a scene of all its frames at once. O(n log n).
 
 Args:
     frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
     allowed: pairs that may touch, with the reason: (a, b, reason).
+    bare_bodies: bodies that have no frame.
 
 Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")

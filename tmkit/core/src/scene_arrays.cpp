@@ -141,6 +141,7 @@ void SceneArrays::load(const SceneGraph& scene) {
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
     load_groups(scene);
+    bare_bodies_ = scene.bare_bodies();
     renew_entries();
     for (std::size_t i = 0; i < layout.size(); ++i) refresh(order_[i]);
 }
@@ -214,6 +215,7 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
     if (details_[at]) {
         made.classes = details_[at]->classes;
         made.attributes = details_[at]->attributes;
+        made.twist = details_[at]->twist;
     }
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
         made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);
@@ -228,6 +230,8 @@ SceneGraph SceneArrays::freeze() const {
     frames.reserve(size());
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
     SceneEdit edit{SceneGraph()};
+    for (const std::string& body : bare_bodies_)
+        if (body_names_.find(body) == none) edit.add_body(body);
     edit.add_frames_with_ids(frames);
     edit.skip_ids(next_id_);
     const auto name_of = [&edit](FrameId id) { return edit.scene().record(id).name->text; };

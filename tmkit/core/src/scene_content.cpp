@@ -22,6 +22,7 @@ public:
     void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
     void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
     void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
+    void flags(bool first, bool second) { bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0))); }
     void text(std::string_view text) {
         number(static_cast<std::uint64_t>(text.size()));
         bytes_.append(text);
@@ -86,8 +87,13 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
     }
     out.number(static_cast<std::uint64_t>(details.shapes.size()));
     for (const AttachedShape& attached : details.shapes) write(out, attached);
-    out.flag(body.inertia_frame == frame.id);
-    if (body.inertia_frame == frame.id) write(out, body.inertia);
+    const bool carries_inertia = body.inertia_frame == frame.id;
+    out.flags(carries_inertia, details.twist.has_value());
+    if (carries_inertia) write(out, body.inertia);
+    if (details.twist) {
+        out.text(details.twist->reference);
+        out.numbers(details.twist->vector);
+    }
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
@@ -132,6 +138,7 @@ std::string SceneGraph::content_bytes() const {
             for (const std::string& member : *members) out.text(member);
         }
     }
+    for (const std::string& name : bare_bodies()) out.text(name);
     return out.take();
 }
 
@@ -170,7 +177,7 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     }
     for (const std::string& name : group_names())
         if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
-    return true;
+    return bare_bodies() == other.bare_bodies();
 }
 
 }  // namespace tmkit

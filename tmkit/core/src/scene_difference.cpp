@@ -45,6 +45,7 @@ SceneDifference SceneDifference::reversed() const {
         std::swap(pair.names_before, pair.names_after);
     }
     for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
+    std::swap(turned.bare_bodies_before, turned.bare_bodies_after);
     return turned;
 }
 
@@ -55,6 +56,8 @@ SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
         if (before && before->inertia_frame != no_frame) ids.insert(before->inertia_frame);
         if (after && after->inertia_frame != no_frame) ids.insert(after->inertia_frame);
+        if (before && before->tops.empty() && !(after && after->tops.empty())) found.bare_bodies_before.push_back(before->name->text);
+        if (after && after->tops.empty() && !(before && before->tops.empty())) found.bare_bodies_after.push_back(after->name->text);
     });
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
@@ -101,6 +104,7 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
     take(&FrameSpecification::shapes);
     take(&FrameSpecification::inertia);
     take(&FrameSpecification::attributes);
+    take(&FrameSpecification::twist);
     if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
     return frame;
 }
@@ -116,8 +120,11 @@ bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) 
             const bool id_is_free = !has(scene_, frame.id);
             FrameSpecification made = *frame.after;
             made.inertia.reset();
+            made.twist.reset();
+            if (frame.after->twist && !scene_.has_body(frame.after->twist->reference)) return false;
             add(made, id_is_free ? frame.id : scene_.next_frame_);
             if (frame.after->inertia) set_inertia(made.name, frame.after->inertia);
+            if (frame.after->twist) set_twist(made.name, *frame.after->twist);
             return true;
         }
         const FrameSpecification& before = *frame.before;
@@ -137,6 +144,8 @@ bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) 
         if (before.attributes != after.attributes) set_attributes(name, after.attributes);
         if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
         if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
+        if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
+        if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
         if (name != after.name) rename_frame(name, after.name);
         return true;
     } catch (const Error&) {
@@ -155,6 +164,8 @@ void SceneEdit::apply(const SceneDifference& difference) {
             throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"), {{"frame", frame.after->name}});
     }
     all_or_nothing([&] {
+        for (const std::string& body : difference.bare_bodies_before)
+            if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
         const SceneGraph start = scene_;
         std::vector<std::size_t> waiting(difference.frames.size());
         const bool singly = !reuses_names(difference);
@@ -176,6 +187,8 @@ void SceneEdit::apply(const SceneDifference& difference) {
         for (const GroupDifference& group : difference.groups)
             if (group.after) set_group(*group.after);
             else if (scene_.has_group(group.before->name)) remove_group(group.before->name);
+        for (const std::string& body : difference.bare_bodies_after)
+            if (!scene_.has_body(body)) add_body(body);
     });
 }
 

@@ -58,15 +58,16 @@ void SceneEdit::require_new_frame_name(std::string_view name) const {
     if (scene_.names_.find(name)) throw duplicate("frame", name);
 }
 
-void SceneEdit::add_root(std::string_view name) {
+void SceneEdit::add_root(std::string_view name, std::string_view body) {
     FrameSpecification specification;
     specification.name = name;
+    specification.body = body;
     add(specification, scene_.next_frame_);
 }
 
 void SceneEdit::add_frame(const FrameSpecification& specification) {
     if (specification.parent.empty()) throw refusals::without_parent(specification.name);
-    if (specification.inertia) add_frames({specification});  // which holds the rules of bodies
+    if (specification.inertia || specification.twist) add_frames({specification});  // which holds the rules of bodies
     else add(specification, scene_.next_frame_);
 }
 
@@ -82,7 +83,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);
-    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes});
+    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes, {}});
     record->parent = parent_id;
     record->pose = specification.pose;
     record->joint_type = specification.joint.type;
@@ -141,6 +142,8 @@ void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSp
                                                   quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
             set_inertia(frame.name, frame.inertia);
         }
+        for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
+            if (frame.twist) set_twist(frame.name, *frame.twist);
     });
 }
 
@@ -159,6 +162,7 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
+    require_no_twists_from(gone);
     leave_groups(gone);
     for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
         const FrameRecord& frame = record(*at);
@@ -167,6 +171,7 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
         leave_body(frame);
         scene_.names_.remove(std::string_view(frame.name->text));
         scene_.frames_.remove(*at);
+        scene_.twists_.remove(*at);
     }
     std::vector<Pair> pairs;
     const auto goes = [&gone](FrameId id) { return std::binary_search(gone.begin(), gone.end(), id); };
@@ -195,28 +200,28 @@ void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
 
 void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
     const FrameRecord& old = record(frame);
-    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    FrameDetails details = details_of(old);
     details.classes = std::move(classes);
     set_details(old, std::move(details));
 }
 
 void SceneEdit::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
     const FrameRecord& old = record(frame);
-    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    FrameDetails details = details_of(old);
     details.shapes = std::move(shapes);
     set_details(old, std::move(details));
 }
 
 void SceneEdit::add_shape(std::string_view frame, const AttachedShape& shape) {
     const FrameRecord& old = record(frame);
-    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    FrameDetails details = details_of(old);
     details.shapes.push_back(shape);
     set_details(old, std::move(details));
 }
 
 void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
     const FrameRecord& old = record(frame);
-    FrameDetails details = old.details ? *old.details : FrameDetails{};
+    FrameDetails details = details_of(old);
     std::sort(attributes.begin(), attributes.end());
     details.attributes = std::move(attributes);
     set_details(old, std::move(details));

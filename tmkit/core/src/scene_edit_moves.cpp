@@ -108,6 +108,26 @@ bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& pare
 
 // --- moves -------------------------------------------------------------------------------------------------------------
 
+void SceneEdit::attach(std::string_view root, std::string_view parent, const Pose& pose, Joint joint) {
+    const FrameRecord& moving = record(root);
+    const FrameRecord& target = record(parent);
+    if (moving.parent != no_frame) throw refusals::has_parent(root, record(moving.parent).name->text);
+    if (scene_.is_ancestor(moving.id, target.id)) throw refusals::cycle(root, parent);
+    check_bodies_on_move(moving, target);
+    const bool joins = target.body == moving.body;
+    if (joins && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
+    const FrameId id = moving.id, new_parent = target.id;
+    all_or_nothing([&] {
+        if (joins) join_parts(moving);
+        FrameRecord& changed = own(id);
+        changed.parent = new_parent;
+        changed.pose = pose;
+        note_change(id, false);
+        if (joint.type != JointType::fixed) set_joint(std::string(root), std::move(joint));
+        if (joins) check_twists_joined(id);
+    });
+}
+
 void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) {
     if (moving.parent == no_frame)
         throw refusals::root_without(moving.name->text, "parent to change");
@@ -117,14 +137,20 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     check_bodies_on_move(moving, parent);
     if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return;
     const FrameId id = moving.id, new_parent = parent.id;
-    if (parent.body == moving.body && record(moving.parent).body != moving.body) {
-        check_joint_of_parts(moving);
-        join_parts(moving);
-    }
-    FrameRecord& changed = own(id);
-    changed.parent = new_parent;
-    changed.pose = pose;
-    note_change(id, false);
+    const bool joins = parent.body == moving.body && record(moving.parent).body != moving.body;
+    if (joins) check_joint_of_parts(moving);
+    const auto done = [&] {
+        if (joins) join_parts(moving);
+        FrameRecord& changed = own(id);
+        changed.parent = new_parent;
+        changed.pose = pose;
+        note_change(id, false);
+    };
+    if (!joins || scene_.twists_.size() == 0) return done();
+    all_or_nothing([&] {
+        done();
+        check_twists_joined(id);
+    });
 }
 
 void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose) {

@@ -13,6 +13,7 @@ FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
         if (!name.empty()) name.insert(0, prefix);
     };
     for (std::string* name : {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic}) with_prefix(*name);
+    if (frame.twist) with_prefix(frame.twist->reference);
     return frame;
 }
 
@@ -39,8 +40,9 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         if (++roots > 1 && !joint.name.empty()) frames.back().joint.name.clear();  // each root has a joint of its own
     }
     all_or_nothing([&] {
-        add_frames(frames);
         const std::string start(prefix);
+        for (const std::string& body : other.bare_bodies()) add_body(start + body);
+        add_frames(frames);
         for (const AllowedPair& pair : other.allowed_pairs()) allow_collision(start + pair.a, start + pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
             group.name.insert(0, prefix);
@@ -63,11 +65,13 @@ void SceneEdit::merge(const SceneGraph& other) {
         const FrameSpecification mine = scene_.specification(frame.name);
         if (mine.body != frame.body || (!frame.shapes.empty() && frame.shapes != mine.shapes) ||
             (!frame.classes.empty() && frame.classes != mine.classes) || (frame.inertia && frame.inertia != mine.inertia) ||
-            (!frame.attributes.empty() && frame.attributes != mine.attributes))
+            (!frame.attributes.empty() && frame.attributes != mine.attributes) || (frame.twist && frame.twist != mine.twist))
             throw Error(ErrorKind::scene, "frame " + quoted(frame.name) + " is a root of the scene to merge and a frame of this "
                                           "one, but they carry different things; rename one, or mount the scene with a prefix");
     }
     all_or_nothing([&] {
+        for (const std::string& body : other.bare_bodies())
+            if (!scene_.has_body(body)) add_body(body);
         add_frames(frames);
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
@@ -96,6 +100,8 @@ void SceneEdit::extract(std::string_view frame) {
         if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
             throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " + quoted(made.joint.mimic) +
                                               ", which does not stand below frame " + quoted(frame));
+        const auto on_body = [&](std::int32_t other) { return scene_.body(flat.body[other]).name->text == made.twist->reference; };
+        if (made.twist && std::none_of(inside.begin(), inside.end(), on_body)) made.twist.reset();  // relative to what stays behind
         if (made.name != frame) continue;
         made.parent.clear();
         made.pose = Pose{};

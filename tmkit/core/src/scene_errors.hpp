@@ -102,8 +102,44 @@ inline Error moves_on_body(std::string_view frame, std::string_view parent) {
                  " are on one body, so the pose between them cannot change");
 }
 
+inline Error has_parent(std::string_view frame, std::string_view parent) {
+    return scene("frame " + quoted(frame) + " hangs off " + quoted(parent) + " already, and has one parent only; reparent it");
+}
+
+inline Error body_has_frames(std::string_view body, std::string_view frame) {
+    return scene("body " + quoted(body) + " has frame " + quoted(frame) + "; remove its frames, and it is gone with the last one");
+}
+
 inline Error joint_inside_body(std::string_view frame) {
     return scene("frame " + quoted(frame) + " and its parent are on one body, so the edge between them must be fixed");
+}
+
+// --- twists -------------------------------------------------------------------------------------------------------------
+
+inline Error twist_on_own_body(std::string_view frame, std::string_view body) {
+    return scene("frame " + quoted(frame) + " is on body " + quoted(body) + ", relative to which it does not move: a twist joins a body and a frame of another");
+}
+
+inline Error second_twist(std::string_view frame, std::string_view reference, std::string_view other) {
+    return scene("frame " + quoted(frame) + " has a twist relative to body " + quoted(reference) + " already, so it can have none relative to " + quoted(other) + "; remove that first");
+}
+
+inline Error second_twist_path(std::string_view frame, std::string_view reference, std::string_view joined) {
+    return scene("a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would be the second: frame " + quoted(joined) +
+                 ", joined to it by poses, has a path of twists from that body already");
+}
+
+inline Error twist_back(std::string_view frame, std::string_view body, std::string_view reference) {
+    return scene("a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would lead back: a path of twists leads from its body " +
+                 quoted(body) + " to " + quoted(reference) + " already");
+}
+
+inline Error is_reference(std::string_view body, std::string_view frame) {
+    return scene("body " + quoted(body) + " cannot go while the twist of frame " + quoted(frame) + " is relative to it");
+}
+
+inline Error twist_not_finite(std::string_view frame) {
+    return scene("the twist of frame " + quoted(frame) + " has a number that is not finite");
 }
 
 // --- joints -------------------------------------------------------------------------------------------------------------

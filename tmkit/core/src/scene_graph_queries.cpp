@@ -22,6 +22,7 @@ std::vector<std::string> keys_of(const Map& map) {
 SceneGraph::SceneGraph(const SceneGraph& other)
     : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
       bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
+      twists_(other.twists_),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
       changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
@@ -33,6 +34,7 @@ SceneGraph::SceneGraph(SceneGraph&& other) noexcept
     : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
       joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
       body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
+      twists_(std::move(other.twists_)),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
       changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_), layout_(other.layout_.exchange(nullptr)) {}
 
@@ -45,6 +47,7 @@ SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     body_names_ = std::move(other.body_names_);
     allowed_ = std::move(other.allowed_);
     groups_ = std::move(other.groups_);
+    twists_ = std::move(other.twists_);
     layout_before_ = std::move(other.layout_before_);
     changed_ = other.changed_;
     change_count_ = other.change_count_;
@@ -84,6 +87,7 @@ FrameSpecification SceneGraph::specification(std::string_view name) const {
         made.classes = frame.details->classes;
         made.shapes = frame.details->shapes;
         made.attributes = frame.details->attributes;
+        made.twist = frame.details->twist;
     }
     if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
     return made;
@@ -144,6 +148,8 @@ std::vector<std::string> SceneGraph::body_names() const {
     frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
         if (seen.insert(frame->body).second) names.push_back(body(frame->body).name->text);
     });
+    if (names.size() < bodies_.size())
+        for (std::string& name : bare_bodies()) names.push_back(std::move(name));
     return names;
 }
 
@@ -296,7 +302,8 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
 
 std::string SceneGraph::defects() const {
     if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
-        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid())
+        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid() ||
+        !twists_.is_valid())
         return "a map is out of order or balance";
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size()) return "names and records differ in number";
     std::string defect;
@@ -325,7 +332,7 @@ std::string SceneGraph::defects() const {
     bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
         std::vector<FrameId> remembered = body->tops;
         std::sort(remembered.begin(), remembered.end());
-        if (remembered.empty() || remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
+        if (remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
         if (body->inertia_frame != no_frame && (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
             defect = "inertia of body " + body->name->text + " is on a frame of another";
         const BodyId* named = body_names_.find(std::string_view(body->name->text));
@@ -335,6 +342,15 @@ std::string SceneGraph::defects() const {
         const Ref<const FrameRecord>* frame = frames_.find(id);
         if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text) defect = "joint index misses " + name->text;
     });
+    std::size_t twists = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        if (!frame->details || !frame->details->twist) return;
+        ++twists;
+        const BodyId* reference = twists_.find(id);
+        const BodyId* named = body_names_.find(std::string_view(frame->details->twist->reference));
+        if (!reference || !named || *reference != *named) defect = "twist index misses that of " + frame->name->text;
+    });
+    if (twists != twists_.size()) defect = "twists and their index differ in number";
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
         if (pair.first >= pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
             defect = "an allowed pair names a frame that is gone";

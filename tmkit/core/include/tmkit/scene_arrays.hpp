@@ -275,7 +275,8 @@ private:
     std::vector<Slot> first_top_, inertia_frame_;       // by body
     std::vector<Inertia> inertia_;
     std::vector<Slot> first_shape_;
-    std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; shapes are in the pool
+    std::vector<std::string> bare_bodies_;          // without a frame in the scene that this was made from
+    std::vector<Ref<const FrameDetails>> details_;  // classes, attributes, twist edge; shapes are in the pool
     std::vector<Group> groups_;                     // each after those that it holds
     std::vector<PooledShape> shapes_;
     NameArena reasons_;

@@ -39,9 +39,12 @@ struct SceneDifference {
     std::vector<FrameDifference> frames;  // ascending ids: in insertion order
     std::vector<PairDifference> pairs;
     std::vector<GroupDifference> groups;
+    std::vector<std::string> bare_bodies_before, bare_bodies_after;  // without a frame in the one version only
 
-    bool empty() const { return frames.empty() && pairs.empty() && groups.empty(); }
-    std::size_t size() const { return frames.size() + pairs.size() + groups.size(); }
+    bool empty() const { return size() == 0; }
+    std::size_t size() const {
+        return frames.size() + pairs.size() + groups.size() + bare_bodies_before.size() + bare_bodies_after.size();
+    }
     SceneDifference reversed() const;
 };
 

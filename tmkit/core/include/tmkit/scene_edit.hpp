@@ -24,7 +24,9 @@ public:
     const SceneGraph& scene() const { return scene_; }
     SceneGraph take() && { return std::move(scene_); }
 
-    void add_root(std::string_view name);
+    void add_root(std::string_view name, std::string_view body = {});  // on a body of its own name when left out
+    void add_body(std::string_view name);  // without a frame yet; it is gone with its last one
+    void remove_body(std::string_view name);  // without a frame
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
     void add_frames(const std::vector<FrameSpecification>& frames);
@@ -36,6 +38,10 @@ public:
     void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
     void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q);
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
+    // Hangs a root, and with it its tree, under a frame of another tree.
+    void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);
+    void set_twist(std::string_view frame, const TwistEdge& edge);  // adds it, or changes the value of the one that is there
+    void remove_twist(std::string_view frame);
     void set_joint(std::string_view frame, Joint joint);
     void set_classes(std::string_view frame, std::vector<std::string> classes);
     void set_shapes(std::string_view frame, std::vector<AttachedShape> shapes);
@@ -70,6 +76,10 @@ private:
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;
     void set_details(const FrameRecord& frame, FrameDetails details);
+    FrameDetails details_of(const FrameRecord& frame) const { return frame.details ? *frame.details : FrameDetails{}; }
+    void check_twist(const FrameRecord& frame, const TwistEdge& edge) const;
+    void check_twists_joined(FrameId root) const;
+    void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
     void leave_groups(const std::vector<FrameId>& leaving);
 
     Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const;

@@ -13,13 +13,15 @@
 //     joint_names, bodies, body_names
 //     allowed  (id, id) -> reason      pairs of frames that may touch, smaller id first
 //     groups   name -> GroupRecord
+//     twists   id   -> body            frames with a twist edge, and the body that it refers to
 //
 // Frames have ids that survive rename and reparenting and grow with insertion, so that the map of frames is in insertion
 // order. A mimic joint is in `joint_names` but not in `joints`.
 //
 // Rules: names of frames, joints and bodies are unique, each for itself; a parent exists; no cycle; a frame sits on one
 // body; the frames of one body within one tree are joined by fixed edges between frames of that body, so there is at most
-// one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself.
+// one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself; no two
+// paths of twists lead from one body to frames of another that are joined by poses, and none leads back (scene_edit_twists.cpp).
 //
 // Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); `layout` on first use of a
 // version O(n log n), or O(n) after few changes from a version that had its own, then shared.
@@ -98,7 +100,16 @@ public:
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<std::string> body_names() const;  // in the order of their first frames
+    std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
+    std::vector<std::string> bare_bodies() const;  // without a frame, by name
+    bool has_body(std::string_view name) const { return body_names_.find(name) != nullptr; }
+    bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }
+    BodyId body_id(std::string_view name) const;  // throws unknown_name
+    std::optional<TwistEdge> twist(std::string_view frame) const;
+    std::vector<FrameId> frames_with_twists() const;
+    // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id; none when
+    // there is no path.
+    std::vector<FrameId> twist_path(BodyId from, BodyId to) const;
     std::vector<AllowedPair> allowed_pairs() const;
     std::vector<std::string> group_names() const;                 // in the order of their names
     GroupSpecification group(std::string_view name) const;        // throws unknown_name
@@ -170,6 +181,7 @@ private:
     PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
     PersistentMap<Pair, Ref<const Name>> allowed_;
     PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
+    PersistentMap<FrameId, BodyId> twists_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
     // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or got

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,15 +50,24 @@ struct Inertia {
 // Free tags of a frame, sorted by key. A value is JSON text in its canonical form, so that equal values are equal text.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
+// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and in its axes; metres and
+// radians a second, linear part first. In the notation of the papers (g|C, D, [g]).
+struct TwistEdge {
+    std::string reference;  // name of the body D
+    std::array<double, 6> vector{};
+    bool operator==(const TwistEdge&) const = default;
+};
+
 // What most frames do not have: kept apart so that it costs nothing where it is not used.
 struct FrameDetails : Shared {
     std::vector<AttachedShape> shapes;
     std::vector<std::string> classes;
     Attributes attributes;
+    std::optional<TwistEdge> twist;
 
-    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty(); }
+    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty() && !twist; }
     bool same_content(const FrameDetails& other) const {
-        return classes == other.classes && attributes == other.attributes && shapes == other.shapes;
+        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && twist == other.twist;
     }
 };
 
@@ -74,7 +84,7 @@ struct FrameRecord : Shared {
 
 struct BodyRecord : Shared {
     Ref<const Name> name;
-    std::vector<FrameId> tops;  // the topmost frame of the body in each tree where it has frames
+    std::vector<FrameId> tops;  // the topmost frame of the body in each tree where it has frames; none: no frame yet
     FrameId inertia_frame = no_frame;
     Inertia inertia;
 };
@@ -102,6 +112,7 @@ struct FrameSpecification {
     std::vector<AttachedShape> shapes;
     std::optional<Inertia> inertia;  // of the body, in the axes of this frame
     Attributes attributes;
+    std::optional<TwistEdge> twist;
 
     bool same_content(const FrameSpecification& other) const;
 };
