@@ -161,11 +161,20 @@ def test_time_is_limited() -> None:
         result = FastDownward(first_search="astar(blind())").solve(hard, time_limit=limit)
         assert result.status is TaskPlanStatus.LIMIT
         assert time.monotonic() - started < limit + 5.0
-    unfinished = FastDownward().translate(hard, time_limit=0.0)
+    unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
     assert not unfinished.complete
     assert (
         FastDownward().search(unfinished.forbid(GroundAction("lift", ("b0", "p0")), ())).status is TaskPlanStatus.LIMIT
     )
+
+
+def test_a_problem_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same problem is not translated again, by whichever planner, but gets the encoding that the planner wants."""
+    problem = blocks_world(PLACES, blocks=3, places=5, seed=77)
+    first = FastDownward().translate(problem)
+    monkeypatch.setattr(fast_downward.processes, "run", None)
+    assert FastDownward().translate(problem) == first
+    assert FastDownward.optimal().translate(problem) == replace(first, encoding="split")
 
 
 def test_the_same_task_gives_the_same_plan_beside_others() -> None:
