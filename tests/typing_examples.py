@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,22 @@ from numpy.typing import NDArray
 import tmkit as tk
 from tmkit.graph import SceneHistory, find_structure
 from tmkit.graph.structure import ChildOf, Part, Pattern
+from tmkit.tasks import (
+    And,
+    Fact,
+    FastDownward,
+    GroundAction,
+    Problem,
+    SmtTask,
+    State,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatus,
+    TranslatedTask,
+    Z3Planner,
+    make_domain,
+    make_predicate,
+)
 
 
 def scenes() -> None:
@@ -62,3 +80,42 @@ def planning() -> None:
         assert_type(result.plan.check().ok, bool)
         report = tk.simulate(result.plan)
         assert_type(report.ok, bool)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A prepared task that need not derive from anything."""
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Nothing:
+        """Forbid nothing."""
+        del action, context
+        return self
+
+
+class Idle:
+    """A task planner that has the methods of the protocol without deriving from it."""
+
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> Nothing:
+        """Do nothing."""
+        del problem, time_limit
+        return Nothing()
+
+    def search(self, task: Nothing, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Give up."""
+        del task, time_limit
+        return TaskPlanResult(TaskPlanStatus.LIMIT)
+
+    def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Give up."""
+        return self.search(self.prepare(problem), time_limit=time_limit)
+
+
+def task_planning() -> None:
+    """Planners of tasks differ in what they prepare; any of them may be given."""
+    planners: tuple[TaskPlanner[Any], ...] = (Idle(), FastDownward(), FastDownward.optimal(), Z3Planner())
+    tk.plan(tk.load_scene("panda_table", "blocks3"), goal="(on a b)", task_planner=planners[0])
+    domain = make_domain("d", predicates=[make_predicate("p")], actions=[])
+    problem = Problem("p", domain, objects={}, init=State(), goal=And())
+    assert_type(FastDownward().prepare(problem), TranslatedTask)
+    assert_type(Z3Planner().prepare(problem).forbid(GroundAction("a"), []), SmtTask)
+    assert_type(Idle().prepare(problem), Nothing)

@@ -7,7 +7,19 @@ from hypothesis import given, settings
 from support.effort import scaled_examples
 from support.task_problems import DATA, FEATURES, NAMES, blocks_world, load, shortest_plan, small_problems
 
-from tmkit.tasks import And, Fact, FastDownward, GroundAction, Or, Problem, TranslatedTask, load_domain, parse_goal
+from tmkit.tasks import (
+    And,
+    Fact,
+    FastDownward,
+    GroundAction,
+    Or,
+    Problem,
+    TranslatedTask,
+    load_domain,
+    parse_domain,
+    parse_goal,
+    parse_problem,
+)
 from tmkit.tasks.bounds import least_cost, least_steps
 from tmkit.tasks.exploration import Exploration
 from tmkit.tasks.interchange import interchangeable_objects
@@ -59,6 +71,24 @@ def test_the_bound_counts_landmarks(blocks: int) -> None:
     bound = least_steps(translated(moved))
     assert bound is not None
     assert bound >= 2 * len(held)
+
+
+def test_what_must_be_restored_counts() -> None:
+    """A fact of the goal that holds at first, but not after any way to the rest of the goal, is counted again."""
+    problem = load("places")
+    for goal in ("(held a)", "(and (on b c) (empty))", "(and (empty) (clear c) (on a b))"):
+        formula = parse_goal(goal, problem.domain, objects=problem.objects)
+        changed = Problem("p", problem.domain, objects=problem.objects, init=problem.init, goal=formula)
+        bound, expected = least_steps(translated(changed)), shortest_plan(changed)
+        assert bound is not None
+        assert expected is not None
+        assert bound <= expected
+    domain = parse_domain(
+        "(define (domain d) (:predicates (home) (seen ?x))"
+        " (:action look :parameters (?x) :effect (and (seen ?x) (not (home)))) (:action return :effect (home)))"
+    )
+    text = "(define (problem p) (:domain d) (:objects a b) (:init (home)) (:goal (and (home) (seen a) (seen b))))"
+    assert least_steps(translated(parse_problem(text, domain))) == 3
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,6 +7,9 @@ and the goal is a landmark. Its actions are made cheaper by the cheapest of them
 goal is free. This is the heuristic LM-cut, at the initial state [Helmert and Domshlak, Landmarks, Critical Paths and
 Abstractions: What's the Difference Anyway?, ICAPS 2009].
 
+One thing that deletions do is kept. A fact that holds at first and is wanted in the end has to be brought about again,
+when all actions of some landmark delete it: a hand that comes home, after it went to pick something.
+
 Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen
 always, which makes a task easier, never harder. Ties are broken by the order of facts and operators, so that the bound
 depends on the task alone. O(cuts * size of the operators * log facts).
@@ -49,11 +52,15 @@ class _Relaxed:
         for number, variable in enumerate(task.variables):
             for value in range(len(variable.values)):
                 self._numbers[number, value] = 0 if number in derived else len(self._numbers) + 1
-        self.fact_count = len(self._numbers) + 2
-        self.goal = self.fact_count - 1
+        kept = [(number, value) for number, value in task.goal if number not in derived and task.init[number] == value]
+        self._again = {pair: len(self._numbers) + 1 + index for index, pair in enumerate(kept)}
+        self._deleters = {pair: _deleters(task.operators, pair) for pair in kept}
+        self._wanted = task.goal
+        self.goal = len(self._numbers) + len(kept) + 1
+        self.fact_count = self.goal + 1
         self.needs = [self._facts(_conditions(operator)) or [0] for operator in task.operators]
-        self.adds = [self._facts((e.variable, e.after) for e in operator.effects) for operator in task.operators]
-        self.needs.append(self._facts(task.goal) or [0])
+        self.adds = [self._added(operator) for operator in task.operators]
+        self.needs.append([])
         self.adds.append([self.goal])
         self.initial = sorted({0, *self._facts(enumerate(task.init))})
         self.needed_by: list[list[int]] = [[] for _ in range(self.fact_count)]
@@ -64,23 +71,54 @@ class _Relaxed:
             for fact in adds:
                 self.added_by[fact].append(number)
 
+    def _added(self, operator: SasOperator) -> list[int]:
+        pairs = {(effect.variable, effect.after) for effect in operator.effects}
+        return sorted([*self._facts(pairs), *(self._again[pair] for pair in pairs if pair in self._again)])
+
+    def _want(self, restored: set[Pair]) -> None:
+        """Set what the goal needs: some facts as they are, those restored once more."""
+        goal_action = len(self.needs) - 1
+        for fact in self.needs[goal_action]:
+            self.needed_by[fact].remove(goal_action)
+        plain = self._facts(pair for pair in self._wanted if pair not in restored)
+        self.needs[goal_action] = sorted([*plain, *(self._again[pair] for pair in restored)]) or [0]
+        for fact in self.needs[goal_action]:
+            self.needed_by[fact].append(goal_action)
+
     def _facts(self, pairs: Iterable[Pair]) -> list[int]:
         return sorted({self._numbers[pair] for pair in pairs} - {0})
 
     def bound(self, costs: list[int]) -> int | None:
-        """Return what the landmarks cost together, which end in the free action that needs the goal's facts."""
+        """Return what the landmarks cost together; ``None`` when the goal cannot be reached at all."""
+        restored: set[Pair] = set()
+        while True:
+            self._want(restored)
+            cuts, total = self._landmarks(costs)
+            if total is None:
+                return None
+            more = {
+                pair
+                for pair, deleters in self._deleters.items()
+                if pair not in restored and any(deleters.issuperset(cut) for cut in cuts)
+            }
+            if not more:
+                return total
+            restored |= more
+
+    def _landmarks(self, costs: list[int]) -> tuple[list[list[int]], int | None]:
+        """Return landmarks until the goal is free, each a set of actions, and what they cost together."""
         left = [*costs, 0]
         total = 0
+        cuts: list[list[int]] = []
         while True:
             values = self._values(left)
             worth = values[self.goal]
-            if worth is None:
-                return None
-            if worth == 0:
-                return total
+            if not worth:
+                return cuts, None if worth is None else total
             cut = self._cut(left, values)
             cheapest = min(left[number] for number in cut)
             total += cheapest
+            cuts.append(cut)
             for number in cut:
                 left[number] -= cheapest
 
@@ -144,3 +182,13 @@ class _Relaxed:
 
 def _conditions(operator: SasOperator) -> list[Pair]:
     return [*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)]
+
+
+def _deleters(operators: Iterable[SasOperator], pair: Pair) -> frozenset[int]:
+    """Return the operators that delete a value, whatever else holds."""
+    variable, value = pair
+    return frozenset(
+        number
+        for number, operator in enumerate(operators)
+        if any(e.variable == variable and e.after != value and not e.conditions for e in operator.effects)
+    )
