@@ -24,6 +24,7 @@ from tmkit.planner.diagnosis import (
     RemedyKind,
 )
 from tmkit.planner.domains import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.planner.executors import Executor, TimedMotion, execute
 from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.goal_domain import ContinuousGoals
 from tmkit.planner.goals import goal_of_scene
@@ -98,6 +99,7 @@ __all__ = [
     "ContinuousGoals",
     "Diagnosis",
     "DomainSemantics",
+    "Executor",
     "FailureCause",
     "FailureExample",
     "FailureKind",
@@ -148,7 +150,9 @@ __all__ = [
     "StableFace",
     "SupportSurface",
     "SweptVolume",
+    "TimedMotion",
     "check_plan",
+    "execute",
     "goal_of_scene",
     "grasps_of",
     "handovers",

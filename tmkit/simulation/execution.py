@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
+from tmkit.planner.executors import execute
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.progress import SimulationProgress
@@ -45,8 +46,8 @@ from tmkit.simulation.watching import Watch
 from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
-    from tmkit.graph import SceneGraph
-    from tmkit.planner import Plan, PlanStep, Segment
+    from tmkit.motion import Manipulator
+    from tmkit.planner import Plan, PlanStep, Segment, TimedMotion
 
 __all__ = ["simulate"]
 
@@ -59,7 +60,6 @@ _WATCHES_PER_SECOND = 60.0
 _FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
 _FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
 _PAUSE = 0.1  # seconds for a hand and what it holds to come to rest
-_SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
 _AT_REST = 0.002  # metres a second below which an object lies still
 
 
@@ -120,9 +120,16 @@ def simulate(
             frame_view = view if camera is not None else view.resized(*_FILM_SIZE)
             studio = Studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING)
         execution = _Execution(
-            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui
+            simulation,
+            plan,
+            watch=watch,
+            by_constraint=by_constraint,
+            film=film,
+            studio=studio,
+            real_time=gui,
+            on_progress=on_progress,
         )
-        execution.run(on_progress)
+        execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None:
             film.write()
         if picture is not None and view is not None:
@@ -131,7 +138,7 @@ def simulate(
 
 
 class _Execution:
-    """One plan being played in one simulation."""
+    """One plan being played in one simulation: an executor for :func:`tmkit.planner.execute`."""
 
     def __init__(
         self,
@@ -143,6 +150,7 @@ class _Execution:
         film: Film | None,
         studio: Studio | None,
         real_time: bool,
+        on_progress: Callable[[SimulationProgress], None] | None,
     ) -> None:
         self._simulation = simulation
         self._plan = plan
@@ -150,6 +158,8 @@ class _Execution:
         self._film = film
         self._real_time = real_time
         self._studio = studio
+        self._on_progress = on_progress
+        self._began = time.monotonic()
         self._q = np.array(plan.q, dtype=float)  # commanded
         self._arms = {
             robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
@@ -162,24 +172,47 @@ class _Execution:
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
-    def run(self, on_progress: Callable[[SimulationProgress], None] | None) -> None:
-        """Play all steps and let everything settle."""
-        began = time.monotonic()
-
-        def tell(step: int, action: str) -> None:
-            if on_progress is not None:
-                steps, seconds = len(self._plan.steps), time.monotonic() - began
-                on_progress(SimulationProgress("simulate", step, steps, seconds, action, self._simulation.time))
-
+    def begin(self, plan: Plan) -> None:
+        """Take over what the arms hold, and let everything come to rest."""
+        del plan
         self._take_over_held_objects()
         self._stand(_PAUSE)
         self._watch.note_start()
-        for number, step in enumerate(self._plan.steps, start=1):
-            _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
-            tell(number - 1, str(step.action))
-            self._play(number, step)
-        tell(len(self._plan.steps), "")
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        """Tell of the step, and let suction cups touch what they handle in it."""
+        _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
+        self._tell(number - 1, str(step.action))
+        self._watch.enter_step(number, step)
+        for arm in self._arms.values():
+            own = [part for part in step.segments if part.robot == arm.robot.name]
+            arm.touch_softly([part.held for part in own if part.held is not None])
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Move an arm along a timed path."""
+        arm, segment = self._arms[motion.arm.name], motion.segment
+        self._watch.enter(segment)
+        positions = motion.timed.positions[:, : len(arm.entries)]
+        self._approach_start(arm, positions[0])
+        for following in positions[1:]:
+            self._tick(arm, following)
+        if segment.kind not in ("grasp", "release"):
+            arm.finger_goal.update(segment.gripper if arm.holding is None else {})
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """Compare the world with the step's scene."""
+        del number, step
+        self._watch.leave_step()
+
+    def finish(self) -> None:
+        """Let everything settle."""
+        self._tell(len(self._plan.steps), "")
         self._settle()
+
+    def _tell(self, step: int, action: str) -> None:
+        if self._on_progress is not None:
+            steps, seconds = len(self._plan.steps), time.monotonic() - self._began
+            self._on_progress(SimulationProgress("simulate", step, steps, seconds, action, self._simulation.time))
 
     def _take_over_held_objects(self) -> None:
         """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
@@ -189,39 +222,6 @@ class _Execution:
             for robot in self._plan.robots:
                 if parent is not None and robot.tip in (parent, *scene.ancestors(parent)):
                     self._simulation.attach(name, robot.tip)
-
-    def _play(self, number: int, step: PlanStep) -> None:
-        for arm in self._arms.values():
-            own = [part for part in step.segments if part.robot == arm.robot.name]
-            arm.touch_softly([part.held for part in own if part.held is not None])
-        for segment in step.segments:
-            arm = self._arms[segment.robot]
-            self._watch.enter(number, step, segment)
-            self._follow(arm, segment)
-            if segment.kind == "grasp":
-                self._grasp(arm, segment)
-            elif segment.kind == "release":
-                self._release(arm, segment)
-            else:
-                arm.finger_goal.update(segment.gripper if arm.holding is None else {})
-        self._watch.leave_step()
-
-    def _follow(self, arm: ArmPlayer, segment: Segment) -> None:
-        """Move an arm along the timed path of a segment; what it moves along, such as a drawer, limits its speed."""
-        rate = 1.0 / self._simulation.settings.time_step
-        others = [name for name in segment.joint_names if name not in arm.robot.joints]
-        columns = [segment.joint_names.index(name) for name in (*arm.robot.joints, *others)]
-        speeds = [_mechanism_speed(self._plan.scene, name) for name in others]
-        timed = time_path(
-            np.asarray(segment.path, dtype=float)[:, columns],
-            np.concatenate([arm.speeds, speeds]),
-            acceleration_limits=np.concatenate([arm.accelerations, 2.0 * np.array(speeds)]),
-            rate=rate,
-        )
-        positions = timed.positions[:, : len(arm.entries)]
-        self._approach_start(arm, positions[0])
-        for following in positions[1:]:
-            self._tick(arm, following)
 
     def _approach_start(self, arm: ArmPlayer, start: NDArray[np.float64]) -> None:
         """Go to the first point of a path in a straight line, if a plan leaves a gap before it."""
@@ -234,25 +234,32 @@ class _Execution:
         for following in timed.positions[1:]:
             self._tick(arm, following)
 
-    def _grasp(self, arm: ArmPlayer, segment: Segment) -> None:
-        name = segment.held
-        arm.finger_goal.update(arm.robot.gripper_closed)
-        self._wait_for_fingers(arm)
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        """Close a hand on an object or a handle."""
+        player, name = self._arms[arm.name], segment.held
+        self._watch.enter(segment)
+        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
+        player.finger_goal.update(arm.gripper_closed)
+        self._wait_for_fingers(player)
         if name is not None:
-            fault = arm.take(name)
-            self._watch.grasped(name, segment, by_constraint=self._by_constraint or arm.cup is not None)
+            fault = player.take(name)
+            self._watch.grasped(name, segment, by_constraint=self._by_constraint or player.cup is not None)
             if fault is not None:
                 self._watch.note(fault)
         self._stand(_PAUSE)
 
-    def _release(self, arm: ArmPlayer, segment: Segment) -> None:
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        """Open a hand."""
+        player = self._arms[arm.name]
+        self._watch.enter(segment)
+        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
         self._stand(_PAUSE)
-        name = segment.held or arm.holding
+        name = segment.held or player.holding
         if name is not None:
-            self._watch.released(name, arm.robot)
-            arm.let_go(name)
-        arm.finger_goal.update(segment.gripper or arm.robot.gripper_open)
-        self._wait_for_fingers(arm)
+            self._watch.released(name, arm)
+            player.let_go(name)
+        player.finger_goal.update(segment.gripper or arm.gripper_open)
+        self._wait_for_fingers(player)
         self._stand(_PAUSE)
 
     def _wait_for_fingers(self, arm: ArmPlayer) -> None:
@@ -368,13 +375,6 @@ def _joint_errors(plan: Plan, q: NDArray[np.float64]) -> dict[str, JointError]:
         slides = plan.scene.joint(plan.scene.joint_frame(joint)).type == "prismatic"
         errors[joint] = JointError(float(plan.final_q[entry]), float(q[entry]), slides=slides)
     return errors
-
-
-def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
-    """Return how fast a joint may be moved by its handle, m/s or rad/s: the scene's limit, but not faster than ours."""
-    limit = float(scene.velocity_limits[scene.joint_names.index(joint)])
-    own = _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
-    return min(limit, own) if limit > 0.0 else own
 
 
 def _places(plan: Plan) -> NDArray[np.float64]:

@@ -63,7 +63,8 @@ class Watch:
         self._action = ""
         self._planned = plan.scene.at(plan.q)
         self._phase = ""
-        self._concerned: frozenset[str] = frozenset()
+        self._handled: frozenset[str] = frozenset()  # in this step
+        self._concerned: frozenset[str] = frozenset()  # in this segment
         self._robot = plan.robot  # the arm that acts
         self._carried: dict[str, _Carried] = {}  # by arm
         self._slips: list[Slip] = []
@@ -95,18 +96,20 @@ class Watch:
                 if self._is_miss(error):
                     self._astray.add(name)
 
-    def enter(self, number: int, step: PlanStep, segment: Segment) -> None:
-        """Tell that a segment of a step begins."""
-        if number != self._step:
-            self._touched.clear()
-            self._held_back = False
+    def enter_step(self, number: int, step: PlanStep) -> None:
+        """Tell that a step begins."""
+        self._touched.clear()
+        self._held_back = False
         self._step = number
         self._action = str(step.action)
         self._planned = step.scene.at(step.q)
+        self._handled = frozenset(part.held for part in step.segments if part.held is not None)
+
+    def enter(self, segment: Segment) -> None:
+        """Tell that a segment of the step begins."""
         self._phase = str(segment.kind.value)
         self._robot = self._plan.arm(segment.robot)
-        close = self._phase not in ("transit", "transfer")
-        self._concerned = frozenset(part.held for part in step.segments if close and part.held is not None)
+        self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
         """Tell that the hand has closed on an object."""
