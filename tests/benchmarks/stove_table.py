@@ -44,7 +44,7 @@ from tmkit.tasks import FastDownward, Problem
 T = TypeVar("T")
 PHYSICS_SEEDS = 2  # of each problem that is played
 POSITION_TOLERANCE = 0.005  # metres
-TIME_LIMIT = 30.0
+TIME_LIMIT = 120.0
 
 
 @dataclass(frozen=True)

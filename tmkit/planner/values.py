@@ -337,7 +337,7 @@ class PlanStatus(Enum):
 
     SOLVED = "solved"
     PROVED_UNSOLVABLE = "proved unsolvable"
-    """No sequence of actions reaches the goal, whatever the motions."""
+    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
     NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
     """None was found; there may be one."""
 
