@@ -24,7 +24,7 @@ from tmkit.planner.diagnosis import (
     LearnedConstraint,
     added_up,
 )
-from tmkit.planner.failures import FailureKind
+from tmkit.planner.failures import FailureKind, MotionFailure
 from tmkit.planner.refinement_tree import FailureLog, FailureRecord
 from tmkit.tasks import And, Atom, Fact, FastDownward, Formula, Not, Problem, find_conflict
 
@@ -55,6 +55,7 @@ def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> 
     for pairs, count in log.pairs.get(key, Counter()).items():
         for frame in bodies_in_the_way(pairs, scene, moved=moved, item=record.item):
             counts[frame] += count
+    bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
     example = FailureExample(
         scene,
         record.q if failure.q is None else failure.q,
@@ -68,10 +69,21 @@ def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> 
         failure.cause,
         failure.kind,
         log.counts[key],
+        _summary(failure) if bodies else failure.cause,
         log.excesses.get(key, 0.0),
-        added_up(BlockingBody(frame, count) for frame, count in counts.items()),
+        bodies,
         example,
     )
+
+
+def _summary(failure: MotionFailure) -> str:
+    """Return a cause without the pair of frames that it names."""
+    text = failure.cause
+    for a, b in failure.pairs[:1]:
+        named = f"'{a}' and '{b}'"
+        for words in (f", mostly {named}", f", {named} being in the way", f", {named}", f": {named}"):
+            text = text.replace(words, "")
+    return text
 
 
 def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:

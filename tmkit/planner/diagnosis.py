@@ -83,6 +83,7 @@ class FailureCause:
         cause: why it failed, in words; the same cause has the same words.
         kind: the sort of obstacle.
         count: how often.
+        summary: the cause without the frames that it names, when these are among the bodies in the way.
         excess: metres by which the nearest of the poses was out of reach, at least; else 0.
         in_the_way: the bodies that were in the way, most often first.
         example: the first such failure, for pictures.
@@ -92,6 +93,7 @@ class FailureCause:
     cause: str
     kind: FailureKind
     count: int
+    summary: str = ""
     excess: float = 0.0
     in_the_way: tuple[BlockingBody, ...] = ()
     example: FailureExample | None = field(default=None, compare=False, repr=False)
@@ -264,6 +266,7 @@ def _action_values(action: ActionDiagnosis) -> dict[str, Any]:
             {
                 "phase": cause.phase,
                 "cause": cause.cause,
+                "summary": cause.summary,
                 "kind": cause.kind.value,
                 "count": cause.count,
                 "excess": cause.excess,

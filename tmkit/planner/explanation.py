@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tmkit.planner.diagnosis import ActionDiagnosis, Diagnosis, Remedy, RemedyKind
+from tmkit.planner.diagnosis import ActionDiagnosis, Diagnosis, Remedy, RemedyKind, in_centimetres
 from tmkit.planner.values import Plan, PlanStatus
 
 __all__ = ["explain"]
@@ -71,18 +71,34 @@ def _conflict(diagnosis: Diagnosis) -> str:
 
 def _action(action: ActionDiagnosis) -> str:
     """Return the sentences about one action that failed."""
-    times = _counted(action.failures, "time")
-    if len(action.causes) == 1:
-        text = f"{action.action} failed {times}, {action.causes[0]}."
+    times, told = _counted(action.failures, "time"), _summaries(action)
+    if len(told) == 1:
+        text = f"{action.action} failed {times}, {told[0][0]}."
     else:
-        causes = [f"{_counted(cause.count, 'time')} {cause}" for cause in action.causes[:_MOST]]
-        if rest := sum(cause.count for cause in action.causes[_MOST:]):
+        causes = [f"{_counted(count, 'time')} {words}" for words, count in told[:_MOST]]
+        if rest := sum(count for _, count in told[_MOST:]):
             causes.append(f"{_counted(rest, 'time')} from other causes")
         text = f"{action.action} failed {times}; {'; '.join(causes)}."
     if action.in_the_way:
         named = [f"'{body.frame}' ({_counted(body.count, 'time')})" for body in action.in_the_way[:_MOST]]
         text += f" In its way {'was' if len(named) == 1 else 'were'} {_listed(named)}."
     return text
+
+
+def _summaries(action: ActionDiagnosis) -> list[tuple[str, int]]:
+    """Return the causes in words with counts, most often first; those that differ only in who met whom as one."""
+    counts: dict[tuple[str, str], int] = {}
+    beyond: dict[tuple[str, str], float] = {}
+    for cause in action.causes:
+        key = cause.phase, cause.summary or cause.cause
+        counts[key] = counts.get(key, 0) + cause.count
+        beyond[key] = min(cause.excess, beyond.get(key, cause.excess))
+    told = []
+    for (phase, summary), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        excess = beyond[phase, summary]
+        missing = f", by at least {in_centimetres(excess)}" if excess > 0.0 else ""
+        told.append((f"{phase}: {summary}{missing}", count))
+    return told
 
 
 def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
