@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import tmkit as tk
-from tmkit.errors import ConfigurationError, SceneError
+from tmkit.errors import ConfigurationError, PlanFileError, SceneError
+from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
 from tmkit.motion.mechanisms import closure_error, mechanism_joint
 from tmkit.planner import ActionContext, MotionBudget, MotionFailure, Operate, Plan, SegmentKind, grasps_of
 from tmkit.planner.arm_motion import ArmMotion
 from tmkit.planner.plan_file import plan_to_dict
+from tmkit.spatial import Pose
 
 SLIDE = "drawer_slide"
 
@@ -176,6 +178,37 @@ def test_drawers_need_joints_and_handles() -> None:
         tk.plan(scene.set_classes("cabinet", ["drawer"]), domain="drawer", goal="(closed drawer)")
     with pytest.raises(SceneError, match="the drawer 'drawer' has no handle"):
         tk.plan(scene.set_classes("drawer_handle", []), domain="drawer", goal="(accessible drawer)")
+
+
+def cupboard() -> SceneGraph:
+    """Return a Panda before a cupboard, whose door turns about a vertical hinge; an upright bar is its handle."""
+    scene = tk.load_scene("panda_table")
+    hinge = Revolute([0, 0, -1], lower=0.0, upper=0.8, name="hinge")
+    with scene.edit() as edit:
+        edit.add_frame("cupboard", "world", pose=Pose([0.8, 0.0, 0.2]), shapes=[AttachedShape(Box([0.2, 0.4, 0.4]))])
+        edit.add_frame("door", "cupboard", pose=Pose([-0.115, 0.15, 0.0]), joint=hinge, classes=["drawer"])
+        edit.add_frame("leaf", "door", pose=Pose([0.0, -0.15, 0.0]), shapes=[AttachedShape(Box([0.02, 0.3, 0.38]))])
+        bar = AttachedShape(Box([0.016, 0.016, 0.1]))
+        edit.add_frame("bar", "door", pose=Pose([-0.06, -0.26, 0.02]), shapes=[bar], classes=["handle"])
+    return edit.finish()
+
+
+def test_a_door_turns() -> None:
+    """A hand opens a door along its arc: planned, checked, and played to within a degree."""
+    plan = tk.plan(cupboard(), domain="drawer", goal="(accessible door)", robot="panda", seed=0, time_limit=120.0).plan
+    assert plan is not None
+    assert plan.check().problems == ()
+    report = tk.simulate(plan)
+    assert report.ok
+    assert report.joints["hinge"].planned == pytest.approx(0.8)
+    assert report.joints["hinge"].error < np.radians(1.0)
+
+
+def test_the_original_format_has_no_word_for_it(plan: Plan, tmp_path: Path) -> None:
+    """An operation can be written in the original's format, but which handle it was is not in the file."""
+    plan.save(tmp_path / "plan.tmp")
+    with pytest.raises(PlanFileError, match="the joint 'drawer_slide' moves, which is none of the arm 'panda'"):
+        Plan.load_tmp(tmp_path / "plan.tmp", plan.scene, domain="drawer", goal=plan.goal)
 
 
 def test_the_drawer_is_played(plan: Plan) -> None:
