@@ -2,8 +2,9 @@
 
 The idea: a :class:`Domain` says what actions mean, a :class:`Problem` what is to be achieved, a :class:`State` what
 holds. All are values that are consistent from the moment they exist, read from files (:func:`load_domain`,
-:func:`load_problem`) or built in Python. A :class:`TaskPlanner`, by default :class:`FastDownward`, finds the steps;
-:func:`validate_plan` executes them by our own semantics, which is what counts.
+:func:`load_problem`) or built in Python (:func:`make_domain`). A :class:`TaskPlanner`, by default
+:class:`FastDownward`, finds the steps; :class:`Z3Planner` is another. :func:`validate_plan` executes them by our own
+semantics, which is what counts.
 
 A planner of motions works on a :class:`TranslatedTask`: translated once, then patched with
 :meth:`TranslatedTask.forbid` each time a step turns out to be impossible in the presence of certain facts.
