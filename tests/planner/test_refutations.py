@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -51,18 +50,16 @@ def plan_in(scene: SceneGraph, goal: str) -> PlanResult:
 
 
 def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
-    """Three blocks of 0.1 m do not fit in 0.2 m x 0.1 m: proved, said so, and soon."""
+    """Three blocks of 0.1 m do not fit in 0.2 m x 0.1 m: proved, said so, and nothing was searched for that."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
-    plan_in(scene, "(handempty)")  # loads what is loaded once
-    began = time.perf_counter()
     result = plan_in(scene, on_shelf(3))
-    assert time.perf_counter() - began < 1.0
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
         "'box0', 'box1', 'box2' do not fit on 'shelf' together: their footprints have 300 cm^2, and it has 200 cm^2"
         in result.explanation
     )
     assert result.statistics.skeletons == 0
+    assert result.diagnosis.replans == 0
 
 
 def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:

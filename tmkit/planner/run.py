@@ -149,7 +149,12 @@ class PlanningRun:
         )
 
     def with_remedies(self, result: PlanResult) -> PlanResult:
-        """Return an answer that is no with what would help, as far as the remaining time allows."""
+        """Return an answer that is no with what would help, as far as the remaining time allows.
+
+        A goal that was refuted needs none: the proof says what is too much, and is an answer at once.
+        """
+        if self.refutations:
+            return result
         seconds = min(REMEDY_SHARE * self.limits.seconds, self.limits.seconds - self.seconds)
         remedies, replans = find_remedies(self, result.diagnosis, seconds=seconds)
         diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
