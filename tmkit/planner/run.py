@@ -139,7 +139,7 @@ class PlanningRun:
             domain=self.domain,
             problem=problem,
             seed=self.seed,
-            limits=limits,
+            limits=replace(limits, improvements=0),
             on_progress=None,
             task_planner=self.planner,
             samplers=self.samplers,
