@@ -113,6 +113,8 @@ class Semantics:
                 yield Impossible(why_no_grasp(item, self.manipulator))
             for grasp in grasps:
                 yield Pick(item, grasp)
+        elif not _has_room(context.scene, item, area):
+            yield Impossible(f"'{item}' is wider than area '{area}'")
         else:
             for point in self._free_points(context, item, area):
                 for turn in turns_nearest_first(context, item, area):
@@ -132,8 +134,6 @@ class Semantics:
         half = _half_width(scene, item)
         lower, upper = (bound[:2] for bound in shape_bounds(scene, area))
         first, last = lower + half, upper - half
-        if np.any(last < first):
-            return []
         counts = np.floor((last - first) / _GRID + 1e-9).astype(int) + 1
         axes = [first[axis] + _GRID * np.arange(counts[axis]) for axis in (0, 1)]
         grid = np.array(np.meshgrid(*axes)).reshape(2, -1).T
@@ -159,6 +159,12 @@ def _frames(scene: SceneGraph) -> dict[str, str]:
 
 def _kinds(scene: SceneGraph, frame: str) -> set[str]:
     return set(scene.classes(frame)).difference(_ROLES)
+
+
+def _has_room(scene: SceneGraph, item: str, area: str) -> bool:
+    """Tell whether an item fits into an empty area."""
+    lower, upper = shape_bounds(scene, area)
+    return bool(np.all((upper - lower)[:2] >= 2.0 * _half_width(scene, item)))
 
 
 def _half_width(scene: SceneGraph, item: str) -> float:
