@@ -95,12 +95,11 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
 
 def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
     """Return the results as a Markdown page."""
-    seeds = len({o.seed for o in outcomes})
     lines = [
         "# Classic problems: plan, check, play",
         "",
-        f"Each line sums up one problem over {seeds} seed{'s' if seeds != 1 else ''}, with {time_limit:g} s each: how "
-        "many were planned, how many plans",
+        f"Each line sums up one problem over so many seeds as it says, with {time_limit:g} s each: how many were",
+        "planned, how many plans",
         "passed the check at finer steps, and whether the first was played in pybullet to where it leads. Made by",
         "`python tests/benchmarks/domains_table.py`. Times are medians over the plans found, on two cores shared with",
         "much else: they are for comparison within the table. What the problems are, [](domains.md) tells.",
