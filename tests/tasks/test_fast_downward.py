@@ -174,6 +174,7 @@ def test_a_problem_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = FastDownward().translate(problem)
     monkeypatch.setattr(fast_downward.processes, "run", None)
     assert FastDownward().translate(problem) == first
+    assert first.encoding == "auto"
     assert FastDownward.optimal().translate(problem) == replace(first, encoding="split")
 
 

@@ -40,6 +40,9 @@ Pair = tuple[int, int]
 _VERSION = "3"
 
 
+_MOST_COPIES = 2000  # of operators that one constraint may make by taking some apart, at most
+
+
 @dataclass(frozen=True, slots=True)
 class SasVariable:
     """A finite-domain variable: its name, its axiom layer (-1 when it is not derived), and what each value means."""
@@ -94,7 +97,8 @@ class TranslatedTask:
         axioms: the rules for derived variables.
         names: for each object renamed in translation, its real name.
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
-        encoding: how it is told what is forbidden, by axioms or by taking operators apart.
+        encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
+            as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
         complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends at
             the limit at once.
     """
@@ -109,7 +113,7 @@ class TranslatedTask:
     axioms: tuple[SasAxiom, ...] = field(repr=False)
     names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
-    encoding: Literal["axioms", "split"] = "axioms"
+    encoding: Literal["auto", "axioms", "split"] = "auto"
     complete: bool = True
 
     # ------------------------------------------------------------------------------------------------------ meaning
@@ -178,7 +182,8 @@ class TranslatedTask:
         if not literals:
             kept = (op for index, op in enumerate(self.operators) if index not in chosen)
             return replace(self, operators=tuple(kept))
-        if self.encoding == "split":
+        copies = len(chosen) * sum(len(self.variables[variable].values) - 1 for variable, _ in literals)
+        if self.encoding == "split" or (self.encoding == "auto" and copies <= _MOST_COPIES):
             return self._split(chosen, literals)
         task, variable = self._blocked_by(literals)
         operators = list(self.operators)
