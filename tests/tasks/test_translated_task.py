@@ -155,7 +155,7 @@ def test_learning_goes_on_until_there_is_no_plan() -> None:
 
 def test_patching_leaves_the_old_task_alone() -> None:
     """A task is a value: forbidding gives a new one."""
-    task = translated("places")
+    task = replace(translated("places"), encoding="axioms")
     before = task.to_text()
     step = PLANNER.search(task).steps[0]
     patched = task.forbid(step, [Fact.of("clear", "c")])
@@ -166,7 +166,7 @@ def test_patching_leaves_the_old_task_alone() -> None:
 
 def test_one_context_has_one_variable() -> None:
     """Two actions forbidden in the same context share its variable, and doubling a lesson changes nothing."""
-    task, context = translated("places"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
+    task, context = replace(translated("places"), encoding="axioms"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
     once = task.forbid(GroundAction("unpile", ("c", "a")), context)
     twice = once.forbid(GroundAction("lift", ("b", "middle")), reversed(context))
     assert len(twice.variables) == len(once.variables) == len(task.variables) + 1
