@@ -30,12 +30,15 @@ is refused with its defect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.relations.violations import SemanticError, Violation
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 __all__ = ["Numbers", "Representation", "array_of", "rotation_defect", "trusted"]
 
@@ -116,6 +119,13 @@ def _converted(quantity: Any, unit: str, what: str) -> ArrayLike:
         rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
         raise SemanticError.of(what, [Violation(rule, f"{type(error).__name__}: {error}")]) from error
     return converted
+
+
+def rotations() -> type[Rotation]:
+    """Return scipy's class of rotations, which is imported when it is first needed: it costs more than all of tmkit."""
+    from scipy.spatial.transform import Rotation
+
+    return Rotation
 
 
 def rotation_defect(matrix: Vector) -> str | None:

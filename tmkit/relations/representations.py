@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from tmkit.relations.representation import (
     ROTATION_TOLERANCE,
@@ -25,6 +24,7 @@ from tmkit.relations.representation import (
     frozen,
     in_reference,
     rotation_of,
+    rotations,
     trusted,
 )
 from tmkit.relations.violations import SemanticError, Violation
@@ -128,13 +128,13 @@ class UnitQuaternion(_Matrix):
     @property
     def numbers(self) -> Numbers:
         """``(Q,)``."""
-        return (frozen(Rotation.from_quat(np.array(self.quat_xyzw)).as_matrix()),)
+        return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(Q,)``, its scalar part not negative."""
         del like
-        return cls(Rotation.from_matrix(np.array(numbers[0])).as_quat(canonical=True))
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class EulerAngles(_Matrix):
     @property
     def numbers(self) -> Numbers:
         """``(Q,)``."""
-        return (frozen(Rotation.from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
+        return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
@@ -182,7 +182,7 @@ class EulerAngles(_Matrix):
                 f"Euler angles {sequence}", [Violation(rule, "the first and the third axis coincide")]
             )
         letters: Any = sequence
-        return cls(Rotation.from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,13 +198,13 @@ class RotationVector(_Plain):
     @property
     def numbers(self) -> Numbers:
         """``(Q,)``."""
-        return (frozen(Rotation.from_rotvec(np.array(self.vector)).as_matrix()),)
+        return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(Q,)``, its angle at most half a turn."""
         del like
-        return cls(Rotation.from_matrix(np.array(numbers[0])).as_rotvec())
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,12 +222,12 @@ class AxisAngle(_Plain):
     @property
     def numbers(self) -> Numbers:
         """``(Q,)``."""
-        return (frozen(Rotation.from_rotvec(self.axis * self.angle).as_matrix()),)
+        return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(Q,)``; of no rotation the axis is that of ``like``, or x."""
-        vector = Rotation.from_matrix(np.array(numbers[0])).as_rotvec()
+        vector = rotations().from_matrix(np.array(numbers[0])).as_rotvec()
         angle = float(np.linalg.norm(vector))
         if angle == 0.0:
             return cls(like.axis if like is not None else [1.0, 0.0, 0.0], 0.0)
@@ -322,13 +322,13 @@ class VectorAndQuaternion(_Matrix):
     @property
     def numbers(self) -> Numbers:
         """``(p, Q)``."""
-        return self.vector, frozen(Rotation.from_quat(np.array(self.quat_xyzw)).as_matrix())
+        return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(p, Q)``, the scalar part of its quaternion not negative."""
         del like
-        return cls(numbers[0], Rotation.from_matrix(np.array(numbers[1])).as_quat(canonical=True))
+        return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,14 +352,14 @@ class DualQuaternion(_Plain):
         """``(p, Q)``."""
         conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
         return frozen(2.0 * _product(self.dual, conjugate)[:3]), frozen(
-            Rotation.from_quat(np.array(self.real)).as_matrix()
+            rotations().from_quat(np.array(self.real)).as_matrix()
         )
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(p, Q)``."""
         del like
-        real = Rotation.from_matrix(np.array(numbers[1])).as_quat(canonical=True)
+        real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * _product(np.array([*numbers[0], 0.0]), real))
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
@@ -405,7 +405,7 @@ class FiniteScrew(_Plain):
     @property
     def numbers(self) -> Numbers:
         """``(p, Q)``."""
-        turned = Rotation.from_rotvec(self.direction * self.angle).as_matrix()
+        turned = rotations().from_rotvec(self.direction * self.angle).as_matrix()
         return frozen(self.point - turned @ self.point + self.displacement * self.direction), frozen(turned)
 
     @classmethod
@@ -416,7 +416,7 @@ class FiniteScrew(_Plain):
         that of ``like``, or x.
         """
         p, turned = numbers
-        vector = Rotation.from_matrix(np.array(turned)).as_rotvec()
+        vector = rotations().from_matrix(np.array(turned)).as_rotvec()
         angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
         if angle < _NO_ANGLE:
             along = p / length if length > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])

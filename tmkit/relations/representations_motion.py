@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from tmkit.relations.representation import (
     ROTATION_TOLERANCE,
@@ -30,6 +29,7 @@ from tmkit.relations.representation import (
     frozen,
     in_reference,
     rotation_of,
+    rotations,
     trusted,
 )
 from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, _Plain, _product, _unit
@@ -447,5 +447,5 @@ def _rate_axes(angles: EulerAngles) -> Vector:
     for i in order:
         letter = "xyz".index(sequence[i].lower())
         axes[:, i] = before[:, letter]
-        before = before @ Rotation.from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
+        before = before @ rotations().from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
     return axes

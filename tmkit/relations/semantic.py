@@ -18,12 +18,11 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from tmkit.relations import representations as reps
 from tmkit.relations import representations_motion as motion
 from tmkit.relations import rules
-from tmkit.relations.representation import Numbers, Representation, Vector, frozen
+from tmkit.relations.representation import Numbers, Representation, Vector, frozen, rotations
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
     ForceCoord,
@@ -331,7 +330,7 @@ class SemanticOrientation(_Constant):
             SemanticError: the two are not the same relation.
         """
         coord = rules.differentiate(self.coord, later.coord)
-        turned = Rotation.from_matrix(later.numbers[0] @ self.numbers[0].T)
+        turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
         return SemanticAngularVelocity(coord, turned.as_rotvec() / dt)
 
 
@@ -475,7 +474,7 @@ class SemanticAngularVelocity(SemanticRelation):
 
     def integrate(self, dt: float) -> SemanticOrientation:
         """Return the orientation after ``dt`` seconds, relative to before, of the frame of expression."""
-        turned = Rotation.from_rotvec(self.numbers[0] * dt).as_matrix()
+        turned = rotations().from_rotvec(self.numbers[0] * dt).as_matrix()
         return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix(turned))
 
 
