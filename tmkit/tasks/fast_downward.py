@@ -36,7 +36,7 @@ from tmkit.tasks.model import Problem
 from tmkit.tasks.planning import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.tasks.sas import TranslatedTask
 
-__all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "OPTIMAL_SEARCH", "FastDownward"]
+__all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "OPTIMAL_SEARCH", "FastDownward", "forget_translations"]
 
 FIRST_SEARCH = (
     "let(hlm, eval_modify_costs("
@@ -195,6 +195,11 @@ class _Slot:
     """Where the translation of a problem is kept, once there is one."""
 
     text: str | None = None
+
+
+def forget_translations() -> None:
+    """Forget the translations of the last problems, as a benchmark must in which each run is to be a first one."""
+    _slot.cache_clear()
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
