@@ -434,3 +434,30 @@ def test_bodies_without_frames_and_what_keeps_them() -> None:
         moving.set_twist("saucer", "Cup", [float("nan")] * 6)
     with pytest.raises(UnknownNameError, match="unknown body 'Cap'; did you mean 'Cup'"):
         moving.set_twist("saucer", "Cap", np.zeros(6))
+
+
+def moving_tray() -> SceneGraph:
+    """Return a tray on fixed frames that moves relative to a body, and a body without frames."""
+    scene = SceneGraph().add_body("bare").add_frame("stand", "world").add_frame("tray", "stand", pose=Pose([0, 0, 1]))
+    return scene.add_frame("rim", "tray").add_root("eye", body="Eye").set_twist("tray", "stand", np.ones(6))
+
+
+def test_folding_keeps_twists() -> None:
+    """Frames that move, and the bodies relative to which they do, are not folded away."""
+    folded = moving_tray().consolidated()
+    assert "rim" not in folded
+    assert folded.twist_edge("tray")[0] == "stand"  # type: ignore[index]
+    assert folded.bare_bodies == ("bare",)
+
+
+def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
+    """A scene from a file beside another has its twists, its bodies without frames, and its roots on their bodies."""
+    first, second = tmp_path / "moving.json", tmp_path / "other.json"
+    first.write_text(json.dumps(scene_to_json(moving_tray())), encoding="utf-8")
+    second.write_text(json.dumps(scene_to_json(SceneGraph().add_frame("lamp", "world"))), encoding="utf-8")
+    merged = tk.load_scene(str(first), str(second))
+    assert merged.twist_edge("tray")[0] == "stand"  # type: ignore[index]
+    np.testing.assert_array_equal(merged.twist_edge("tray")[1], np.ones(6))  # type: ignore[index]
+    assert merged.bare_bodies == ("bare",)
+    assert merged.specification("eye").body == "Eye"
+    assert "lamp" in merged

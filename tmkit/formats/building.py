@@ -94,8 +94,11 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
     with SceneGraph(root=None).edit() as edit:
         if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
             edit.add_root(WORLD)
+        for body in dict.fromkeys(body for draft in drafts for body in draft.bare_bodies):
+            edit.add_body(body)
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
+        _add_twists(edit, frames.values())  # when the bodies are there that they refer to
         _add_mimics(edit, frames)
         add_allowed(edit, drafts)
         _add_groups(edit, drafts)
@@ -152,6 +155,7 @@ def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
         geometry=(*first.geometry, *second.geometry),
         inertia=first.inertia or second.inertia,
         attributes={**second.attributes, **first.attributes},
+        twist=first.twist or second.twist,
     )
 
 
@@ -212,7 +216,7 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
     shapes = [_attached(geometry, loader, draft.friction) for geometry in draft.geometry]
     with _reported(draft.place):
         if draft.parent is None:
-            edit.add_root(draft.name)
+            edit.add_root(draft.name, body=draft.body)
             edit.set_classes(draft.name, draft.classes)
             edit.set_shapes(draft.name, shapes)
         else:
@@ -233,6 +237,14 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
     if draft.inertia is not None:
         with _reported(draft.inertia.place):
             edit.set_inertia(draft.name, _inertia(draft.inertia, draft.geometry, shapes))
+
+
+def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say how frames move relative to bodies."""
+    for draft in drafts:
+        if draft.twist is not None:
+            with _reported(draft.place):
+                edit.set_twist(draft.name, *draft.twist)
 
 
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:

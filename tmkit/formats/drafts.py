@@ -163,6 +163,7 @@ class FrameDraft:
         aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
             link, after which the original TMKit names the link's frame.
         attributes: free tags, by key.
+        twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
     """
 
     name: str
@@ -178,6 +179,7 @@ class FrameDraft:
     parent_place: Place | None = None
     aliases: tuple[str, ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
+    twist: tuple[str, tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +210,4 @@ class SceneDraft:
     frames: tuple[FrameDraft, ...] = ()
     allowed: tuple[AllowedDraft, ...] = ()
     groups: tuple[GroupDraft, ...] = ()
+    bare_bodies: tuple[str, ...] = ()

@@ -48,11 +48,12 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
                 geometry=tuple(_geometry(part, place) for part in frame.shapes),
                 inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
                 attributes=frame.attributes,
+                twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
             )
         )
     allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]
     groups = [GroupDraft(name, *_members(scene.group(name)), Place(path)) for name in scene.group_names]
-    return SceneDraft(tuple(frames), tuple(allowed), tuple(groups))
+    return SceneDraft(tuple(frames), tuple(allowed), tuple(groups), scene.bare_bodies)
 
 
 def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:

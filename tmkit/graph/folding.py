@@ -63,6 +63,8 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
             raise UnknownNameError.of("frame", name, scene.frame_names)
     partners = _partners(scene)
     meant = {frame for group in scene.group_names for frame in scene.group(group).frames} | kept_names
+    edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
+    references = {reference for reference, _ in edges}  # bodies that may not go with their frames
     kept: dict[str, _Kept] = {}
     place: dict[str, tuple[str, Pose]] = {}  # by frame: the frame that holds it now, and holder_from_frame
     for root in scene.root_names:
@@ -70,7 +72,8 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
             frame = scene.specification(name)
             collides = any(part.collision for part in frame.shapes)
             above, above_from_frame = _above(frame, place)
-            if frame.parent is None or _stays(frame, name in meant, kept.get(above), partners[name], collides):
+            is_meant = name in meant or frame.twist is not None or frame.body in references
+            if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
                 kept[name] = _Kept(frame, parent, above_from_frame, list(frame.shapes), partners[name], collides)
                 place[name] = (name, Pose())
@@ -85,7 +88,9 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     _place_inertia(scene, kept, place)
     order = [name for name in scene.frame_names if name in kept]
     folded = SceneGraph.from_frames(
-        [_specification(kept[name]) for name in order], allowed=_allowed(scene, kept, place)
+        [_specification(kept[name]) for name in order],
+        allowed=_allowed(scene, kept, place),
+        bare_bodies=scene.bare_bodies,
     )
     with folded.edit() as edit:
         for group in scene.group_names:
@@ -158,6 +163,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
         shapes=frame.shapes,
         inertia=_together(masses),
         attributes=said.attributes,
+        twist=said.twist,
     )
 
 
