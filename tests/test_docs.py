@@ -109,7 +109,10 @@ def test_readme_shows_the_example_of_branching() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["branching", "loaded_tray"])
+@pytest.mark.parametrize(
+    "name",
+    ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"],
+)
 def test_examples_of_scenes_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The short examples run by themselves, and print the same each time."""
     printed = []

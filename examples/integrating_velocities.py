@@ -1,0 +1,122 @@
+"""Where is a body after a time, if its velocity stays the same? That depends on which velocity stays the same.
+
+Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions (De Laet et al.,
+"Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the two that are motions about one frame,
+refuses the third with the reason, and the results are checked against small steps in plain numpy. Run it:
+``python examples/integrating_velocities.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.relations import HomogeneousMatrix, PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.spatial import Pose
+
+Array = NDArray[np.float64]
+
+LINEAR, ANGULAR, SECONDS = [0.1, 0.4, -0.2], [0.3, -0.5, 0.2], 1.7
+START = SemanticPose(
+    PoseCoord("{o1}|O1", "{b1}|B1", "[b1]"), Pose.from_rpy([0.5, -0.3, 0.8], [0.7, -0.2, 0.4]).as_matrix()
+)
+
+
+def twist_of(point: str, axes: str) -> SemanticTwist:
+    """Return the same six numbers as the twist of a point of the cylinder, in some axes."""
+    return SemanticTwist(TwistCoord(f"{point}|O1", "B1", f"[{axes}]"), [*LINEAR, *ANGULAR])
+
+
+def main() -> None:
+    """Integrate the three, and compare each with small steps."""
+    np.set_printoptions(precision=4, suppress=True)
+
+    print("1 pose twist: the velocity of o1, in the axes of b1")
+    pose_twist = twist_of("o1", "b1")
+    try:
+        pose_twist.integrate(SECONDS)
+    except SemanticError as error:
+        print("   ", error)
+    else:
+        raise AssertionError("a twist of one frame's point in another frame's axes was integrated")
+    # What was meant is a straight way of the point and a turn about fixed axes; each can be integrated by itself.
+    way = pose_twist.linear.integrate(SECONDS).numbers[0]
+    turn = pose_twist.angular.integrate(SECONDS).numbers[0]
+    apart = HomogeneousMatrix.of((START.numbers[0] + way, turn @ START.numbers[1])).matrix
+    show("linear and angular velocity by themselves", apart, small_steps(pose_rate))
+
+    print("2 body-fixed twist: the velocity of o1, in the axes of o1")
+    moved = twist_of("o1", "o1").integrate(SECONDS)
+    print("   ", moved.coord)
+    # The reference of the result is where o1 was: a frame of B1 for the moment, as far from b1 as o1 was at the start.
+    was = SemanticPose(PoseCoord("{o1}|B1", "{b1}|B1", "[b1]"), START.representation)
+    show("moved.compose(was)", moved.compose(was).representation.matrix, small_steps(body_rate))
+
+    print("3 screw twist: the velocity of the point of the cylinder that is at b1, in the axes of b1")
+    moved = twist_of("b1", "b1").integrate(SECONDS)
+    print("   ", moved.coord)
+    # What moves is the frame of O1 that was at b1; where o1 is relative to it does not change.
+    inside = SemanticPose(PoseCoord("{o1}|O1", "{b1}|O1", "[b1]"), START.representation)
+    show("inside.compose(moved)", inside.compose(moved).representation.matrix, small_steps(screw_rate))
+
+    try:
+        print(moved.compose(was))
+    except SemanticError as error:
+        print("The pose of case 2 in the place of that of case 3 is refused:\n   ", error)
+    else:
+        raise AssertionError("the motion of one case was composed with the pose of the other")
+
+
+def show(how: str, result: Array, expected: Array) -> None:
+    """Print where the cylinder is, and compare it with what small steps give."""
+    print(f"    {how}: o1 is at {result[:3, 3]} m of b1; small steps agree to {np.abs(result - expected).max():.0e}\n")
+    np.testing.assert_allclose(result, expected, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------- the same in small steps, by hand
+
+
+def crossing(w: Array) -> Array:
+    """Return the matrix (3, 3) of the product with a vector."""
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+
+
+def rate(angular: Array, linear: Array) -> Array:
+    """Return the matrix (4, 4) of a twist."""
+    made = np.zeros((4, 4))
+    made[:3, :3], made[:3, 3] = crossing(angular), linear
+    return made
+
+
+def pose_rate(pose: Array) -> Array:
+    """Return how the pose changes when o1 has the velocity, in the axes of b1."""
+    changing = np.zeros((4, 4))
+    changing[:3, :3], changing[:3, 3] = crossing(np.array(ANGULAR)) @ pose[:3, :3], LINEAR
+    return changing
+
+
+def body_rate(pose: Array) -> Array:
+    """Return how the pose changes when o1 has the velocity, in its own axes."""
+    return np.asarray(pose @ rate(np.array(ANGULAR), np.array(LINEAR)))
+
+
+def screw_rate(pose: Array) -> Array:
+    """Return how the pose changes when the point of the cylinder at b1 has the velocity, in the axes of b1."""
+    return np.asarray(rate(np.array(ANGULAR), np.array(LINEAR)) @ pose)
+
+
+def small_steps(rate_of: Callable[[Array], Array], *, count: int = 1000) -> Array:
+    """Return where the pose is after the time, by the method of Runge and Kutta."""
+    pose, step = np.array(START.representation.matrix), SECONDS / count
+    for _ in range(count):
+        first = rate_of(pose)
+        second = rate_of(pose + step / 2 * first)
+        third = rate_of(pose + step / 2 * second)
+        pose = pose + step / 6 * (first + 2 * second + 2 * third + rate_of(pose + step * third))
+    return pose
+
+
+if __name__ == "__main__":
+    main()
