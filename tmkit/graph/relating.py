@@ -48,10 +48,11 @@ from tmkit.relations import (
     Violation,
     WrenchCoord,
 )
-from tmkit.relations.representations import PositionVector, RotationVector
-from tmkit.relations.representations_motion import (
+from tmkit.relations.representations import (
     AngularVelocityVector,
     LinearVelocityVector,
+    PositionVector,
+    RotationVector,
     TwistVector,
     WrenchVector,
 )

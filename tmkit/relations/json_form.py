@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tmkit.errors import UnknownNameError
-from tmkit.relations import representations, representations_motion, semantic, semantics
+from tmkit.relations import representations, semantic, semantics
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic import SemanticRelation
 from tmkit.relations.semantics import Coord, Semantics
@@ -35,9 +35,7 @@ _RELATIONS = (
     "Torque",
     "Wrench",
 )
-_REPRESENTATIONS: dict[str, Any] = {
-    name: getattr(module, name) for module in (representations, representations_motion) for name in module.__all__
-}
+_REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in representations.__all__}
 
 
 def to_json(relation: Semantics | SemanticRelation) -> dict[str, Any]:

@@ -1,21 +1,16 @@
-"""The representations of velocities, forces, torques and wrenches.
+"""Velocities as rates: derivatives of a matrix, of a quaternion, of Euler angles, of a homogeneous matrix.
 
-Vectors and six-vectors may be expressed anywhere. Rates (derivatives of a matrix, of a quaternion, of Euler angles) are
-velocities seen through an orientation: they carry it, with its coordinates where it is to be checked that the velocity
-is expressed in its reference frame. The axes of a twist and of a wrench are lines, whose moment is about the point of
-the relation.
+A rate is a velocity seen through an orientation or a pose: it carries that, with its coordinates where it is to be
+checked that the velocity is expressed in its reference frame.
 
-Six-vectors have the linear part first, as everywhere in tmkit; :class:`AngularFirstTwist` and
-:class:`MomentFirstWrench` have the order of the papers.
-
-Invariants: as for the other representations.
+Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,224 +25,23 @@ from tmkit.relations.representation import (
     in_reference,
     rotation_of,
     rotations,
-    trusted,
 )
-from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, _Plain, _product, _unit
+from tmkit.relations.representations.orientations import EulerAngles
+from tmkit.relations.representations.parts import (
+    Plain,
+    quaternion_product,
+    unit_vector,
+)
+from tmkit.relations.representations.poses import HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
 __all__ = [
-    "AngularFirstTwist",
-    "AngularVelocityVector",
     "EulerAngleRates",
-    "ForceVector",
-    "InstantaneousScrewAxis",
-    "LinearVelocityVector",
-    "MomentFirstWrench",
     "PoseMatrixRate",
     "QuaternionRate",
     "RotationMatrixRate",
-    "TorqueVector",
-    "TwistVector",
-    "WrenchAxis",
-    "WrenchVector",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Vector3(_Plain):
-    vector: Vector
-    unit: ClassVar[str]
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), self.relation, unit=self.unit))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The vector."""
-        return (self.vector,)
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the vector."""
-        del like
-        return trusted(cls, vector=numbers[0])
-
-
-class LinearVelocityVector(_Vector3):
-    """A vector (3,), m/s."""
-
-    relation = "LinearVelocity"
-    unit = "m/s"
-
-
-class AngularVelocityVector(_Vector3):
-    """A vector (3,), rad/s."""
-
-    relation = "AngularVelocity"
-    unit = "rad/s"
-
-
-class ForceVector(_Vector3):
-    """A vector (3,), N."""
-
-    relation = "Force"
-    unit = "N"
-
-
-class TorqueVector(_Vector3):
-    """A vector (3,), N m."""
-
-    relation = "Torque"
-    unit = "N*m"
-
-
-@dataclass(frozen=True, eq=False)
-class _Vector6(_Plain):
-    vector: Vector
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The two halves."""
-        return self.vector[:3], self.vector[3:]
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the two halves."""
-        del like
-        return trusted(cls, vector=frozen(np.concatenate(numbers)))
-
-
-class TwistVector(_Vector6):
-    """A vector (6,): linear part in m/s, then angular part in rad/s."""
-
-    relation = "Twist"
-
-
-class WrenchVector(_Vector6):
-    """A vector (6,): force in N, then moment in N m."""
-
-    relation = "Wrench"
-
-
-class _SecondFirst(_Vector6):
-    @property
-    def numbers(self) -> Numbers:
-        """The two halves, the second first."""
-        return self.vector[3:], self.vector[:3]
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the two halves."""
-        del like
-        return trusted(cls, vector=frozen(np.concatenate(numbers[::-1])))
-
-
-class AngularFirstTwist(_SecondFirst):
-    """A vector (6,) in the order of the papers: angular part in rad/s, then linear part in m/s."""
-
-    relation = "Twist"
-
-
-class MomentFirstWrench(_SecondFirst):
-    """A vector (6,) with the moment in N m first, then the force in N."""
-
-    relation = "Wrench"
-
-
-# ---------------------------------------------------------------------------------------------------------------- axes
-
-
-@dataclass(frozen=True, eq=False)
-class _Axis(_Plain):
-    """A line with an intensity about it and one along it."""
-
-    direction: Vector
-    moment: Vector
-    about: float
-    along: float
-
-    def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
-        object.__setattr__(self, "direction", _unit(direction, 3, "direction of an axis"))
-        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis"))
-        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis")))
-        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis")))
-        defect = abs(float(self.direction @ self.moment))
-        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
-            rule = "direction and moment of a line are orthogonal"
-            raise SemanticError.of("axis", [Violation(rule, f"their product is {defect:.3g}")])
-
-    @property
-    def point(self) -> Vector:
-        """The point (3,) of the axis nearest to the point of the relation, relative to it."""
-        return frozen(np.cross(self.direction, self.moment))
-
-
-_FARTHEST = 1e9  # metres; an axis farther away has no digits left
-
-
-def _line(bound: Vector, free: Vector, like: _Axis | None) -> tuple[Vector, Vector, float, float]:
-    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it."""
-    size = float(np.linalg.norm(bound))
-    if size == 0.0:
-        along = float(np.linalg.norm(free))
-        axis = free / along if along > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
-        return axis, np.zeros(3), 0.0, along
-    direction = bound / size
-    along = float(direction @ free)
-    across = free - along * direction
-    if float(np.linalg.norm(across)) > _FARTHEST * size:
-        rule = f"the axis lies within {_FARTHEST:.0e} m"
-        raise SemanticError.of("axis", [Violation(rule, "it is farther away: use a six-vector")])
-    return direction, across / size, size, along
-
-
-class InstantaneousScrewAxis(_Axis):
-    """A twist as a turn about a line (``about``, rad/s) and a motion along it (``along``, m/s).
-
-    The moment is about the point of the twist; a point of the axis has moment zero.
-    """
-
-    relation = "Twist"
-
-    @property
-    def numbers(self) -> Numbers:
-        """``(v, w)``."""
-        return frozen(self.along * self.direction + self.about * self.moment), frozen(self.about * self.direction)
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(v, w)``."""
-        v, w = numbers
-        direction, moment, about, along = _line(w, v, like)
-        return cls(direction, moment, about=about, along=along)
-
-
-class WrenchAxis(_Axis):
-    """A wrench as a force along its central axis (``along``, N) and a moment about it (``about``, N m).
-
-    The moment of the line is about the point of the wrench; a point of the axis has moment zero.
-    """
-
-    relation = "Wrench"
-
-    @property
-    def numbers(self) -> Numbers:
-        """``(f, t)``."""
-        return frozen(self.along * self.direction), frozen(self.about * self.direction + self.along * self.moment)
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(f, t)``."""
-        f, t = numbers
-        direction, moment, along, about = _line(f, t, like)
-        return cls(direction, moment, about=about, along=along)
-
-
-# --------------------------------------------------------------------------------------------------------------- rates
 
 
 def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> list[Violation]:
@@ -268,7 +62,7 @@ def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> lis
     return broken
 
 
-class _Rate(_Plain):
+class _Rate(Plain):
     what: str
     coord_of: OrientationCoord | PoseCoord | None
 
@@ -322,7 +116,7 @@ class QuaternionRate(_Rate):
     what = "the derivative of a unit quaternion"
 
     def __init__(self, quat_xyzw: ArrayLike, rate_xyzw: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        object.__setattr__(self, "quat_xyzw", _unit(quat_xyzw, 4, "unit quaternion"))
+        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
         object.__setattr__(self, "rate_xyzw", array_of(rate_xyzw, (4,), self.what))
         object.__setattr__(self, "coord_of", coord_of)
         defect = abs(float(self.quat_xyzw @ self.rate_xyzw))
@@ -333,13 +127,13 @@ class QuaternionRate(_Rate):
     @property
     def numbers(self) -> Numbers:
         """``(w,)``."""
-        return (frozen(2.0 * _product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
+        return (frozen(2.0 * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(w,)`` at the orientation of ``like``, or at none."""
         quat = like.quat_xyzw if like is not None else np.array([0.0, 0.0, 0.0, 1.0])
-        rate = 0.5 * _product(np.array([*numbers[0], 0.0]), quat)
+        rate = 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), quat)
         return cls(quat, rate, coord_of=like.coord_of if like is not None else None)
 
 

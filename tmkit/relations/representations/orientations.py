@@ -1,0 +1,216 @@
+"""The representations of positions and orientations.
+
+Which constraint each imposes is in the table of De Laet et al., part 1, 2013; :mod:`tmkit.relations.representation` has
+the idea. Mathematics of rotations is scipy's.
+
+Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.relations.representation import (
+    ROTATION_TOLERANCE,
+    Numbers,
+    Vector,
+    array_of,
+    frozen,
+    rotation_of,
+    rotations,
+    trusted,
+)
+from tmkit.relations.representations.parts import (
+    Multiplied,
+    Plain,
+    unit_vector,
+)
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = [
+    "AxisAngle",
+    "EulerAngles",
+    "PositionVector",
+    "RotationMatrix",
+    "RotationVector",
+    "UnitQuaternion",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class PositionVector(Plain):
+    """A vector (3,) from the reference point to the point, metres. No constraint."""
+
+    vector: Vector
+    relation = "Position"
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p,)``."""
+        return (self.vector,)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p,)``."""
+        del like
+        return trusted(cls, vector=numbers[0])
+
+
+@dataclass(frozen=True, eq=False)
+class RotationMatrix(Multiplied):
+    """A matrix (3, 3) whose columns are the axes in the reference frame."""
+
+    matrix: Vector
+    relation = "Orientation"
+    what = "a rotation matrix"
+
+    def __init__(self, matrix: ArrayLike) -> None:
+        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(Q,)``."""
+        return (self.matrix,)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(Q,)``, known to be a rotation."""
+        del like
+        return trusted(cls, matrix=numbers[0])
+
+
+@dataclass(frozen=True, eq=False)
+class UnitQuaternion(Multiplied):
+    """A unit quaternion (4,), vector part first; its sign is kept."""
+
+    quat_xyzw: Vector
+    relation = "Orientation"
+    what = "a unit quaternion that is multiplied"
+
+    def __init__(self, quat_xyzw: ArrayLike) -> None:
+        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(Q,)``."""
+        return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(Q,)``, its scalar part not negative."""
+        del like
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
+
+
+@dataclass(frozen=True, eq=False)
+class EulerAngles(Multiplied):
+    """Angles (3,) in radians about a sequence of axes.
+
+    Attributes:
+        angles: radians, in the order of the sequence.
+        sequence: three of x, y, z: capital letters turn about the axes that move along (``"ZYX"``), small ones about
+            the fixed axes of the reference frame (``"xyz"``: roll, pitch, yaw).
+    """
+
+    angles: Vector
+    sequence: str
+    relation = "Orientation"
+    what = "a set of Euler angles"
+
+    def __init__(self, angles: ArrayLike, sequence: str = "ZYX") -> None:
+        letters = sequence.lower()
+        is_one_case = sequence in (letters, letters.upper())
+        ok = is_one_case and len(letters) == 3 and set(letters) <= set("xyz")
+        if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
+            rule = "a sequence is three axes, no two neighbours alike, all capital or all small, as ZYX or xyz"
+            raise SemanticError.of("Euler angles", [Violation(rule, repr(sequence))])
+        object.__setattr__(self, "angles", array_of(angles, (3,), "Euler angles", unit="rad"))
+        object.__setattr__(self, "sequence", sequence)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(Q,)``."""
+        return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(Q,)``, in the sequence of ``like``, ZYX when left out.
+
+        Raises:
+            SemanticError: two of the axes coincide at this orientation, so that the angles are not determined.
+        """
+        sequence = like.sequence if like is not None else "ZYX"
+        middle = _middle_angle(numbers[0], sequence)
+        if abs(middle) < ROTATION_TOLERANCE:
+            rule = "Euler angles are determined where no two of their axes coincide"
+            raise SemanticError.of(
+                f"Euler angles {sequence}", [Violation(rule, "the first and the third axis coincide")]
+            )
+        letters: Any = sequence
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
+
+
+@dataclass(frozen=True, eq=False)
+class RotationVector(Plain):
+    """An axis times an angle in radians (3,). It may be expressed in any frame."""
+
+    vector: Vector
+    relation = "Orientation"
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), "rotation vector", unit="rad"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(Q,)``."""
+        return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(Q,)``, its angle at most half a turn."""
+        del like
+        return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
+
+
+@dataclass(frozen=True, eq=False)
+class AxisAngle(Plain):
+    """A unit axis (3,) and an angle in radians. It may be expressed in any frame."""
+
+    axis: Vector
+    angle: float
+    relation = "Orientation"
+
+    def __init__(self, axis: ArrayLike, angle: float) -> None:
+        object.__setattr__(self, "axis", unit_vector(axis, 3, "axis"))
+        object.__setattr__(self, "angle", float(array_of(angle, (), "angle", unit="rad")))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(Q,)``."""
+        return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(Q,)``; of no rotation the axis is that of ``like``, or x."""
+        vector = rotations().from_matrix(np.array(numbers[0])).as_rotvec()
+        angle = float(np.linalg.norm(vector))
+        if angle == 0.0:
+            return cls(like.axis if like is not None else [1.0, 0.0, 0.0], 0.0)
+        return cls(vector / angle, angle)
+
+
+def _middle_angle(matrix: Vector, sequence: str) -> float:
+    """Return the sine of the angle between the first and the third axis of a sequence at an orientation."""
+    first, _, third = ("xyz".index(letter) for letter in sequence.lower())
+    axes = np.eye(3)
+    if sequence.islower():  # fixed axes are moving axes in the opposite order
+        first, third = third, first
+    # at this orientation the first axis is fixed in the reference frame, the third in the body
+    return float(np.linalg.norm(np.cross(axes[first], matrix @ axes[third])))

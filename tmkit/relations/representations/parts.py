@@ -1,0 +1,178 @@
+"""What representations are made of: vectors, six-vectors, lines in space, unit quaternions.
+
+Invariants: arrays are read-only; what a class holds was checked, or computed from what was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.relations.representation import (
+    ROTATION_TOLERANCE,
+    Numbers,
+    Vector,
+    array_of,
+    frozen,
+    in_reference,
+    trusted,
+)
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = [
+    "Line",
+    "Multiplied",
+    "Plain",
+    "SecondFirst",
+    "Vector3",
+    "Vector6",
+    "line_of",
+    "quaternion_product",
+    "unit_vector",
+]
+
+
+class Plain:
+    """What most representations share: no constraint, equality of their arrays."""
+
+    relation: ClassVar[str]
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return nothing: any coordinates will do."""
+        del coord
+        return ()
+
+
+class Multiplied(Plain):
+    """What is used by multiplying has to be expressed in its reference orientation frame."""
+
+    what: ClassVar[str]
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether the coordinate frame is not the reference orientation frame."""
+        return in_reference(coord, self.what)
+
+
+@dataclass(frozen=True, eq=False)
+class Vector3(Plain):
+    """Three numbers in a unit."""
+
+    vector: Vector
+    unit: ClassVar[str]
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), self.relation, unit=self.unit))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The vector."""
+        return (self.vector,)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the vector."""
+        del like
+        return trusted(cls, vector=numbers[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Vector6(Plain):
+    """Six numbers: a half of three, then another."""
+
+    vector: Vector
+
+    def __init__(self, vector: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The two halves."""
+        return self.vector[:3], self.vector[3:]
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the two halves."""
+        del like
+        return trusted(cls, vector=frozen(np.concatenate(numbers)))
+
+
+class SecondFirst(Vector6):
+    """Six numbers, those that stand second elsewhere first."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """The two halves, the second first."""
+        return self.vector[3:], self.vector[:3]
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from the two halves."""
+        del like
+        return trusted(cls, vector=frozen(np.concatenate(numbers[::-1])))
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Plain):
+    """A line with an intensity about it and one along it."""
+
+    direction: Vector
+    moment: Vector
+    about: float
+    along: float
+
+    def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
+        object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of an axis"))
+        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis"))
+        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis")))
+        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis")))
+        defect = abs(float(self.direction @ self.moment))
+        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
+            rule = "direction and moment of a line are orthogonal"
+            raise SemanticError.of("axis", [Violation(rule, f"their product is {defect:.3g}")])
+
+    @property
+    def point(self) -> Vector:
+        """The point (3,) of the axis nearest to the point of the relation, relative to it."""
+        return frozen(np.cross(self.direction, self.moment))
+
+
+_FARTHEST = 1e9  # metres; an axis farther away has no digits left
+
+
+def line_of(bound: Vector, free: Vector, like: Line | None) -> tuple[Vector, Vector, float, float]:
+    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it."""
+    size = float(np.linalg.norm(bound))
+    if size == 0.0:
+        along = float(np.linalg.norm(free))
+        axis = free / along if along > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
+        return axis, np.zeros(3), 0.0, along
+    direction = bound / size
+    along = float(direction @ free)
+    across = free - along * direction
+    if float(np.linalg.norm(across)) > _FARTHEST * size:
+        rule = f"the axis lies within {_FARTHEST:.0e} m"
+        raise SemanticError.of("axis", [Violation(rule, "it is farther away: use a six-vector")])
+    return direction, across / size, size, along
+
+
+def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
+    """Return a read-only unit vector.
+
+    Raises:
+        SemanticError: its norm is not 1.
+    """
+    made = array_of(values, (length,), what)
+    norm = float(np.linalg.norm(made))
+    if abs(norm - 1.0) > ROTATION_TOLERANCE:
+        raise SemanticError.of(what, [Violation("its norm is 1", f"norm {norm:.9g}")])
+    return made
+
+
+def quaternion_product(a: Vector, b: Vector) -> Vector:
+    """Return the Hamilton product of two quaternions (4,), vector part first."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

@@ -1,0 +1,244 @@
+"""The representations of poses: matrices, vectors with quaternions, dual quaternions, finite screws.
+
+What is used by multiplying is expressed in its reference orientation frame; a homogeneous matrix and a dual quaternion
+besides relate a frame to a frame, and so does a finite screw, which may be expressed in any axes (De Laet et al.,
+part 1, 2013).
+
+Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.relations.representation import (
+    ROTATION_TOLERANCE,
+    Numbers,
+    Vector,
+    array_of,
+    between_frames,
+    frozen,
+    in_reference,
+    rotation_of,
+    rotations,
+    trusted,
+)
+from tmkit.relations.representations.parts import (
+    Multiplied,
+    Plain,
+    quaternion_product,
+    unit_vector,
+)
+from tmkit.relations.violations import SemanticError, Violation
+from tmkit.spatial import Pose
+
+__all__ = [
+    "DualQuaternion",
+    "FiniteScrew",
+    "HomogeneousMatrix",
+    "VectorAndMatrix",
+    "VectorAndQuaternion",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class HomogeneousMatrix(Plain):
+    """A matrix (4, 4) from one frame to another, expressed in the latter."""
+
+    matrix: Vector
+    relation = "Pose"
+
+    def __init__(self, matrix: ArrayLike) -> None:
+        made = array_of(matrix, (4, 4), "homogeneous matrix")
+        rotation_of(made[:3, :3], "homogeneous matrix")
+        if not np.array_equal(made[3], [0.0, 0.0, 0.0, 1.0]):
+            row = np.array2string(made[3])
+            raise SemanticError.of("homogeneous matrix", [Violation("its last row is 0 0 0 1", row)])
+        object.__setattr__(self, "matrix", made)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        return self.matrix[:3, 3], self.matrix[:3, :3]
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``."""
+        del like
+        matrix = np.eye(4)
+        matrix[:3, 3], matrix[:3, :3] = numbers
+        return trusted(cls, matrix=frozen(matrix))
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        what = "a homogeneous matrix"
+        return [*between_frames(coord, what), *in_reference(coord, what)]
+
+
+@dataclass(frozen=True, eq=False)
+class VectorAndMatrix(Multiplied):
+    """A position vector (3,) and a rotation matrix (3, 3); the points need not be those of the frames."""
+
+    vector: Vector
+    matrix: Vector
+    relation = "Pose"
+    what = "a rotation matrix"
+
+    def __init__(self, vector: ArrayLike, matrix: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        return self.vector, self.matrix
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``, known to be a rotation."""
+        del like
+        return trusted(cls, vector=numbers[0], matrix=numbers[1])
+
+
+@dataclass(frozen=True, eq=False)
+class VectorAndQuaternion(Multiplied):
+    """A position vector (3,) and a unit quaternion (4,), vector part first."""
+
+    vector: Vector
+    quat_xyzw: Vector
+    relation = "Pose"
+    what = "a unit quaternion that is multiplied"
+
+    def __init__(self, vector: ArrayLike, quat_xyzw: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
+
+    @classmethod
+    def of_pose(cls, pose: Pose) -> Self:
+        """Make one from a :class:`tmkit.Pose`."""
+        return cls(pose.translation, pose.quat_xyzw)
+
+    @property
+    def pose(self) -> Pose:
+        """The same as a :class:`tmkit.Pose`."""
+        return Pose(self.vector, self.quat_xyzw)
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``, the scalar part of its quaternion not negative."""
+        del like
+        return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
+
+
+@dataclass(frozen=True, eq=False)
+class DualQuaternion(Plain):
+    """A unit dual quaternion from one frame to another: real and dual part (4,), vector part first."""
+
+    real: Vector
+    dual: Vector
+    relation = "Pose"
+
+    def __init__(self, real: ArrayLike, dual: ArrayLike) -> None:
+        object.__setattr__(self, "real", unit_vector(real, 4, "real part of a dual quaternion"))
+        object.__setattr__(self, "dual", array_of(dual, (4,), "dual part of a dual quaternion"))
+        defect = abs(float(self.real @ self.dual))
+        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.dual))):
+            rule = "real and dual part of a unit dual quaternion are orthogonal"
+            raise SemanticError.of("dual quaternion", [Violation(rule, f"their product is {defect:.3g}")])
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
+        return frozen(2.0 * quaternion_product(self.dual, conjugate)[:3]), frozen(
+            rotations().from_quat(np.array(self.real)).as_matrix()
+        )
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``."""
+        del like
+        real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
+        return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        what = "a dual quaternion"
+        return [*between_frames(coord, what), *in_reference(coord, what)]
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteScrew(Plain):
+    """A displacement about and along a line.
+
+    It takes the reference frame to the frame, and may be expressed in any axes; moments are about the reference point.
+
+    Attributes:
+        direction: (3,) unit vector along the axis.
+        moment: (3,) metres: a point of the axis, relative to the reference point, times the direction.
+        angle: radians about the axis.
+        displacement: metres along it.
+    """
+
+    direction: Vector
+    moment: Vector
+    angle: float
+    displacement: float
+    relation = "Pose"
+
+    def __init__(self, direction: ArrayLike, moment: ArrayLike, angle: float, displacement: float) -> None:
+        object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of a screw axis"))
+        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of a screw axis", unit="m"))
+        object.__setattr__(self, "angle", float(array_of(angle, (), "angle", unit="rad")))
+        object.__setattr__(self, "displacement", float(array_of(displacement, (), "displacement", unit="m")))
+        defect = abs(float(self.direction @ self.moment))
+        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
+            rule = "direction and moment of a line are orthogonal"
+            raise SemanticError.of("screw axis", [Violation(rule, f"their product is {defect:.3g}")])
+
+    @property
+    def point(self) -> Vector:
+        """The point (3,) of the axis that is nearest to the reference point."""
+        return frozen(np.cross(self.direction, self.moment))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        turned = rotations().from_rotvec(self.direction * self.angle).as_matrix()
+        return frozen(self.point - turned @ self.point + self.displacement * self.direction), frozen(turned)
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``.
+
+        Without a rotation the axis goes through the reference point, along the displacement; without that, too, it is
+        that of ``like``, or x.
+        """
+        p, turned = numbers
+        vector = rotations().from_matrix(np.array(turned)).as_rotvec()
+        angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
+        if angle < _NO_ANGLE:
+            along = p / length if length > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
+            return cls(along, np.zeros(3), 0.0, length)
+        direction = vector / angle
+        displacement = float(direction @ p)
+        across = p - displacement * direction
+        point = 0.5 * (across + np.cross(direction, across) / np.tan(angle / 2))
+        return cls(direction, np.cross(point, direction), angle, displacement)
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame; the axes are free."""
+        return between_frames(coord, "a finite screw")
+
+
+_NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation

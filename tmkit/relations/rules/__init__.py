@@ -1,0 +1,45 @@
+"""The operations on relations as rules: what an operation asks of its operands, and what its result speaks of.
+
+Each function takes coordinates (what is related to what, and the frame of expression) and returns those of the result;
+no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`. With the checks off it
+returns the result alone.
+
+Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give the operations on
+positions, orientations, poses and velocities. Forces, torques and wrenches stand to them as angular velocities, linear
+velocities and twists do; what is different is said in its place.
+
+Invariants: functions of their arguments; a result has the class of the operand that it is made from.
+"""
+
+from tmkit.relations.rules.changing import (
+    change_coord,
+    change_ori,
+    change_point,
+    change_point_body,
+    change_ref_body,
+    change_ref_ori,
+    change_ref_point,
+    change_ref_point_body,
+)
+from tmkit.relations.rules.composing import compose, inverse, inverse2, orientation_of, pose_of, position_of
+from tmkit.relations.rules.moving import differentiate, dot, integrate
+
+__all__ = [
+    "change_coord",
+    "change_ori",
+    "change_point",
+    "change_point_body",
+    "change_ref_body",
+    "change_ref_ori",
+    "change_ref_point",
+    "change_ref_point_body",
+    "compose",
+    "differentiate",
+    "dot",
+    "integrate",
+    "inverse",
+    "inverse2",
+    "orientation_of",
+    "pose_of",
+    "position_of",
+]

@@ -1,0 +1,258 @@
+"""The rules by which a relation comes to speak of another point, another frame, another body, or in other axes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from tmkit.relations.rules.checking import (
+    CHANGE_COORD,
+    MATRIX_LIKE,
+    Check,
+    require_matrix,
+    require_own_reference,
+    unfit,
+)
+from tmkit.relations.rules.composing import chain_check
+from tmkit.relations.semantics import (
+    AngularVelocityCoord,
+    ForceCoord,
+    LinearVelocityCoord,
+    OrientationCoord,
+    PoseCoord,
+    PositionCoord,
+    Semantics,
+    TorqueCoord,
+    TwistCoord,
+    WrenchCoord,
+)
+from tmkit.relations.violations import checks_are_on
+
+__all__ = [
+    "change_coord",
+    "change_ori",
+    "change_point",
+    "change_point_body",
+    "change_ref_body",
+    "change_ref_ori",
+    "change_ref_point",
+    "change_ref_point_body",
+]
+
+_Coord = TypeVar("_Coord", bound=Semantics)
+
+
+def change_point(x: _Coord, by: PositionCoord, free: AngularVelocityCoord | ForceCoord | None = None) -> _Coord:
+    """Return the coordinates with another point of the same body.
+
+    Args:
+        x: a position, pose, linear velocity, twist, torque or wrench.
+        by: the position of the new point relative to the old one, in the same frame.
+        free: for a linear velocity the angular velocity, for a torque the force of the same bodies.
+
+    Raises:
+        SemanticError: ``by`` does not lead from the point of ``x`` to another of its body, or is expressed elsewhere.
+    """
+    return _moved_point(x, by, free, operation="change_point", keeps_body=True)
+
+
+def change_point_body(x: _Coord, by: PositionCoord) -> _Coord:
+    """Return the coordinates with a point of another body, which is rigidly joined to the first; that is not checked.
+
+    Raises:
+        SemanticError: ``by`` does not lead from the point of ``x`` to another, or is expressed elsewhere.
+    """
+    return _moved_point(x, by, None, operation="change_point_body", keeps_body=False)
+
+
+def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, keeps_body: bool) -> _Coord:
+    c: Any = x
+    movable = (PositionCoord, PoseCoord, LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)
+    if not isinstance(x, movable) or not isinstance(by, PositionCoord):
+        unfit(operation, x, by)
+    if checks_are_on():
+        operands = (x, by) if free is None else (x, by, free)
+        check = Check(operation, *operands)
+        wants: Any = None
+        if isinstance(x, LinearVelocityCoord):
+            wants = AngularVelocityCoord
+        elif isinstance(x, TorqueCoord):
+            wants = ForceCoord
+        if wants is not None and not isinstance(free, wants):
+            rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
+            check.require(False, rule, repr(free) if free is not None else "none was given")
+        repair = "give the position of the new point relative to the old one"
+        check.same(by.ref_point, c.point, "the change begins at the point", ("it begins at", "the point is"), repair)
+        check.same(by.ref_body, c.body, "the old point is on the body", ("it begins on", "the body is"))
+        if keeps_body:
+            repair = "use change_point_body for a body that is rigidly joined"
+            check.same(by.body, c.body, "the new point is on the same body", ("it ends on", "the body is"), repair)
+        what = ("coordinate frame of the change", "coordinate frame")
+        check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+        if wants is not None and isinstance(free, wants):
+            name = wants.relation
+            check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
+            what = (f"reference body of the {name}", "reference body")
+            check.same(free.ref_body, c.ref_body, f"the {name} is relative to the same body", what)
+            what = (f"coordinate frame of the {name}", "coordinate frame")
+            check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, CHANGE_COORD)
+        check.done()
+    body = c.body if keeps_body else by.body
+    made: _Coord = c.replace(point=by.point, body=body)
+    return made
+
+
+def change_ref_point(x: _Coord, by: PositionCoord) -> _Coord:
+    """Return the coordinates of a position or pose relative to another point of the same reference body.
+
+    Args:
+        x: the position or pose.
+        by: the position of the old reference point relative to the new one, in the same frame.
+
+    Raises:
+        SemanticError: ``by`` does not lead to the reference point from another of its body, or is expressed elsewhere.
+    """
+    return _moved_ref_point(x, by, operation="change_reference_point", keeps_body=True)
+
+
+def change_ref_point_body(x: _Coord, by: PositionCoord) -> _Coord:
+    """Return the coordinates relative to a point of another reference body, rigidly joined; that is not checked.
+
+    Raises:
+        SemanticError: ``by`` does not lead to the reference point, or is expressed elsewhere.
+    """
+    return _moved_ref_point(x, by, operation="change_reference_point_body", keeps_body=False)
+
+
+def _moved_ref_point(x: _Coord, by: PositionCoord, *, operation: str, keeps_body: bool) -> _Coord:
+    c: Any = x
+    if not isinstance(x, (PositionCoord, PoseCoord)) or not isinstance(by, PositionCoord):
+        unfit(operation, x, by)
+    if checks_are_on():
+        check = Check(operation, x, by)
+        repair = "turn the change round with inverse"
+        what = ("it ends at", "the reference point is")
+        check.same(by.point, c.ref_point, "the change ends at the reference point", what, repair)
+        what = ("it ends on", "the reference body is")
+        check.same(by.body, c.ref_body, "the old reference point is on the reference body", what)
+        if keeps_body:
+            repair = "use change_reference_point_body for a body that is rigidly joined"
+            what = ("it begins on", "the reference body is")
+            check.same(by.ref_body, c.ref_body, "the new reference point is on the same body", what, repair)
+        what = ("coordinate frame of the change", "coordinate frame")
+        check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+        check.done()
+    body = c.ref_body if keeps_body else by.ref_body
+    made: _Coord = c.replace(ref_point=by.ref_point, ref_body=body)
+    return made
+
+
+def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
+    """Return the coordinates of an orientation or pose with another orientation frame of the same body.
+
+    Args:
+        x: the orientation or pose, expressed in its reference orientation frame.
+        by: the orientation of the new frame relative to the old one, expressed in the old one.
+
+    Raises:
+        SemanticError: ``by`` does not lead from the orientation frame of ``x`` to another of its body.
+    """
+    c: Any = x
+    if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
+        unfit("change_orientation_frame", x, by)
+    if checks_are_on():
+        check = Check("change_orientation_frame", x, by)
+        what = ("it begins at", "the orientation frame is")
+        repair = "give the orientation of the new frame relative to the old one"
+        check.same(by.ref_ori, c.ori, "the change begins at the orientation frame", what, repair)
+        check.same(by.ref_body, c.body, "the old orientation frame is on the body", ("it begins on", "the body is"))
+        check.same(by.body, c.body, "the new orientation frame is on the same body", ("it ends on", "the body is"))
+        require_own_reference(check, by, "the change")
+        require_own_reference(check, c, "the relation")
+        check.done()
+    made: _Coord = c.replace(ori=by.ori)
+    return made
+
+
+def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
+    """Return the coordinates of an orientation or pose relative to another frame of the same reference body.
+
+    The result is expressed in the new reference orientation frame.
+
+    Args:
+        x: the orientation or pose, expressed in its reference orientation frame.
+        by: the orientation of the old reference frame relative to the new one, expressed in the new one.
+
+    Raises:
+        SemanticError: ``by`` does not lead to the reference orientation frame of ``x`` from another of its body.
+    """
+    c: Any = x
+    if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
+        unfit("change_reference_orientation_frame", x, by)
+    if checks_are_on():
+        check = Check("change_reference_orientation_frame", x, by)
+        what = ("it ends at", "the reference orientation frame is")
+        repair = "turn the change round with inverse2"
+        check.same(by.ori, c.ref_ori, "the change ends at the reference orientation frame", what, repair)
+        what = ("it ends on", "the reference body is")
+        check.same(by.body, c.ref_body, "the old reference frame is on the reference body", what)
+        what = ("it begins on", "the reference body is")
+        check.same(by.ref_body, c.ref_body, "the new reference frame is on the same body", what)
+        require_own_reference(check, by, "the change")
+        require_own_reference(check, c, "the relation")
+        check.done()
+    made: _Coord = c.replace(ref_ori=by.ref_ori, coord=by.ref_ori)
+    return made
+
+
+def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = None) -> _Coord:
+    """Return the coordinates expressed in another frame.
+
+    Args:
+        x: the relation.
+        by: the orientation of the frame in which it is expressed, relative to the new one, expressed in the new one.
+        is_matrix: whether its numbers are a matrix of orientation; when left out, whether they may be.
+
+    Raises:
+        SemanticError: ``by`` does not begin at the frame in which ``x`` is expressed; or ``x`` is a matrix, which can
+            be expressed in its reference orientation frame alone.
+    """
+    c: Any = x
+    if not isinstance(by, OrientationCoord) or not hasattr(x, "coord"):
+        unfit("change_coordinate_frame", x, by)
+    if checks_are_on():
+        check = Check("change_coordinate_frame", x, by)
+        what = ("it speaks of", "the coordinate frame is")
+        repair = "give the orientation of the old coordinate frame relative to the new one"
+        check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
+        require_own_reference(check, by, "the change")
+        if is_matrix is not False and isinstance(x, MATRIX_LIKE):
+            require_matrix(check, x, by.ref_ori, c.ref_ori)
+        check.done()
+    made: _Coord = c.replace(coord=by.ref_ori)
+    return made
+
+
+def change_ref_body(x: _Coord, by: TwistCoord | None = None, *, body: str | None = None) -> _Coord:
+    """Return the coordinates relative to another reference body.
+
+    Args:
+        x: a twist, composed with the twist of its reference body relative to the new one; or any other relation, for
+            which the new reference body is rigidly joined to the old one.
+        by: for a twist: the twist of the old reference body relative to the new one, at the same point.
+        body: otherwise the new reference body; that it is rigidly joined is not checked.
+
+    Raises:
+        SemanticError: the twists do not chain, or the operands do not fit.
+    """
+    c: Any = x
+    if isinstance(x, TwistCoord) and by is not None:
+        if checks_are_on():
+            check = chain_check(x, by)
+            check.operation = "change_reference_body"
+            check.done()
+        made: _Coord = c.replace(ref_body=by.ref_body)
+        return made
+    if body is None:
+        unfit("change_reference_body", x, by)
+    joined: _Coord = c.replace(ref_body=body)
+    return joined

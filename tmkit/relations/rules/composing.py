@@ -1,0 +1,213 @@
+"""The rules of inverses and compositions, and of the parts of a pose.
+
+*Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits, it is that one; where
+both do (a pose and its way back), the order of the arguments counts. Forces of one body on another are added where they
+act on the same body, not chained.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from tmkit.relations.rules.checking import (
+    CHANGE_COORD,
+    CHANGE_POINT,
+    MATRIX_LIKE,
+    Check,
+    require_matrix,
+    require_own_reference,
+    unfit,
+)
+from tmkit.relations.semantics import (
+    AngularVelocityCoord,
+    ForceCoord,
+    LinearVelocityCoord,
+    OrientationCoord,
+    PoseCoord,
+    PositionCoord,
+    Semantics,
+    TorqueCoord,
+    TwistCoord,
+    WrenchCoord,
+)
+from tmkit.relations.violations import checks_are_on
+
+__all__ = [
+    "chain_check",
+    "compose",
+    "inverse",
+    "inverse2",
+    "orientation_of",
+    "pose_of",
+    "position_of",
+]
+
+_Coord = TypeVar("_Coord", bound=Semantics)
+
+_CHAINED = (PositionCoord, OrientationCoord, PoseCoord, LinearVelocityCoord, AngularVelocityCoord, TwistCoord)
+
+
+_ADDED = (ForceCoord, TorqueCoord, WrenchCoord)
+
+
+def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
+    """Return the coordinates of the inverse, expressed in the same frame.
+
+    A velocity's point keeps its name, since it is where the two bodies are compared; so does the point of a torque.
+
+    Args:
+        x: the relation.
+        is_matrix: whether its numbers are a matrix, which must stay one; when left out, whether they may be.
+
+    Raises:
+        SemanticError: the relation is a matrix, which would not be expressed in its reference orientation frame.
+    """
+    c: Any = x
+    if isinstance(x, PositionCoord):
+        result: Any = c._of(c.ref_point, c.ref_body, c.point, c.body, c.coord)
+    elif isinstance(x, OrientationCoord):
+        result = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.coord)
+    elif isinstance(x, PoseCoord):
+        result = c._of(c.ref_point, c.ref_ori, c.ref_body, c.point, c.ori, c.body, c.coord)
+    elif isinstance(x, (LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)):
+        result = c._of(c.point, c.ref_body, c.body, c.coord)
+    elif isinstance(x, (AngularVelocityCoord, ForceCoord)):
+        result = c._of(c.ref_body, c.body, c.coord)
+    else:
+        unfit("inverse", x)
+    if checks_are_on() and is_matrix is not False and isinstance(x, MATRIX_LIKE):
+        check = Check("inverse", x)
+        require_matrix(check, x, result.coord, result.ref_ori)
+        check.done()
+    made: _Coord = result
+    return made
+
+
+def inverse2(x: _Coord) -> _Coord:
+    """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame.
+
+    Raises:
+        SemanticError: the relation is not expressed in its reference orientation frame.
+    """
+    c: Any = x
+    if not isinstance(x, MATRIX_LIKE):
+        unfit("inverse2", x)
+    if checks_are_on():
+        check = Check("inverse2", x)
+        require_own_reference(check, c, "the operand")
+        check.done()
+    if isinstance(x, OrientationCoord):
+        made: _Coord = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.ori)
+    else:
+        made = c._of(c.ref_point, c.ref_ori, c.ref_body, c.point, c.ori, c.body, c.ori)
+    return made
+
+
+def compose(x: _Coord, y: _Coord) -> tuple[_Coord, bool]:
+    """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
+
+    Args:
+        x: what is known of one body relative to a second.
+        y: what is known of that second relative to a third; or the other way round.
+
+    Raises:
+        SemanticError: the two do not chain; all reasons are given for the order of the arguments.
+    """
+    if type(x) is not type(y):
+        unfit("compose", x, y)
+    if isinstance(x, _ADDED):
+        return _added(x, y), False
+    if not isinstance(x, _CHAINED):
+        unfit("compose", x, y)
+    if not checks_are_on():
+        return _chained(x, y), False
+    check = chain_check(x, y)
+    if not check.broken:
+        return _chained(x, y), False
+    if not chain_check(y, x).broken:
+        return _chained(y, x), True
+    check.done()
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+def chain_check(x: Any, y: Any) -> Check:
+    """Return which rules two relations break that are chained, the first before the second."""
+    check = Check("compose", x, y)
+    if isinstance(x, (PositionCoord, PoseCoord)):
+        what = ("reference point of the first", "point of the second")
+        check.same(x.ref_point, y.point, "the reference point of one is the point of the other", what)
+    if isinstance(x, MATRIX_LIKE):
+        what = ("reference orientation frame of the first", "orientation frame of the second")
+        rule = "the reference orientation frame of one is the orientation frame of the other"
+        check.same(x.ref_ori, y.ori, rule, what)
+    if isinstance(x, (LinearVelocityCoord, TwistCoord)):
+        what = ("point of the first", "point of the second")
+        check.same(x.point, y.point, "velocities are composed at one point", what, CHANGE_POINT)
+    what = ("reference body of the first", "body of the second")
+    check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what)
+    if isinstance(x, PoseCoord) or (isinstance(x, OrientationCoord) and x.coord != y.coord):
+        require_own_reference(check, x, "the first operand")
+        require_own_reference(check, y, "the second operand")
+    elif not isinstance(x, OrientationCoord):
+        what = ("coordinate frame of the first", "coordinate frame of the second")
+        check.same(x.coord, y.coord, "both are expressed in one frame", what, CHANGE_COORD)
+    return check
+
+
+def _chained(x: Any, y: Any) -> Any:
+    if isinstance(x, PositionCoord):
+        return x._of(x.point, x.body, y.ref_point, y.ref_body, x.coord)
+    if isinstance(x, OrientationCoord):
+        return x._of(x.ori, x.body, y.ref_ori, y.ref_body, y.coord)
+    if isinstance(x, PoseCoord):
+        return x._of(x.point, x.ori, x.body, y.ref_point, y.ref_ori, y.ref_body, y.coord)
+    if isinstance(x, AngularVelocityCoord):
+        return x._of(x.body, y.ref_body, x.coord)
+    return x._of(x.point, x.body, y.ref_body, x.coord)
+
+
+def _added(x: Any, y: Any) -> Any:
+    """Return the coordinates of the resultant of two forces, torques or wrenches on one body."""
+    if checks_are_on():
+        check = Check("compose", x, y)
+        what = ("body of the first", "body of the second")
+        check.same(x.body, y.body, "forces that are added act on one body", what)
+        what = ("reference body of the first", "reference body of the second")
+        check.same(x.ref_body, y.ref_body, "forces that are added are exerted by one body", what)
+        if not isinstance(x, ForceCoord):
+            what = ("point of the first", "point of the second")
+            check.same(x.point, y.point, "moments are added about one point", what, CHANGE_POINT)
+        what = ("coordinate frame of the first", "coordinate frame of the second")
+        check.same(x.coord, y.coord, "both are expressed in one frame", what, CHANGE_COORD)
+        check.done()
+    return x
+
+
+def position_of(x: PoseCoord) -> PositionCoord:
+    """Return the coordinates of the position in a pose."""
+    return PositionCoord._of(x.point, x.body, x.ref_point, x.ref_body, x.coord)
+
+
+def orientation_of(x: PoseCoord) -> OrientationCoord:
+    """Return the coordinates of the orientation in a pose."""
+    return OrientationCoord._of(x.ori, x.body, x.ref_ori, x.ref_body, x.coord)
+
+
+def pose_of(position: PositionCoord, orientation: OrientationCoord) -> PoseCoord:
+    """Return the coordinates of the pose made of a position and an orientation.
+
+    Raises:
+        SemanticError: they speak of different bodies, or are expressed in different frames.
+    """
+    if not isinstance(position, PositionCoord) or not isinstance(orientation, OrientationCoord):
+        unfit("pose", position, orientation)
+    p, o = position, orientation
+    if checks_are_on():
+        check = Check("pose", p, o)
+        check.same(p.body, o.body, "both are of one body", ("body of the position", "body of the orientation"))
+        what = ("reference body of the position", "reference body of the orientation")
+        check.same(p.ref_body, o.ref_body, "both are relative to one body", what)
+        what = ("coordinate frame of the position", "coordinate frame of the orientation")
+        check.same(p.coord, o.coord, "both are expressed in one frame", what, CHANGE_COORD)
+        check.done()
+    return PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)

@@ -1,0 +1,268 @@
+"""Positions, orientations and poses with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from tmkit.relations import representations as reps
+from tmkit.relations import rules
+from tmkit.relations.representation import Numbers, Vector, rotations
+from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.relations.semantics import (
+    OrientationCoord,
+    PoseCoord,
+    PositionCoord,
+)
+from tmkit.spatial import Pose
+
+if TYPE_CHECKING:
+    from tmkit.relations.semantic.velocities import SemanticAngularVelocity, SemanticLinearVelocity, SemanticTwist
+
+__all__ = [
+    "SemanticOrientation",
+    "SemanticPose",
+    "SemanticPosition",
+]
+
+
+class _Constant(SemanticRelation):
+    """What positions, orientations and poses have in common."""
+
+    __slots__ = ()
+
+    def change_reference_body(self, body: str) -> Self:
+        """Return the relation relative to another body, rigidly joined to its reference body; that is not checked."""
+        return self._of(rules.change_ref_body(self.coord, body=body), self.representation)
+
+
+class SemanticPosition(_Constant):
+    """A position with numbers."""
+
+    __slots__ = ()
+    coord: PositionCoord
+    coord_class = PositionCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.PositionVector}
+
+    def change_point(self, by: SemanticPosition) -> Self:
+        """Return the position of another point of the same body; ``by`` is its position relative to the old one.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+        """
+        return self._result(rules.change_point(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+
+    def change_point_body(self, by: SemanticPosition) -> Self:
+        """Return the position of a point of a rigidly joined body.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+        """
+        return self._result(rules.change_point_body(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+
+    def change_reference_point(self, by: SemanticPosition) -> Self:
+        """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
+        """
+        return self._result(rules.change_ref_point(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+
+    def change_reference_point_body(self, by: SemanticPosition) -> Self:
+        """Return the position relative to a point of a rigidly joined body.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
+        """
+        return self._result(rules.change_ref_point_body(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+
+    def differentiate(self, later: SemanticPosition, dt: float) -> SemanticLinearVelocity:
+        """Return the mean velocity (m/s) over ``dt`` seconds; the frame of expression is fixed to the reference body.
+
+        Raises:
+            SemanticError: the two are not the same relation.
+        """
+        coord = rules.differentiate(self.coord, later.coord)
+        from tmkit.relations.semantic.velocities import SemanticLinearVelocity  # velocities are made of positions too
+
+        return SemanticLinearVelocity(coord, (later.numbers[0] - self.numbers[0]) / dt)
+
+
+class SemanticOrientation(_Constant):
+    """An orientation with numbers."""
+
+    __slots__ = ()
+    coord: OrientationCoord
+    coord_class = OrientationCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {
+        (3, 3): reps.RotationMatrix,
+        (4,): reps.UnitQuaternion,
+        (3,): reps.RotationVector,
+    }
+
+    def _inverted(self) -> Numbers:
+        return (self.numbers[0].T,)
+
+    def _chained(self, other: Self) -> Numbers:
+        (first,), (second,) = self.numbers, other.numbers
+        is_own = self.coord.coord == self.coord.ref_ori and other.coord.coord == other.coord.ref_ori
+        return (second @ first if is_own else first @ second,)
+
+    def _turned(self, turned: Vector) -> Numbers:
+        return (turned @ self.numbers[0] @ turned.T,)
+
+    def inverse2(self) -> Self:
+        """Return the orientation the other way round, expressed in its own reference frame.
+
+        Raises:
+            SemanticError: it is not expressed in its reference orientation frame.
+        """
+        return self._result(rules.inverse2(self.coord), self.numbers[0].T)
+
+    def change_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the orientation of another frame of the same body; ``by`` is its orientation relative to the old one.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the orientation frame.
+        """
+        return self._result(rules.change_ori(self.coord, by.coord), self.numbers[0] @ by.numbers[0])
+
+    def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the orientation relative to another frame; ``by`` is that of the old reference relative to it.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference orientation frame.
+        """
+        return self._result(rules.change_ref_ori(self.coord, by.coord), by.numbers[0] @ self.numbers[0])
+
+    def differentiate(self, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity:
+        """Return the constant angular velocity (rad/s) that leads there in ``dt`` seconds, less than half a turn.
+
+        Raises:
+            SemanticError: the two are not the same relation.
+        """
+        coord = rules.differentiate(self.coord, later.coord)
+        turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
+        from tmkit.relations.semantic.velocities import SemanticAngularVelocity  # as above
+
+        return SemanticAngularVelocity(coord, turned.as_rotvec() / dt)
+
+
+class SemanticPose(_Constant):
+    """A pose with numbers."""
+
+    __slots__ = ()
+    coord: PoseCoord
+    coord_class = PoseCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {
+        (4, 4): reps.HomogeneousMatrix,
+        (): reps.VectorAndQuaternion.of_pose,
+    }
+
+    @classmethod
+    def of(cls, position: SemanticPosition, orientation: SemanticOrientation) -> Self:
+        """Make a pose of a position and an orientation, held as vector and matrix.
+
+        Raises:
+            SemanticError: they speak of different bodies or frames of expression.
+        """
+        coord = rules.pose_of(position.coord, orientation.coord)
+        return cls(coord, reps.VectorAndMatrix(position.numbers[0], orientation.numbers[0]))
+
+    @property
+    def position(self) -> SemanticPosition:
+        """The position in it."""
+        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector(self.numbers[0]))
+
+    @property
+    def orientation(self) -> SemanticOrientation:
+        """The orientation in it, as a matrix where it may be one, else as a rotation vector."""
+        coord = rules.orientation_of(self.coord)
+        chosen = reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
+        return SemanticOrientation(coord, chosen.of((self.numbers[1],)))
+
+    def _inverted(self) -> Numbers:
+        p, turned = self.numbers
+        return -p, turned.T
+
+    def _chained(self, other: Self) -> Numbers:
+        (p1, q1), (p2, q2) = self.numbers, other.numbers
+        return p2 + q2 @ p1, q2 @ q1
+
+    def _turned(self, turned: Vector) -> Numbers:
+        p, q = self.numbers
+        return turned @ p, turned @ q @ turned.T
+
+    def inverse2(self) -> Self:
+        """Return the pose the other way round, expressed in its own reference frame.
+
+        Raises:
+            SemanticError: it is not expressed in its reference orientation frame.
+        """
+        p, q = self.numbers
+        return self._result(rules.inverse2(self.coord), -(q.T @ p), q.T)
+
+    def change_point(self, by: SemanticPosition) -> Self:
+        """Return the pose with another point of the same body; ``by`` is its position relative to the old one.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the point, or the representation does not allow it.
+        """
+        p, q = self.numbers
+        return self._result(rules.change_point(self.coord, by.coord), p + by.numbers[0], q)
+
+    def change_reference_point(self, by: SemanticPosition) -> Self:
+        """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference point, or the representation does not allow it.
+        """
+        p, q = self.numbers
+        return self._result(rules.change_ref_point(self.coord, by.coord), p + by.numbers[0], q)
+
+    def change_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the pose with another orientation frame; ``by`` is its orientation relative to the old one.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
+        """
+        p, q = self.numbers
+        return self._result(rules.change_ori(self.coord, by.coord), p, q @ by.numbers[0])
+
+    def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the pose relative to another orientation frame, expressed there.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not
+                allow it.
+        """
+        p, q = self.numbers
+        return self._result(rules.change_ref_ori(self.coord, by.coord), by.numbers[0] @ p, by.numbers[0] @ q)
+
+    def differentiate(self, later: SemanticPose, dt: float, *, screw: bool = False) -> SemanticTwist:
+        """Return the constant twist that leads there in ``dt`` seconds.
+
+        Args:
+            later: the same pose later, turned by less than half a turn.
+            dt: seconds.
+            screw: whether to give the twist of the reference frame's origin in its axes, instead of the frame's own.
+
+        Raises:
+            SemanticError: the two are not the same relation, or no poses between frames.
+        """
+        coord = rules.differentiate(self.coord, later.coord, screw=screw)
+        now, then = _pose(self.numbers), _pose(later.numbers)
+        moved = then @ now.inverse() if screw else now.inverse() @ then
+        from tmkit.relations.semantic.velocities import SemanticTwist  # as above
+
+        return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / dt))
+
+
+def _pose(numbers: Numbers) -> Pose:
+    return Pose.from_rotation_matrix(numbers[0], numbers[1])
+
+
+def _logarithm(pose: Pose) -> Vector:
+    """Return the six-vector (6,), linear part first, whose exponential a pose is."""
+    return np.array(pose.log())

@@ -1,0 +1,134 @@
+"""Velocities of points, of bodies, and twists, with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from tmkit.relations import representations as reps
+from tmkit.relations import rules
+from tmkit.relations.representation import Numbers, rotations
+from tmkit.relations.semantic.base import SemanticRelation, cross
+from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
+from tmkit.relations.semantics import (
+    AngularVelocityCoord,
+    LinearVelocityCoord,
+    TwistCoord,
+)
+from tmkit.spatial import Pose
+
+if TYPE_CHECKING:
+    from tmkit.relations.semantic.forces import SemanticWrench
+
+__all__ = [
+    "SemanticAngularVelocity",
+    "SemanticLinearVelocity",
+    "SemanticTwist",
+]
+
+
+class SemanticLinearVelocity(SemanticRelation):
+    """The velocity of a point with numbers."""
+
+    __slots__ = ()
+    coord: LinearVelocityCoord
+    coord_class = LinearVelocityCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.LinearVelocityVector}
+
+    def change_point(self, by: SemanticPosition, angular: SemanticAngularVelocity) -> Self:
+        """Return the velocity of another point of the body: ``v + w x a``.
+
+        Raises:
+            SemanticError: the operands do not belong together.
+        """
+        coord = rules.change_point(self.coord, by.coord, angular.coord)
+        return self._result(coord, self.numbers[0] + cross(angular.numbers[0], by.numbers[0]))
+
+    def integrate(self, dt: float) -> SemanticPosition:
+        """Return the way of the point in ``dt`` seconds; the frame of expression is fixed to the reference body."""
+        return SemanticPosition(rules.integrate(self.coord), self.numbers[0] * dt)
+
+
+class SemanticAngularVelocity(SemanticRelation):
+    """The angular velocity of a body with numbers."""
+
+    __slots__ = ()
+    coord: AngularVelocityCoord
+    coord_class = AngularVelocityCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.AngularVelocityVector}
+
+    def integrate(self, dt: float) -> SemanticOrientation:
+        """Return the orientation after ``dt`` seconds, relative to before, of the frame of expression."""
+        turned = rotations().from_rotvec(self.numbers[0] * dt).as_matrix()
+        return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix(turned))
+
+
+class SemanticTwist(SemanticRelation):
+    """A twist with numbers."""
+
+    __slots__ = ()
+    coord: TwistCoord
+    coord_class = TwistCoord
+    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(6,): reps.TwistVector}
+
+    @property
+    def linear(self) -> SemanticLinearVelocity:
+        """The velocity of its point."""
+        c = self.coord
+        return SemanticLinearVelocity(LinearVelocityCoord._of(c.point, c.body, c.ref_body, c.coord), self.numbers[0])
+
+    @property
+    def angular(self) -> SemanticAngularVelocity:
+        """The angular velocity of its body."""
+        c = self.coord
+        return SemanticAngularVelocity(AngularVelocityCoord._of(c.body, c.ref_body, c.coord), self.numbers[1])
+
+    def change_point(self, by: SemanticPosition) -> Self:
+        """Return the twist at another point of the body: ``v + w x a``.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+        """
+        v, w = self.numbers
+        return self._result(rules.change_point(self.coord, by.coord), v + cross(w, by.numbers[0]), w)
+
+    def change_point_body(self, by: SemanticPosition) -> Self:
+        """Return the twist at a point of a rigidly joined body.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+        """
+        v, w = self.numbers
+        return self._result(rules.change_point_body(self.coord, by.coord), v + cross(w, by.numbers[0]), w)
+
+    def change_reference_body(self, by: SemanticTwist) -> Self:
+        """Return the twist relative to another body; ``by`` is the twist of the old reference body relative to it.
+
+        Raises:
+            SemanticError: the two do not chain.
+        """
+        coord = rules.change_ref_body(self.coord, by.coord)
+        return self._result(coord, *self._chained_any(by))
+
+    def _chained_any(self, other: SemanticTwist) -> Numbers:
+        return tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True))
+
+    def integrate(self, dt: float) -> SemanticPose:
+        """Return the pose after ``dt`` seconds relative to before, as a homogeneous matrix.
+
+        Raises:
+            SemanticError: its point and its frame of expression are not of one frame.
+        """
+        coord = rules.integrate(self.coord)
+        v, w = self.numbers
+        moved = Pose.exp(np.concatenate([v, w]) * dt)
+        return SemanticPose(coord, reps.HomogeneousMatrix(moved.as_matrix()))
+
+    def power(self, wrench: SemanticWrench) -> float:
+        """Return the power (W) of a wrench.
+
+        Raises:
+            SemanticError: the two do not belong together.
+        """
+        return wrench.dot(self)
