@@ -54,7 +54,7 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 if TYPE_CHECKING:
     from tmkit.formats import load_scene
@@ -88,6 +88,7 @@ __all__ = [
     "Cylinder",
     "Fixed",
     "Free",
+    "GaussianPose",
     "HeightField",
     "Inertia",
     "Joint",

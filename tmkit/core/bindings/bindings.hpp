@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "tmkit/covariance.hpp"
 #include "tmkit/pose.hpp"
 #include "tmkit/scene_graph.hpp"
 
@@ -131,7 +132,12 @@ std::string number_text(double value);
 std::string pose_text(const Pose& pose);
 
 void bind_errors(nb::module_& m);
+// A symmetric positive semi-definite (6, 6) argument, and such an answer.
+Covariance read_covariance(const ArrayArgument& matrix, std::string_view what);
+ReadOnlyArray covariance_array(const Covariance& covariance);
+
 void bind_pose(nb::module_& m);
+void bind_gaussian_pose(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);

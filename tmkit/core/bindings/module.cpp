@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
     using namespace tmkit::bindings;
     bind_errors(m);
     bind_pose(m);
+    bind_gaussian_pose(m);
     bind_shape(m);
     bind_joint(m);
     bind_inertia(m);

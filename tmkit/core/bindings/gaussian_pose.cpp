@@ -1,0 +1,66 @@
+#include <cmath>
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+Covariance read_covariance(const ArrayArgument& matrix, std::string_view what) {
+    const std::string name(what);
+    const std::vector<double> v = read_matrix(matrix, name.c_str(), 6, ErrorKind::scene);
+    if (v.size() != 36)
+        throw Error(ErrorKind::scene, name + " must have shape (6, 6), not (" + std::to_string(v.size() / 6) + ", 6)");
+    Matrix6 m;
+    std::copy(v.begin(), v.end(), m.begin());
+    return Covariance::checked(m, what);
+}
+
+ReadOnlyArray covariance_array(const Covariance& covariance) {
+    const Matrix6 m = covariance.matrix();
+    return make_array(std::vector<double>(m.begin(), m.end()), {6, 6});
+}
+
+namespace {
+
+std::string text_of(const GaussianPose& g) {
+    const Covariance& c = g.covariance;
+    const auto deviation = [](const Matrix3& m) { return std::sqrt(m[0] + m[4] + m[8]); };
+    char text[64];
+    std::snprintf(text, sizeof text, ", sigma %.3g m, %.3g rad)", deviation(c.linear), deviation(c.angular));
+    return "GaussianPose(" + pose_text(g.mean) + text;
+}
+
+}  // namespace
+
+void bind_gaussian_pose(nb::module_& m) {
+    auto cls = nb::class_<GaussianPose>(m, "GaussianPose", R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+
+``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean (the right,
+local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of different poses as
+independent. Immutable; ``==`` is exact.
+
+Args:
+    mean: parent_from_child.
+    covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact (zero) when
+        left out.
+
+Raises:
+    SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below -1e-9 of the
+        greatest; the message names the eigenvalues.)")
+        .def("__init__", [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
+            new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
+        }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
+        .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
+        .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); }, "(6, 6) of xi = [rho, theta] in the child's axes, read-only.")
+        .def("inverse", &GaussianPose::inverse, "Return ``child_from_parent``; exact.")
+        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return a * b; }, nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return a * GaussianPose{b, {}}; }, nb::is_operator(), "Compose with an exact pose.")
+        .def("__rmatmul__", [](const GaussianPose& b, const Pose& a) { return GaussianPose{a * b.mean, b.covariance}; }, nb::is_operator(), "Compose an exact pose with this one.")
+        .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); })
+        .def("__hash__", [](const GaussianPose& g) { return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0])); })
+        .def("__repr__", &text_of)
+        .def("__getstate__", [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); })
+        .def("__setstate__", [](GaussianPose& self, const nb::tuple& state) { new (&self) GaussianPose{nb::cast<Pose>(state[0]), read_covariance({state[1]}, "covariance")}; });
+    cls.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,141 @@
+// Covariances of poses, by blocks.
+//
+// An uncertain pose is T = mean * exp(xi) with xi = [rho, theta] of mean zero in the tangent space at the mean, in the axes
+// of the child (the right, local tangent; linear part first). Its covariance is the symmetric positive semi-definite matrix
+//
+//     S = [[ linear, cross ], [ cross^T, angular ]]          m^2, m rad, rad^2
+//
+// Degenerate ones are ordinary: an exact pose has zero.
+//
+// Carrying a tangent vector over by a transform T is multiplying it with the adjoint Ad(T) = [[R, [t]R], [0, R]]. By blocks
+// Ad(T) S Ad(T)^T is three rotations of 3 x 3 blocks and a few cross products, which is half the work of 6 x 6 products.
+// Sources: Sewtz et al., "Representing Uncertain Spatial Transformations in Robotic Applications in a Structured Framework
+// Leveraging Lie Algebra", equations 1 to 7; Sola, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics".
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tmkit/pose.hpp"
+
+namespace tmkit {
+
+using Matrix6 = std::array<double, 36>;  // row-major
+
+inline Matrix3 multiply(const Matrix3& a, const Matrix3& b) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
+    return c;
+}
+inline Matrix3 multiply_transposed(const Matrix3& a, const Matrix3& b) {  // a b^T
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = a[3 * i] * b[3 * j] + a[3 * i + 1] * b[3 * j + 1] + a[3 * i + 2] * b[3 * j + 2];
+    return c;
+}
+inline Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
+inline Matrix3 cross_columns(const Vector3& t, const Matrix3& m) {  // [t] m
+    Matrix3 c;
+    for (std::size_t j = 0; j < 3; ++j) {
+        c[j] = t[1] * m[6 + j] - t[2] * m[3 + j];
+        c[3 + j] = t[2] * m[j] - t[0] * m[6 + j];
+        c[6 + j] = t[0] * m[3 + j] - t[1] * m[j];
+    }
+    return c;
+}
+
+struct Covariance {
+    Matrix3 linear{}, cross{}, angular{};
+
+    // Throws Error(scene) naming `what` and the defect when the matrix has a number that is not finite, is not symmetric within
+    // 1e-9 of its largest entry, or has an eigenvalue below -1e-9 of the largest; all eigenvalues are named then.
+    static Covariance checked(const Matrix6& matrix, std::string_view what);
+    static Covariance of_columns(std::span<const Vector6> columns);  // the sum of column column^T
+
+    Matrix6 matrix() const;
+    bool is_zero() const { return *this == Covariance{}; }
+    bool operator==(const Covariance&) const = default;
+
+    Covariance& operator+=(const Covariance& other) {
+        for (std::size_t i = 0; i < 9; ++i) {
+            linear[i] += other.linear[i];
+            cross[i] += other.cross[i];
+            angular[i] += other.angular[i];
+        }
+        return *this;
+    }
+
+    // Columns whose squares sum to this covariance, as many as its rank: eigenvectors times the roots of eigenvalues, the
+    // greatest first. What lies below 1e-14 of the greatest is none.
+    std::vector<Vector6> root() const;
+
+    // R S R^T for a rotation of both parts.
+    Covariance turned(const Matrix3& r) const {
+        return {multiply_transposed(multiply(r, linear), r), multiply_transposed(multiply(r, cross), r),
+                multiply_transposed(multiply(r, angular), r)};
+    }
+    // [[1, [t]], [0, 1]] S [[1, [t]], [0, 1]]^T
+    Covariance shifted(const Vector3& t) const {
+        Covariance result = *this;
+        const Matrix3 moved = cross_columns(t, angular);
+        for (std::size_t i = 0; i < 9; ++i) result.cross[i] += moved[i];
+        const Matrix3 once = cross_columns(t, tmkit::transposed(cross)), twice = cross_columns(t, tmkit::transposed(result.cross));
+        for (std::size_t i = 0; i < 3; ++i)
+            for (std::size_t j = 0; j < 3; ++j) result.linear[3 * i + j] += once[3 * i + j] + twice[3 * j + i];
+        return result;
+    }
+    // Ad(T) S Ad(T)^T: the same error said in the parent's axes.
+    Covariance carried_up(const Pose& parent_from_child) const {
+        return turned(parent_from_child.rotation()).shifted(parent_from_child.translation);
+    }
+    // Ad(T^-1) S Ad(T^-1)^T: an error of the parent, said in the child's axes.
+    Covariance carried_down(const Pose& parent_from_child) const {
+        return shifted(-1.0 * parent_from_child.translation).turned(tmkit::transposed(parent_from_child.rotation()));
+    }
+};
+
+// Ad(T) xi and Ad(T^-1) xi.
+inline Vector6 carried_up(const Vector6& xi, const Pose& parent_from_child) {
+    const Vector3 angular = parent_from_child.rotate({xi[3], xi[4], xi[5]});
+    const Vector3 linear = parent_from_child.rotate({xi[0], xi[1], xi[2]}) + cross(parent_from_child.translation, angular);
+    return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
+}
+inline Vector6 carried_down(const Vector6& xi, const Pose& parent_from_child) {
+    const Vector3 theta{xi[3], xi[4], xi[5]};
+    const Pose turn{{0.0, 0.0, 0.0}, {-parent_from_child.quat_xyzw[0], -parent_from_child.quat_xyzw[1], -parent_from_child.quat_xyzw[2],
+                                      parent_from_child.quat_xyzw[3]}};
+    const Vector3 linear = turn.rotate(Vector3{xi[0], xi[1], xi[2]} - cross(parent_from_child.translation, theta)), angular = turn.rotate(theta);
+    return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
+}
+
+// Eigenvalues, ascending, and eigenvectors (row i of `vectors` belongs to values[i]) of a symmetric n x n matrix, by Jacobi's
+// rotations: small n, exact to the last places, the same everywhere. O(n^3).
+void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::vector<double>& values, std::vector<double>& vectors);
+
+// The right Jacobian of SE(3): exp(xi + d) = exp(xi) exp(right_jacobian(xi) d) to first order; and its inverse. Barfoot and
+// Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems", equations 100 to 102.
+Matrix6 right_jacobian(const Vector6& xi);
+Matrix6 inverse_right_jacobian(const Vector6& xi);
+
+// --- uncertain poses ---------------------------------------------------------------------------------------------------
+
+struct GaussianPose {
+    Pose mean;
+    Covariance covariance;
+
+    // child_from_parent; exact.
+    GaussianPose inverse() const { return {mean.inverse(), covariance.carried_up(mean)}; }
+    bool operator==(const GaussianPose&) const = default;
+};
+
+// a_from_c of a_from_b and b_from_c with independent errors, to first order.
+inline GaussianPose operator*(const GaussianPose& a, const GaussianPose& b) {
+    GaussianPose result{a.mean * b.mean, a.covariance.carried_down(b.mean)};
+    result.covariance += b.covariance;
+    return result;
+}
+
+}  // namespace tmkit
