@@ -1,8 +1,8 @@
 """Rigid transforms and how sure we are of them: mathematics without names.
 
-A :class:`Pose` is a translation in metres and a unit quaternion; a :class:`GaussianPose` is a pose with a covariance of its
-error in the child's own axes. What they relate to what is the business of the rooms above. Six-vectors have the linear part
-first.
+A :class:`Pose` is a translation in metres and a unit quaternion; a :class:`GaussianPose` is a pose with a covariance of
+its error in the child's own axes. What they relate to what is the business of the rooms above. Six-vectors have the
+linear part first.
 """
 
 from tmkit._core import GaussianPose, Pose

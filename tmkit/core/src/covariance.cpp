@@ -120,8 +120,6 @@ Matrix6 Covariance::matrix() const {
             m[6 * (3 + i) + j] = cross[3 * j + i];
             m[6 * (3 + i) + 3 + j] = angular[3 * i + j];
         }
-    for (std::size_t i = 0; i < 6; ++i)  // products round differently on the two sides of the diagonal
-        for (std::size_t j = 0; j < i; ++j) m[6 * i + j] = m[6 * j + i] = 0.5 * (m[6 * i + j] + m[6 * j + i]);
     return m;
 }
 

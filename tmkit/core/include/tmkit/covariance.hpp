@@ -36,6 +36,14 @@ inline Matrix3 multiply_transposed(const Matrix3& a, const Matrix3& b) {  // a b
         for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = a[3 * i] * b[3 * j] + a[3 * i + 1] * b[3 * j + 1] + a[3 * i + 2] * b[3 * j + 2];
     return c;
 }
+inline Matrix3 congruent(const Matrix3& r, const Matrix3& symmetric) {  // r symmetric r^T, exactly symmetric again
+    const Matrix3 half = multiply(r, symmetric);
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j <= i; ++j)
+            c[3 * i + j] = c[3 * j + i] = half[3 * i] * r[3 * j] + half[3 * i + 1] * r[3 * j + 1] + half[3 * i + 2] * r[3 * j + 2];
+    return c;
+}
 inline Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
 inline Matrix3 cross_columns(const Vector3& t, const Matrix3& m) {  // [t] m
     Matrix3 c;
@@ -48,6 +56,7 @@ inline Matrix3 cross_columns(const Vector3& t, const Matrix3& m) {  // [t] m
 }
 
 struct Covariance {
+    // linear and angular are symmetric to the last bit.
     Matrix3 linear{}, cross{}, angular{};
 
     // Throws Error(scene) naming `what` and the defect when the matrix has a number that is not finite, is not symmetric within
@@ -74,8 +83,7 @@ struct Covariance {
 
     // R S R^T for a rotation of both parts.
     Covariance turned(const Matrix3& r) const {
-        return {multiply_transposed(multiply(r, linear), r), multiply_transposed(multiply(r, cross), r),
-                multiply_transposed(multiply(r, angular), r)};
+        return {congruent(r, linear), multiply_transposed(multiply(r, cross), r), congruent(r, angular)};
     }
     // [[1, [t]], [0, 1]] S [[1, [t]], [0, 1]]^T
     Covariance shifted(const Vector3& t) const {
@@ -84,7 +92,7 @@ struct Covariance {
         for (std::size_t i = 0; i < 9; ++i) result.cross[i] += moved[i];
         const Matrix3 once = cross_columns(t, tmkit::transposed(cross)), twice = cross_columns(t, tmkit::transposed(result.cross));
         for (std::size_t i = 0; i < 3; ++i)
-            for (std::size_t j = 0; j < 3; ++j) result.linear[3 * i + j] += once[3 * i + j] + twice[3 * j + i];
+            for (std::size_t j = 0; j <= i; ++j) result.linear[3 * j + i] = result.linear[3 * i + j] += once[3 * i + j] + twice[3 * j + i];
         return result;
     }
     // Ad(T) S Ad(T)^T: the same error said in the parent's axes.
