@@ -518,7 +518,7 @@ def test_an_error_of_ours_says_where_to_report_it(run: Run, monkeypatch: pytest.
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("unthinkable")
 
-    monkeypatch.setattr("tmkit.planner.plan_file.json.loads", fail)
+    monkeypatch.setattr("tmkit.planner.plans.plan_file.json.loads", fail)
     outcome = run("check", plan_file)
     assert outcome.code == ExitCode.INTERNAL
     assert "ZeroDivisionError: unthinkable" in outcome.err

@@ -21,7 +21,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
 from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, pddl_name
-from tmkit.planner.standing import grasps_steepest_first
+from tmkit.planner.domains.standing import grasps_steepest_first
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 

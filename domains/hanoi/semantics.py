@@ -18,7 +18,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place
-from tmkit.planner.standing import (
+from tmkit.planner.domains.standing import (
     grasps_steepest_first,
     held_object,
     pddl_names,

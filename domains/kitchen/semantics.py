@@ -36,9 +36,9 @@ from tmkit.planner import (
     Refutation,
     pddl_name,
 )
-from tmkit.planner.placements_solids import outline, solids_of
-from tmkit.planner.refutations import crowded, oversized, ungraspable
-from tmkit.planner.standing import grasps_steepest_first
+from tmkit.planner.domains.refutations import crowded, oversized, ungraspable
+from tmkit.planner.domains.standing import grasps_steepest_first
+from tmkit.planner.sampling.placements_solids import outline, solids_of
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 

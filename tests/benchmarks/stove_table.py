@@ -36,8 +36,8 @@ import tmkit as tk
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.motion import load_manipulator
 from tmkit.planner import PlanResult, PlanStatus, load_planning_domain
-from tmkit.planner.plan_file import plan_to_dict
-from tmkit.planner.problems import derive_problem
+from tmkit.planner.domains.problems import derive_problem
+from tmkit.planner.plans.plan_file import plan_to_dict
 from tmkit.spatial import Pose
 from tmkit.tasks import FastDownward, Problem, fast_downward
 

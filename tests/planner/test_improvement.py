@@ -14,7 +14,7 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.planner import ImprovementProgress, Plan, PlanningProgress
-from tmkit.planner.plan_file import plan_from_dict, plan_to_dict
+from tmkit.planner.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tasks import FastDownward, GroundAction, Problem, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask
 
 

@@ -15,7 +15,7 @@ import tmkit as tk
 from tmkit.errors import SamplerError
 from tmkit.graph import Shape
 from tmkit.planner import Grasp, GraspRequest, stable_faces
-from tmkit.planner.stable_faces import centre_of_mass
+from tmkit.planner.sampling.stable_faces import centre_of_mass
 from tmkit.simulation import simulate
 from tmkit.spatial import Pose
 

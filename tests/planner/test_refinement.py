@@ -24,11 +24,11 @@ from tmkit.planner import (
     PlanningDomain,
     load_planning_domain,
 )
-from tmkit.planner.arm_motion import Refinement, arm_motions
-from tmkit.planner.causes import context_of, facts_about
-from tmkit.planner.class_changes import ClassChange, with_class_changes
-from tmkit.planner.phases import PhaseClock, PlanningPhase
-from tmkit.planner.problems import derive_problem
+from tmkit.planner.actions.arm_motion import Refinement, arm_motions
+from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
+from tmkit.planner.answers.causes import context_of, facts_about
+from tmkit.planner.domains.problems import derive_problem
+from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
 from tmkit.planner.refinement import RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementTree
 from tmkit.tasks import Fact, GroundAction, Problem, State, parse_domain

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, Box, Free, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Shape
 from tmkit.motion import Manipulator
-from tmkit.planner.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.planner.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 

@@ -8,11 +8,28 @@ Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :clas
 another scene that shows what is wanted; see :func:`goal_of_scene`.
 """
 
-from tmkit.planner.arm_motion import ArmMotion, Refinement
-from tmkit.planner.checking import CheckReport, check_plan
-from tmkit.planner.class_changes import ClassChange, with_class_changes
-from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
-from tmkit.planner.diagnosis import (
+from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
+from tmkit.planner.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
+from tmkit.planner.actions.handover import Handover, handovers
+from tmkit.planner.actions.motion_pieces import MotionBudget
+from tmkit.planner.actions.operating import Operate
+from tmkit.planner.actions.sequence import Sequence
+from tmkit.planner.checks.checking import CheckReport, check_plan
+from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.planner.domains.refutations import Refutation
+from tmkit.planner.domains.semantics import (
+    ConfiguredSemantics,
+    DomainSemantics,
+    GoalSemantics,
+    PlacementSemantics,
+    ProvingSemantics,
+    pddl_name,
+)
+from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+from tmkit.planner.goals.goal_domain import ContinuousGoals
+from tmkit.planner.goals.goal_scenes import goal_of_scene
+from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
+from tmkit.planner.plans.diagnosis import (
     ActionDiagnosis,
     BlockingBody,
     Diagnosis,
@@ -23,56 +40,10 @@ from tmkit.planner.diagnosis import (
     Remedy,
     RemedyKind,
 )
-from tmkit.planner.domains import PlanningDomain, PythonDomain, load_planning_domain
-from tmkit.planner.executors import Executor, TimedMotion, execute
-from tmkit.planner.failures import FailureKind, MotionFailure
-from tmkit.planner.goal_domain import ContinuousGoals
-from tmkit.planner.goals import goal_of_scene
-from tmkit.planner.grasps import Grasp, grasps_of
-from tmkit.planner.handover import Handover, handovers
-from tmkit.planner.motion_pieces import MotionBudget
-from tmkit.planner.operating import Operate
-from tmkit.planner.placements import (
-    Placement,
-    PlacementSettings,
-    lies_in_region,
-    placements_in_region,
-    placements_on_surface,
-)
-from tmkit.planner.placements_surfaces import SupportSurface, region_surface, support_surfaces
-from tmkit.planner.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
-from tmkit.planner.progress import CheckProgress, ImprovementProgress, PlanningProgress, PortfolioProgress
-from tmkit.planner.refutations import Refutation
-from tmkit.planner.samplers import (
-    GraspRequest,
-    GraspSampler,
-    PlacementRequest,
-    PlacementSampler,
-    Samplers,
-    Sampling,
-    sample_grasps,
-    sample_placements,
-)
-from tmkit.planner.search import plan
-from tmkit.planner.semantics import (
-    ActionContext,
-    Candidate,
-    Change,
-    ConfiguredSemantics,
-    DomainSemantics,
-    GoalSemantics,
-    Impossible,
-    MoveTo,
-    Pick,
-    Place,
-    PlacementSemantics,
-    ProvingSemantics,
-    pddl_name,
-)
-from tmkit.planner.sequence import Sequence
-from tmkit.planner.stable_faces import StableFace, stable_faces
-from tmkit.planner.swept_volume import SweptVolume, swept_volume
-from tmkit.planner.values import (
+from tmkit.planner.plans.executors import Executor, TimedMotion, execute
+from tmkit.planner.plans.failures import FailureKind, MotionFailure
+from tmkit.planner.plans.swept_volume import SweptVolume, swept_volume
+from tmkit.planner.plans.values import (
     Plan,
     PlanResult,
     PlanStatistics,
@@ -82,6 +53,29 @@ from tmkit.planner.values import (
     Segment,
     SegmentKind,
 )
+from tmkit.planner.progress import CheckProgress, ImprovementProgress, PlanningProgress, PortfolioProgress
+from tmkit.planner.sampling.grasps import Grasp, grasps_of
+from tmkit.planner.sampling.placements import (
+    Placement,
+    PlacementSettings,
+    lies_in_region,
+    placements_in_region,
+    placements_on_surface,
+)
+from tmkit.planner.sampling.placements_surfaces import SupportSurface, region_surface, support_surfaces
+from tmkit.planner.sampling.samplers import (
+    GraspRequest,
+    GraspSampler,
+    PlacementRequest,
+    PlacementSampler,
+    Samplers,
+    Sampling,
+    sample_grasps,
+    sample_placements,
+)
+from tmkit.planner.sampling.stable_faces import StableFace, stable_faces
+from tmkit.planner.search import plan
+from tmkit.planner.workers.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
 
 __all__ = [
     "ActionContext",

@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.planner.arm_motion import ArmMotion
-from tmkit.planner.failures import PieceFailedError
+from tmkit.planner.actions.arm_motion import ArmMotion
+from tmkit.planner.plans.failures import PieceFailedError
+from tmkit.planner.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.planner.progress import ImprovementProgress
 from tmkit.planner.refinement import RefinementBudget, refine_skeleton
-from tmkit.planner.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.tasks import GroundAction, Metric, PreparedTask, Problem, TaskPlanStatus, validate_plan
 
 if TYPE_CHECKING:

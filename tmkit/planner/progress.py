@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tmkit.progress import Progress
 
 if TYPE_CHECKING:
-    from tmkit.planner.values import Plan
+    from tmkit.planner.plans.values import Plan
 
 __all__ = ["CheckProgress", "ImprovementProgress", "PlanningProgress", "PortfolioProgress"]
 

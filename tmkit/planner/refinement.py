@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tmkit.graph import SceneGraph
-from tmkit.planner.failures import FailureKind
+from tmkit.planner.plans.failures import FailureKind
+from tmkit.planner.plans.values import PlanStep
 from tmkit.planner.refinement_tree import Expansion, RefinementNode, RefinementTree
-from tmkit.planner.values import PlanStep
 from tmkit.tasks import GroundAction
 
 __all__ = ["Cause", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]

@@ -26,13 +26,13 @@ import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph, diff
-from tmkit.planner.arm_motion import ArmMotion, Refinement
-from tmkit.planner.domains import PlanningDomain
-from tmkit.planner.failures import FailureKind, MotionFailure, no_room
-from tmkit.planner.phases import PhaseClock, PlanningPhase
-from tmkit.planner.samplers import Samplers, Sampling
-from tmkit.planner.semantics import ActionContext, Candidate
-from tmkit.planner.values import Configuration, PlanStep
+from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
+from tmkit.planner.actions.candidates import ActionContext, Candidate
+from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
+from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.plans.failures import FailureKind, MotionFailure, no_room
+from tmkit.planner.plans.values import Configuration, PlanStep
+from tmkit.planner.sampling.samplers import Samplers, Sampling
 from tmkit.tasks import GroundAction, Problem, State
 
 __all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]

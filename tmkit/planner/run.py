@@ -1,10 +1,10 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
 A run goes in rounds. In a round the task planner gives skeletons; each is refined over the one refinement tree of the
-run. Where that fails, its cause becomes a constraint on the translated task (:mod:`tmkit.planner.causes`), and only the
-search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted, since a
-motion that was not found is no proof that there is none; the budgets double, and the next round continues where the
-tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
+run. Where that fails, its cause becomes a constraint on the translated task (:mod:`tmkit.planner.answers.causes`), and
+only the search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted,
+since a motion that was not found is no proof that there is none; the budgets double, and the next round continues where
+the tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
 probabilistically complete.
 
 The first rounds use the useful objects only. All objects are used when these do not do, unless what the last of those
@@ -27,26 +27,26 @@ from typing import Any
 from tmkit.errors import TaskError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
-from tmkit.planner.arm_motion import ArmMotion, arm_motions
-from tmkit.planner.causes import context_of
-from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal
-from tmkit.planner.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
-from tmkit.planner.diagnosis import Diagnosis, LearnedConstraint
-from tmkit.planner.domains import PlanningDomain
-from tmkit.planner.explanation import explain
-from tmkit.planner.goal_domain import move_on
+from tmkit.planner.actions.arm_motion import ArmMotion, arm_motions
+from tmkit.planner.actions.motion_pieces import MotionBudget
+from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
+from tmkit.planner.answers.causes import context_of
+from tmkit.planner.answers.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
+from tmkit.planner.answers.explanation import explain
+from tmkit.planner.answers.remedies import find_remedies
+from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.domains.problems import replace_problem
+from tmkit.planner.domains.refutations import Refutation, necessary_facts
+from tmkit.planner.domains.semantics import ProvingSemantics
+from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
+from tmkit.planner.goals.goal_domain import move_on
 from tmkit.planner.improvement import Improvement, with_costs
-from tmkit.planner.motion_pieces import MotionBudget
-from tmkit.planner.phases import PhaseClock, PlanningPhase
-from tmkit.planner.problems import replace_problem
+from tmkit.planner.plans.diagnosis import Diagnosis, LearnedConstraint
+from tmkit.planner.plans.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementNode, RefinementTree
-from tmkit.planner.refutations import Refutation, necessary_facts
-from tmkit.planner.remedies import find_remedies
-from tmkit.planner.samplers import Samplers, Sampling, sample_grasps
-from tmkit.planner.semantics import ProvingSemantics
-from tmkit.planner.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
+from tmkit.planner.sampling.samplers import Samplers, Sampling, sample_grasps
 from tmkit.tasks import (
     Fact,
     FastDownward,

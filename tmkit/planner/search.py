@@ -2,13 +2,13 @@
 
 The loop has two halves. The task planner finds a *skeleton*, a sequence of actions that reaches the goal by the words
 of the domain; :mod:`tmkit.planner.refinement` tries to make it motion. Where that fails, the cause becomes a constraint
-that speaks only of the facts it depends on (:mod:`tmkit.planner.causes`), and the search half of the task planner runs
-again on the task so changed. :mod:`tmkit.planner.run` tells how the two take turns. This module is the door: it checks
-what it is given and gathers what a run needs.
+that speaks only of the facts it depends on (:mod:`tmkit.planner.answers.causes`), and the search half of the task
+planner runs again on the task so changed. :mod:`tmkit.planner.run` tells how the two take turns. This module is the
+door: it checks what it is given and gathers what a run needs.
 
 Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only
 stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the
-scene, or on an argument of the domain's (:mod:`tmkit.planner.refutations`).
+scene, or on an argument of the domain's (:mod:`tmkit.planner.domains.refutations`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots, find_manipulators
-from tmkit.planner.continuous_goals import ArmAt, ContinuousGoal
-from tmkit.planner.domains import PythonDomain, load_planning_domain
-from tmkit.planner.goal_domain import extended_domain, extended_goal
-from tmkit.planner.goals import goal_of_scene
-from tmkit.planner.problems import derive_problem
+from tmkit.planner.domains.loading import PythonDomain, load_planning_domain
+from tmkit.planner.domains.problems import derive_problem
+from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
+from tmkit.planner.goals.goal_domain import extended_domain, extended_goal
+from tmkit.planner.goals.goal_scenes import goal_of_scene
+from tmkit.planner.plans.values import Configuration, PlanResult
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.run import PlanningLimits, PlanningRun
-from tmkit.planner.samplers import Samplers
+from tmkit.planner.sampling.samplers import Samplers
 from tmkit.planner.start import check_start
-from tmkit.planner.values import Configuration, PlanResult
 from tmkit.tasks import Formula, Problem, TaskPlanner, validate_plan
 
 __all__ = ["plan"]

@@ -20,8 +20,8 @@ from tmkit.errors import CollisionError, ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, pair_distance, ready_together
 from tmkit.motion.collision_rules import held_by
-from tmkit.planner.grasps import grip_faults
-from tmkit.planner.values import Configuration
+from tmkit.planner.plans.values import Configuration
+from tmkit.planner.sampling.grasps import grip_faults
 
 __all__ = ["check_start"]
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
-from tmkit.planner.executors import execute
+from tmkit.planner.plans.executors import execute
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.progress import SimulationProgress

@@ -26,7 +26,7 @@ from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import movable_frames
 from tmkit.planner import ActionDiagnosis, FailureCause, FailureExample, FailureKind, PlanResult, RemedyKind
-from tmkit.planner.diagnosis import in_centimetres
+from tmkit.planner.plans.diagnosis import in_centimetres
 from tmkit.simulation.camera import Camera, good_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import Fixed, Inertia, SceneGraph
-from tmkit.planner.stable_faces import solid_centre
+from tmkit.planner.sampling.stable_faces import solid_centre
 from tmkit.spatial import Pose
 
 __all__ = ["MARKER_MASS", "Piece", "Pieces", "is_movable", "lumped_inertia", "partition", "with_masses"]

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from tmkit.motion import Manipulator
-from tmkit.planner.grasps import cup_rim
+from tmkit.planner.sampling.grasps import cup_rim
 from tmkit.simulation.world import Simulation
 
 __all__ = ["SuctionCup"]

@@ -34,7 +34,7 @@ def draw_swept_volume(
 
     Args:
         plan: the plan.
-        volume: what :func:`tmkit.planner.swept_volume` has found for it.
+        volume: what :func:`tmkit.planner.plans.swept_volume` has found for it.
         path: a ``.png`` or ``.jpg``.
         width: pixels.
         height: pixels.

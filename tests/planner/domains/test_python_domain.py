@@ -1,0 +1,102 @@
+"""Planning in a domain that was built in Python."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from support.blocks import blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.data import data_path
+from tmkit.errors import FileFormatError, MissingFileError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.planner import ActionContext, Candidate, DomainSemantics, PythonDomain, load_planning_domain
+from tmkit.planner.plans.values import Configuration
+from tmkit.tasks import Domain, GroundAction, State, load_domain, make_domain, make_predicate
+
+BLOCKS = load_domain(data_path("domains/blocks") / "domain.pddl")
+OF_OURS = load_planning_domain("blocks", manipulator=GANTRY).semantics
+
+
+class Meaning:
+    """The meaning of our blocks domain, under another name."""
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.same: DomainSemantics = type(OF_OURS)(manipulator)  # type: ignore[call-arg]
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return what there is."""
+        return self.same.objects(scene)
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return what holds."""
+        return self.same.state(scene, objects)
+
+    def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
+        """Return what is of use."""
+        return self.same.useful_objects(scene, q)
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to do it."""
+        return self.same.candidates(action, context)
+
+
+def renamed(name: str) -> Domain:
+    """Return the blocks domain under another name."""
+    return make_domain(
+        name, types="block location", predicates=BLOCKS.predicates, actions=BLOCKS.actions, axioms=BLOCKS.axioms
+    )
+
+
+def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) -> None:
+    """The plan carries the words as PDDL, is checked by the domain, and says what it needs when that is not given."""
+    domain = PythonDomain(renamed("built"), Meaning)
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    result = tk.plan(scene, domain=domain, goal="(on a b)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check(domain=domain).ok
+    result.plan.save(tmp_path / "plan.json")
+    plan = tk.Plan.load(tmp_path / "plan.json")
+    assert plan.domain == "built"
+    assert "(:action stack" in plan.domain_pddl
+    assert plan.check(domain=domain).ok
+    with pytest.raises(MissingFileError, match="'built' is none of ours"):
+        plan.check()
+    other = PythonDomain(renamed("other"), Meaning)
+    assert "is not the one that the plan was made with" in str(plan.check(domain=other).problems)
+
+
+def test_the_digest_is_that_of_words_and_meaning() -> None:
+    """The same domain has the same digest each time; other words or another meaning have another."""
+
+    class Other(Meaning):
+        """The same meaning in another class, in the same file."""
+
+    made = PythonDomain(renamed("built"), Meaning)
+    digest = load_planning_domain(made, manipulator=GANTRY).digest
+    assert digest == load_planning_domain(pickle.loads(pickle.dumps(made)), manipulator=GANTRY).digest
+    assert digest == load_planning_domain(PythonDomain(renamed("built"), Other), manipulator=GANTRY).digest
+    assert digest != load_planning_domain(PythonDomain(renamed("other"), Meaning), manipulator=GANTRY).digest
+    elsewhere = PythonDomain(renamed("built"), type(OF_OURS))
+    assert digest != load_planning_domain(elsewhere, manipulator=GANTRY).digest
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """A class that lacks methods, semantics said twice, and names that PDDL would read otherwise are errors."""
+
+    class Empty:
+        def __init__(self, manipulator: Manipulator) -> None:
+            pass
+
+    words = renamed("built")
+    with pytest.raises(FileFormatError, match="class 'Empty' must have the methods"):
+        load_planning_domain(PythonDomain(words, Empty), manipulator=GANTRY)
+    with pytest.raises(TaskError, match="brings its own semantics"):
+        load_planning_domain(PythonDomain(words, Meaning), manipulator=GANTRY, semantics="blocks")
+    with pytest.raises(TaskError, match="predicate 'Clear' is not in lower case"):
+        make_domain("d", predicates=[make_predicate("Clear", "?x")], actions=[])

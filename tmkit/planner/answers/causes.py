@@ -1,0 +1,65 @@
+"""From a cause to a constraint: of which facts a motion failure speaks.
+
+A motion that was not found is a statement about bodies: this action failed while those frames stood where they stood.
+The task planner knows no frames, only facts. :func:`context_of` says in facts where the frames stand, so that the
+constraint speaks of them alone: "not ``(pick b)`` while ``(ontable c l3)``" holds in many more states than the one in
+which ``b`` was found to be blocked by ``c``.
+
+Which facts tell where a thing stands, the domain knows best and may say (:class:`PlacementSemantics`). Otherwise they
+are the facts whose first argument is the thing: those of two or more arguments, or, where there are none, those of one;
+and again for every other thing that such a fact names, since what stands on a moved block has moved.
+
+Invariants: the context holds in the state in which the failure happened. Without knowledge of the frames it is the
+whole state, which is always right and seldom useful again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.domains.semantics import PlacementSemantics, pddl_name
+from tmkit.planner.refinement import Cause
+from tmkit.tasks import Fact, State
+
+__all__ = ["context_of", "facts_about"]
+
+
+def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
+    """Return the facts on which a cause depends, sorted.
+
+    Raises:
+        SceneError: the domain's own method refuses the scene.
+    """
+    state, scene = cause.node.state, cause.node.scene
+    if cause.frames is None:
+        return tuple(state)
+    semantics = domain.semantics
+    if isinstance(semantics, PlacementSemantics):
+        return tuple(sorted(fact for fact in semantics.placement_facts(cause.frames, state, scene) if fact in state))
+    names = {pddl_name(frame) for frame in cause.frames}
+    return facts_about(names, state)
+
+
+def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
+    """Return the facts that tell where things are, by the rule of this module; sorted.
+
+    Args:
+        names: PDDL names of the things.
+        state: the state.
+    """
+    by_thing: dict[str, list[Fact]] = {}
+    for fact in state:
+        if fact.arguments:
+            by_thing.setdefault(fact.arguments[0], []).append(fact)
+    wanted, seen, found = sorted(names), set(names), set[Fact]()
+    while wanted:
+        facts = by_thing.get(wanted.pop(), [])
+        relations = [fact for fact in facts if len(fact.arguments) > 1]
+        for fact in relations or facts:
+            found.add(fact)
+            for name in fact.arguments[1:]:
+                if name not in seen:
+                    seen.add(name)
+                    wanted.append(name)
+    return tuple(sorted(found))

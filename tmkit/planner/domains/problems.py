@@ -1,0 +1,95 @@
+"""The task of a planning run: its objects and initial facts, derived from the scene.
+
+Invariants: the facts are never kept beside the scene; a problem file that says otherwise than the scene is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tmkit.errors import TaskError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.plans.values import Configuration
+from tmkit.tasks import Domain, Formula, Metric, Problem, State, load_problem, parse_goal
+
+__all__ = ["derive_problem", "replace_problem"]
+
+
+def derive_problem(
+    scene: SceneGraph,
+    domain: PlanningDomain,
+    *,
+    q: Configuration | None = None,
+    goal: str | Formula | None = None,
+    problem: str | Path | None = None,
+) -> Problem:
+    """Return the task whose objects and initial facts are derived from the scene.
+
+    Args:
+        scene: the world.
+        domain: the domain.
+        q: (n_joints,) configuration at the start; zero when left out.
+        goal: the goal, in PDDL or parsed.
+        problem: a PDDL problem file instead.
+
+    Raises:
+        TaskError: the goal is wrong or missing, or the problem file contradicts the scene.
+    """
+    objects = domain.semantics.objects(scene)
+    types = ["object", *(declared.name for declared in domain.domain.types)]
+    for kind in objects.values():
+        if kind not in types:
+            raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
+    init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
+    if problem is not None:
+        given = load_problem(problem, domain.domain)
+        _compare_with_scene(given, objects, init)
+        formula, name, metric, values = given.goal, given.name, given.metric, dict(given.values)
+    elif goal is not None:
+        formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
+        name, metric, values = "from-scene", _metric_of(domain.domain), {}
+    else:
+        raise TaskError.at("goal", "give either a goal or a problem file")
+    return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
+
+
+def _metric_of(domain: Domain) -> Metric:
+    """Return what plans should have little of where no problem says so: cost, if the actions of the domain have any.
+
+    Costs that depend on functions need a problem with their values.
+    """
+    names = {function.name for function in domain.functions}
+    return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
+
+
+def _compare_with_scene(given: Problem, objects: Mapping[str, str], init: State) -> None:
+    """Refuse a problem that speaks of other objects than the scene has, or of facts that do not hold in it."""
+    for name, types in given.objects.items():
+        if name not in objects:
+            raise given.error(f"the scene has no such thing: {UnknownNameError.of('object', name, objects).message}")
+        if objects[name] not in types:
+            raise given.error(f"object '{name}' is of type {' '.join(types)}, but in the scene a {objects[name]}")
+    contradicted = [str(fact) for fact in given.init if fact not in init]
+    if contradicted:
+        raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
+
+
+def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
+    """Return a problem with other objects and initial facts.
+
+    Raises:
+        TaskError: the goal speaks of an object that is gone.
+    """
+    known = {*objects, *(constant.name for constant in problem.domain.constants)}
+    return Problem(
+        problem.name,
+        problem.domain,
+        objects=objects,
+        init=init,
+        goal=problem.goal,
+        metric=problem.metric,
+        values={term: value for term, value in problem.values.items() if set(term.arguments) <= known},
+        source=problem.source,
+    )

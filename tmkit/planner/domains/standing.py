@@ -1,0 +1,161 @@
+"""Things that stand on things: what semantics of towers, trays, places and tables have in common.
+
+In such domains an object stands upright on the top of its parent, its frame's z axis along that of the parent. These
+functions measure how high it stands, in which turns it may be put down, and refuse an object of which none of this is
+true, so that the semantics of one domain says only what its own words mean.
+
+Invariants: functions of their arguments alone, in a fixed order; tops and bottoms are those of the collision shapes,
+in the frame's own axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.planner.actions.candidates import ActionContext
+from tmkit.planner.domains.semantics import pddl_name
+from tmkit.planner.sampling.grasps import Grasp
+from tmkit.spatial import Pose
+
+__all__ = [
+    "RELEASE_GAP",
+    "about_z",
+    "grasps_steepest_first",
+    "held_object",
+    "pddl_names",
+    "require_standing",
+    "shape_bounds",
+    "standing_pose",
+    "turns_nearest_first",
+    "why_no_grasp",
+]
+
+RELEASE_GAP = 1e-4
+"""Metres above its support at which an object is let go: less than anybody sees, more than rounding."""
+
+_STANDS = 0.005  # metres that an object may be above or below the top of what it stands on
+_TILT = 0.1  # radians that it may lean
+
+
+def pddl_names(frames: Iterable[str]) -> dict[str, str]:
+    """Return frames by their PDDL name, in the order given.
+
+    Raises:
+        SceneError: two frames have one name in PDDL.
+    """
+    found: dict[str, str] = {}
+    for frame in frames:
+        name = pddl_name(frame)
+        if name in found:
+            what = f"frames '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
+            raise SceneError(f"{what}; rename one", frame=frame)
+        found[name] = frame
+    return found
+
+
+def shape_bounds(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper corner (3,) of a frame's collision shapes, in the frame.
+
+    Raises:
+        SceneError: it has no collision shape.
+    """
+    corners = []
+    for attached in scene.shapes(frame):
+        if attached.collision:
+            grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
+            corners.append(attached.pose.apply(grid))
+    if not corners:
+        what = f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped"
+        raise SceneError(what, frame=frame)
+    points = np.concatenate(corners)
+    return points.min(axis=0), points.max(axis=0)
+
+
+def about_z(angle: float) -> list[float]:
+    """Return the quaternion (4,) xyzw of a turn about z, in radians."""
+    return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
+
+
+def turns_nearest_first(context: ActionContext, item: str, support: str, *, count: int = 4) -> list[float]:
+    """Return ``count`` equal turns about the support's z axis, the one that turns the object least first."""
+    x_axis = context.scene.pose(item, support, q=context.q).rotate([1.0, 0.0, 0.0])
+    now = math.atan2(x_axis[1], x_axis[0])
+    turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
+    return sorted(turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn))
+
+
+def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Manipulator) -> list[Grasp]:
+    """Return the grasps of an object: from above first, then those that turn the hand least."""
+    scene, q = context.scene, context.q
+    root_from_item = scene.pose(item, scene.root(item), q=q)
+    tool = scene.pose(manipulator.tool, scene.root(item), q=q)
+
+    def order(grasp: Grasp) -> tuple[float, float]:
+        root_from_tool = root_from_item @ grasp.object_from_tool
+        steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
+        return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
+
+    return sorted(context.grasps(item), key=order)
+
+
+def why_no_grasp(item: str, manipulator: Manipulator) -> str:
+    """Return in words why an object has no grasp at all."""
+    if manipulator.gripper_kind == "suction":
+        return f"no face of '{item}' is large enough for the cup '{manipulator.tip}'"
+    return f"no two opposite sides of '{item}' fit the hand '{manipulator.tip}'"
+
+
+def held_object(scene: SceneGraph, items: Sequence[str], *, manipulator: Manipulator) -> str | None:
+    """Return the object that hangs off the hand, if any.
+
+    Raises:
+        SceneError: there are two.
+    """
+    held = [item for item in items if scene.parent(item) == manipulator.tip]
+    if len(held) > 1:
+        raise SceneError(f"'{held[0]}' and '{held[1]}' are both in the hand, which holds one", frame=held[1])
+    return held[0] if held else None
+
+
+def require_standing(scene: SceneGraph, item: str) -> None:
+    """Refuse an object that lies, floats, is sunk in, or stands beside what it hangs off.
+
+    Raises:
+        SceneError: it does not stand; the message says by how much.
+    """
+    below, pose = scene.parent(item), scene.local_pose(item)
+    if below is None:
+        return
+    tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
+    if tilt > _TILT:
+        what = f"'{item}' leans by {math.degrees(tilt):.0f} degrees on '{below}'"
+        raise SceneError(f"{what}; it should stand upright, its z axis along that of what it stands on", frame=item)
+    x, y, z = pose.translation
+    lower, upper = shape_bounds(scene, below)
+    gap = z + float(shape_bounds(scene, item)[0][2] - upper[2])
+    if abs(gap) > _STANDS:
+        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
+        raise SceneError(f"'{item}' has its bottom {where}, which it hangs off and should stand on", frame=item)
+    if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
+        raise SceneError(f"'{item}' hangs off '{below}', but stands beside it", frame=item)
+
+
+def standing_pose(scene: SceneGraph, item: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
+    """Return support_from_item of an object that is let go upright on its support's top.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        support: frame of what it comes to stand on.
+        point: (2,) where, x and y in the support's frame.
+        turn: radians about the support's z axis.
+    """
+    height = float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, item)[0][2]) + RELEASE_GAP
+    return Pose([point[0], point[1], height], about_z(turn))

@@ -1,0 +1,12 @@
+"""Plans: what the planner gives back, and what it gives in the place of a plan.
+
+``values`` has the words of every answer: segments of motion, steps of actions, the plan, the result with its status.
+A step may change what frames are (``class_changes``). Where motion was not found, a ``failures`` value says why for one
+attempt, and a ``diagnosis`` for a whole run; both are data here, and are worked out elsewhere.
+
+The rest uses finished plans: ``plan_file`` stores and reads them, ``executors`` play them on robots and simulators,
+``swept_volume`` says which space they need.
+
+This package is below all that plans; only the convenience methods of a plan (check it, save it in the original's
+format) reach upwards, when they are called.
+"""

@@ -1,0 +1,413 @@
+"""What a planner gives back: segments, steps, plans and results.
+
+Holding a :class:`Plan` means that every step has a motion and the scene version it leads to. A plan is self-contained:
+it carries its first scene, the arm's description and the domain's text, so that it can be checked, played and stored
+anywhere. All values are immutable.
+
+A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
+as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
+:class:`Reparenting` at the end of a grasp or release, and after the last segment of a step, by the classes that the
+action gives to frames or takes from them (:class:`tmkit.planner.ClassChange`). A step may have no segments at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.errors import UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.motion import Exemption, Manipulator, Robots
+from tmkit.planner.goals.continuous_goals import ContinuousGoal
+from tmkit.planner.plans.class_changes import ClassChange
+from tmkit.planner.plans.diagnosis import Diagnosis
+from tmkit.spatial import Pose
+from tmkit.tasks import GroundAction
+
+if TYPE_CHECKING:
+    from tmkit.planner.checks.checking import CheckReport
+    from tmkit.planner.domains.loading import PythonDomain
+    from tmkit.planner.progress import CheckProgress
+
+__all__ = [
+    "Configuration",
+    "Plan",
+    "PlanResult",
+    "PlanStatistics",
+    "PlanStatus",
+    "PlanStep",
+    "Reparenting",
+    "Segment",
+    "SegmentKind",
+]
+
+
+Configuration = NDArray[np.float64]
+"""(n_joints,) values of all joints of a scene, or (k, n_joints) along a path; radians or metres."""
+
+
+class SegmentKind(StrEnum):
+    """What the arm does along a segment."""
+
+    TRANSIT = "transit"
+    """It moves with an empty hand."""
+    APPROACH = "approach"
+    """The open hand comes straight to the grasp."""
+    GRASP = "grasp"
+    """The arm stands still and the hand closes; then the object belongs to the hand."""
+    LIFT = "lift"
+    """The object is taken straight off its support."""
+    TRANSFER = "transfer"
+    """The arm carries the object."""
+    OPERATE = "operate"
+    """The closed hand moves a handle, and with it a drawer or door."""
+    LOWER = "lower"
+    """The object comes straight down on its support."""
+    RELEASE = "release"
+    """The arm stands still and the hand opens; then the object belongs to its support."""
+    RETREAT = "retreat"
+    """The open hand leaves straight backwards."""
+
+
+@dataclass(frozen=True)
+class Reparenting:
+    """A change of parent that keeps the world pose.
+
+    Attributes:
+        frame: the object.
+        parent: its new parent.
+        pose: parent_from_frame.
+    """
+
+    frame: str
+    parent: str
+    pose: Pose
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """One piece of a motion, in one version of the scene.
+
+    One arm acts; all others stand still, and hold what they hold.
+
+    Attributes:
+        kind: what the arm does.
+        robot: name of the arm.
+        joint_names: the arm's joints; when it operates, also the joint that it moves by the handle, last.
+        path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
+        gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
+        held: the object that moves with the hand, or is being grasped or released; or the handle, likewise.
+        exemptions: what may touch meanwhile.
+        reparenting: the change of the scene at the end, for grasp and release of an object. The hand that gives an
+            object to another hand releases it without a change: the other's grasp was one.
+    """
+
+    kind: SegmentKind
+    robot: str
+    joint_names: tuple[str, ...]
+    path: NDArray[np.float64]
+    gripper: Mapping[str, float]
+    held: str | None
+    exemptions: tuple[Exemption, ...]
+    reparenting: Reparenting | None = None
+
+    def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
+        """Return the scene version and the configuration (n_joints,) that this segment leads to.
+
+        Args:
+            scene: the version in which it happens.
+            q: (n_joints,) configuration before; joints of neither arm nor hand keep their values.
+        """
+        arm = dict(zip(self.joint_names, (float(value) for value in self.path[-1]), strict=True))
+        at_q = scene.configuration({**arm, **self.gripper}, base=q)
+        change = self.reparenting
+        return (scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)), at_q
+
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of the path: the sum of its steps, each Euclidean over the arm's joints, in radians."""
+        return float(np.sum(np.linalg.norm(np.diff(self.path, axis=0), axis=1)))
+
+    def __repr__(self) -> str:
+        return f"Segment({self.kind.value}, {len(self.path)} waypoints{f', {self.held}' if self.held else ''})"
+
+
+@dataclass(frozen=True, eq=False)
+class PlanStep:
+    """One action with its motion and the world it leads to.
+
+    Attributes:
+        action: the ground action.
+        segments: its motion.
+        scene: the scene version after the action.
+        q: (n_joints,) configuration after the action.
+        choice: the grasp or placement that was chosen, in words.
+        changes: the classes that frames gain and lose after the motion; most actions change none.
+        cost: what the action costs by the problem's metric; 1 where it has none.
+    """
+
+    action: GroundAction
+    segments: tuple[Segment, ...]
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    choice: str = ""
+    changes: tuple[ClassChange, ...] = ()
+    cost: float = 1.0
+
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of all segments, in radians; see :attr:`Segment.path_length`."""
+        return sum(segment.path_length for segment in self.segments)
+
+    def __repr__(self) -> str:
+        return f"PlanStep({self.action}, {len(self.segments)} segments)"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A task plan whose every step has a checked motion and the scene it leads to.
+
+    Attributes:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        robots: the arms.
+        domain: name of the domain, or the path it was loaded from, without folders.
+        domain_pddl: the text of the domain.
+        domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
+        semantics: name of the semantics, without folders, when they were named apart from the domain; else empty.
+        goal: the goal in PDDL.
+        seed: the seed that the plan was made with.
+        steps: the actions in order; none when the goal held at the start.
+        continuous_goals: what is wanted besides the goal in PDDL.
+    """
+
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    robots: tuple[Manipulator, ...]
+    domain: str
+    domain_pddl: str
+    domain_digest: str
+    semantics: str
+    goal: str
+    seed: int
+    steps: tuple[PlanStep, ...]
+    continuous_goals: tuple[ContinuousGoal, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.steps)} steps for {self.goal})"
+
+    @property
+    def robot(self) -> Manipulator:
+        """The first arm."""
+        return self.robots[0]
+
+    def arm(self, name: str) -> Manipulator:
+        """Return the arm of a name, such as a segment's.
+
+        Raises:
+            UnknownNameError: the plan has no such arm.
+        """
+        for robot in self.robots:
+            if robot.name == name:
+                return robot
+        raise UnknownNameError.of("arm", name, [robot.name for robot in self.robots])
+
+    @property
+    def actions(self) -> tuple[GroundAction, ...]:
+        """The ground actions in order."""
+        return tuple(step.action for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """The cost of the actions by the problem's metric; their number where it has none."""
+        return sum(step.cost for step in self.steps)
+
+    @property
+    def path_length(self) -> float:
+        """Joint-space length of all motions, in radians; a metre of a prismatic joint counts as a radian."""
+        return sum(step.path_length for step in self.steps)
+
+    @property
+    def final_scene(self) -> SceneGraph:
+        """The scene after the last step."""
+        return self.steps[-1].scene if self.steps else self.scene
+
+    @property
+    def final_q(self) -> NDArray[np.float64]:
+        """(n_joints,) configuration after the last step."""
+        return self.steps[-1].q if self.steps else self.q
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file: all of it, or nothing.
+
+        The same plan has the same bytes: no times, no absolute paths. A file whose name ends in ``.tmp`` is written in
+        the format of the original TMKit, which holds actions, motions and changes of parent only; see :meth:`load_tmp`.
+
+        Raises:
+            OutputError: the file cannot be written.
+            FileFormatError: a name that a ``.tmp`` file cannot hold.
+        """
+        if Path(path).suffix == ".tmp":
+            from tmkit.planner.checks.tmp_plan import save_tmp_plan
+
+            save_tmp_plan(self, path)
+            return
+        from tmkit.planner.plans.plan_file import save_plan
+
+        save_plan(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a file.
+
+        Raises:
+            MissingFileError: no such file.
+            PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+        """
+        from tmkit.planner.plans.plan_file import load_plan
+
+        return load_plan(path)
+
+    @classmethod
+    def load_tmp(
+        cls,
+        path: str | Path,
+        scene: SceneGraph,
+        *,
+        q: ArrayLike | None = None,
+        domain: str | Path | PythonDomain = "blocks",
+        semantics: str | Path | None = None,
+        robot: Robots = "panda",
+        goal: str = "(and)",
+    ) -> Plan:
+        """Read a plan in the format of the original TMKit, which says nothing of scene, arm and domain.
+
+        Args:
+            path: the file.
+            scene: the scene at the start.
+            q: (n_joints,) where the joints are at the start that the file does not name; the arm's ready configuration
+                when left out.
+            domain: as for :func:`tmkit.plan`.
+            semantics: as for :func:`tmkit.plan`.
+            robot: as for :func:`tmkit.plan`.
+            goal: the goal in PDDL, for the checker; when left out, the plan claims none.
+
+        Returns:
+            The plan. Whether its motions hold, :meth:`check` says.
+
+        Raises:
+            MissingFileError: no such file, domain or robot.
+            PlanFileError: the file is broken, or speaks of joints, frames, actions or objects that are not there; the
+                message says where, and what is nearest.
+            TaskError: the goal is none in the words of the domain.
+            RobotError: the arm does not fit the scene.
+        """
+        from tmkit.planner.checks.tmp_plan import load_tmp_plan
+
+        return load_tmp_plan(path, scene, q=q, domain=domain, semantics=semantics, robot=robot, goal=goal)
+
+    def check(
+        self,
+        *,
+        domain: str | Path | PythonDomain | None = None,
+        semantics: str | Path | None = None,
+        on_progress: Callable[[CheckProgress], None] | None = None,
+    ) -> CheckReport:
+        """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checks.checking.check_plan`.
+
+        Args:
+            domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
+            that the plan names.
+            semantics: name, folder or file of its semantics, when they are apart and none of ours.
+            on_progress: called before each action is checked, and at the end.
+        """
+        from tmkit.planner.checks.checking import check_plan
+
+        return check_plan(self, domain=domain, semantics=semantics, on_progress=on_progress)
+
+
+class PlanStatus(Enum):
+    """How planning ended."""
+
+    SOLVED = "solved"
+    PROVED_UNSOLVABLE = "proved unsolvable"
+    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
+    NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
+    """None was found; there may be one."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """What planning took. Times are no part of equality.
+
+    Attributes:
+        skeletons: task plans that were tried.
+        attempts: refinements of single actions that were tried.
+        failures: how often each action failed and why: (action, cause, count), most frequent first.
+        constraints: what was learned from failed skeletons.
+        task_seconds: time of the task planner.
+        motion_seconds: time of refinement.
+        total_seconds: time of all.
+        phase_seconds: the same by phase (:class:`tmkit.planner.actions.phases.PlanningPhase`), and ``bookkeeping``: the
+            rest.
+    """
+
+    skeletons: int = 0
+    attempts: int = 0
+    failures: tuple[tuple[str, str, int], ...] = ()
+    constraints: int = 0
+    task_seconds: float = field(default=0.0, compare=False)
+    motion_seconds: float = field(default=0.0, compare=False)
+    total_seconds: float = field(default=0.0, compare=False)
+    phase_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanResult:
+    """The answer of the planner.
+
+    Attributes:
+        status: how planning ended.
+        plan: the plan, or None.
+        explanation: the answer in words: what was tried, and why it failed where it did.
+        statistics: what it took.
+        diagnosis: what failed, how often and why, what is proved, and what would help, as data.
+    """
+
+    status: PlanStatus
+    plan: Plan | None
+    explanation: str
+    statistics: PlanStatistics
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.status is PlanStatus.SOLVED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the plan as plain values, for programs."""
+        statistics = self.statistics
+        return {
+            "status": self.status.value,
+            "explanation": self.explanation,
+            "actions": [str(action) for action in self.plan.actions] if self.plan else [],
+            "skeletons": statistics.skeletons,
+            "attempts": statistics.attempts,
+            "failures": [list(failure) for failure in statistics.failures],
+            "constraints": statistics.constraints,
+            "diagnosis": self.diagnosis.to_dict(),
+            "task_seconds": statistics.task_seconds,
+            "motion_seconds": statistics.motion_seconds,
+            "total_seconds": statistics.total_seconds,
+            "phase_seconds": dict(statistics.phase_seconds),
+        }
+
+    def __repr__(self) -> str:
+        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan else ''})"
