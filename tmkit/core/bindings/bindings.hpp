@@ -138,6 +138,7 @@ ReadOnlyArray covariance_array(const Covariance& covariance);
 
 void bind_pose(nb::module_& m);
 void bind_gaussian_pose(nb::module_& m);
+void bind_lie(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);

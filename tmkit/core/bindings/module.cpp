@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
     bind_errors(m);
     bind_pose(m);
     bind_gaussian_pose(m);
+    bind_lie(m);
     bind_shape(m);
     bind_joint(m);
     bind_inertia(m);

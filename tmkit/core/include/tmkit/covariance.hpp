@@ -18,11 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tmkit/lie.hpp"
 #include "tmkit/pose.hpp"
 
 namespace tmkit {
-
-using Matrix6 = std::array<double, 36>;  // row-major
 
 inline Matrix3 multiply(const Matrix3& a, const Matrix3& b) {
     Matrix3 c;
@@ -122,11 +121,6 @@ inline Vector6 carried_down(const Vector6& xi, const Pose& parent_from_child) {
 // Eigenvalues, ascending, and eigenvectors (row i of `vectors` belongs to values[i]) of a symmetric n x n matrix, by Jacobi's
 // rotations: small n, exact to the last places, the same everywhere. O(n^3).
 void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::vector<double>& values, std::vector<double>& vectors);
-
-// The right Jacobian of SE(3): exp(xi + d) = exp(xi) exp(right_jacobian(xi) d) to first order; and its inverse. Barfoot and
-// Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems", equations 100 to 102.
-Matrix6 right_jacobian(const Vector6& xi);
-Matrix6 inverse_right_jacobian(const Vector6& xi);
 
 // --- uncertain poses ---------------------------------------------------------------------------------------------------
 

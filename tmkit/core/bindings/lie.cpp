@@ -1,0 +1,107 @@
+#include "tmkit/lie.hpp"
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+Vector6 vector6(const ArrayArgument& xi) {
+    const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
+    return {v[0], v[1], v[2], v[3], v[4], v[5]};
+}
+
+ReadOnlyArray matrix_array(const Matrix6& m) { return make_array(std::vector<double>(m.begin(), m.end()), {6, 6}); }
+
+Pose row_pose(const double* row) { return Pose::checked({row[0], row[1], row[2]}, {row[3], row[4], row[5], row[6]}); }
+
+void append(std::vector<double>& rows, const Pose& pose) {
+    rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
+    rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
+}
+
+ReadOnlyArray exp_each(const ArrayArgument& argument) {
+    const std::vector<double> xi = read_matrix(argument, "xi", 6, ErrorKind::scene);
+    std::vector<double> rows;
+    rows.reserve(xi.size() / 6 * 7);
+    for (std::size_t i = 0; i < xi.size(); i += 6) append(rows, Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
+    const std::size_t count = rows.size() / 7;
+    return make_array(std::move(rows), {count, 7});
+}
+
+ReadOnlyArray log_each(const ArrayArgument& argument) {
+    const std::vector<double> rows = read_matrix(argument, "poses", 7, ErrorKind::scene);
+    std::vector<double> result;
+    result.reserve(rows.size() / 7 * 6);
+    for (std::size_t i = 0; i < rows.size(); i += 7) {
+        const Vector6 xi = row_pose(&rows[i]).log();
+        result.insert(result.end(), xi.begin(), xi.end());
+    }
+    const std::size_t count = result.size() / 6;
+    return make_array(std::move(result), {count, 6});
+}
+
+ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
+    const std::vector<double> a = read_matrix(left, "left", 7, ErrorKind::scene), b = read_matrix(right, "right", 7, ErrorKind::scene);
+    if (a.size() != b.size() && a.size() != 7 && b.size() != 7)
+        throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not " +
+                                          std::to_string(a.size() / 7) + " and " + std::to_string(b.size() / 7));
+    const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
+    std::vector<double> rows;
+    rows.reserve(count * 7);
+    for (std::size_t i = 0; i < count; ++i) append(rows, row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
+    return make_array(std::move(rows), {count, 7});
+}
+
+}  // namespace
+
+void bind_lie(nb::module_& m) {
+    m.def("adjoint", [](const Pose& pose) { return matrix_array(adjoint(pose)); }, nb::arg("pose"),
+          R"(Return the adjoint of a pose, (6, 6), read-only: ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``.
+
+It moves errors and twists ``[rho, theta]`` of the child's tangent space to the parent's.)");
+    m.def("left_jacobian", [](const ArrayArgument& xi) { return matrix_array(left_jacobian(vector6(xi))); }, nb::arg("xi"),
+          R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+
+To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
+
+Raises:
+    SceneError: numbers that are not six or not finite.)");
+    m.def("right_jacobian", [](const ArrayArgument& xi) { return matrix_array(right_jacobian(vector6(xi))); }, nb::arg("xi"),
+          R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+
+To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
+
+Raises:
+    SceneError: numbers that are not six or not finite.)");
+    m.def("inverse_left_jacobian", [](const ArrayArgument& xi) { return matrix_array(inverse_left_jacobian(vector6(xi))); }, nb::arg("xi"),
+          R"(Return the inverse of the left Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
+
+To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``.
+
+Raises:
+    SceneError: numbers that are not six or not finite.)");
+    m.def("inverse_right_jacobian", [](const ArrayArgument& xi) { return matrix_array(inverse_right_jacobian(vector6(xi))); }, nb::arg("xi"),
+          R"(Return the inverse of the right Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
+
+To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``.
+
+Raises:
+    SceneError: numbers that are not six or not finite.)");
+    m.def("exp_each", &exp_each, nb::arg("xi"),
+          R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
+
+Raises:
+    SceneError: an array of another shape, or numbers that are not finite.)");
+    m.def("log_each", &log_each, nb::arg("poses"),
+          R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
+
+Raises:
+    SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");
+    m.def("compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
+          R"(Return the products of many poses (n, 7), row by row; one of the two may have one row, which is used for all.
+
+Raises:
+    SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");
+}
+
+}  // namespace tmkit::bindings
