@@ -5,6 +5,28 @@ its error in the child's own axes. What they relate to what is the business of t
 linear part first.
 """
 
-from tmkit._core import GaussianPose, Pose
+from tmkit._core import (
+    GaussianPose,
+    Pose,
+    adjoint,
+    compose_each,
+    exp_each,
+    inverse_left_jacobian,
+    inverse_right_jacobian,
+    left_jacobian,
+    log_each,
+    right_jacobian,
+)
 
-__all__ = ["GaussianPose", "Pose"]
+__all__ = [
+    "GaussianPose",
+    "Pose",
+    "adjoint",
+    "compose_each",
+    "exp_each",
+    "inverse_left_jacobian",
+    "inverse_right_jacobian",
+    "left_jacobian",
+    "log_each",
+    "right_jacobian",
+]
