@@ -1,0 +1,40 @@
+"""Relations in and out of what other libraries use, one line each way, without importing any of them.
+
+====================================  =================================================================================
+ROS (geometry_msgs, nav_msgs)         :func:`from_ros`, :func:`to_ros`: messages of ROS 1 and 2, or plain dictionaries
+pinocchio                             :func:`from_pinocchio`, :func:`to_pinocchio`: ``SE3``, ``Motion``, ``Force``; what
+                                      ``LOCAL``, ``WORLD`` and ``LOCAL_WORLD_ALIGNED`` mean: :func:`pinocchio_twist`,
+                                      :func:`pinocchio_wrench`
+KDL                                   :func:`from_kdl`, :func:`to_kdl`: ``Frame``, ``Twist``, ``Wrench``, ``Rotation``,
+                                      ``Vector``
+Drake                                 :func:`from_drake`, :func:`to_drake`: ``RigidTransform``, ``SpatialVelocity``,
+                                      ``SpatialForce``; names in the monogram notation: :func:`drake_name`
+====================================  =================================================================================
+
+What comes in are numbers; what they mean has to be said, by coordinates: ``from_kdl(twist, TwistCoord("g|C", "D",
+"[h]"))``. Where the other side says some of it (the ``frame_id`` of a message), that is compared, and a difference is
+refused. What goes out is checked for what the other side takes for granted: a transform relates a frame to a frame and
+is expressed in the latter.
+
+Objects are recognised by their members, so that anything that looks like one of these will do. Invariant: what goes out
+and comes back in with its coordinates is the same relation, to rounding; vectors, matrices and quaternions to the bit.
+"""
+
+from tmkit.relations.conversions.drake import drake_name, from_drake, to_drake
+from tmkit.relations.conversions.kdl import from_kdl, to_kdl
+from tmkit.relations.conversions.pinocchio import from_pinocchio, pinocchio_twist, pinocchio_wrench, to_pinocchio
+from tmkit.relations.conversions.ros import from_ros, to_ros
+
+__all__ = [
+    "drake_name",
+    "from_drake",
+    "from_kdl",
+    "from_pinocchio",
+    "from_ros",
+    "pinocchio_twist",
+    "pinocchio_wrench",
+    "to_drake",
+    "to_kdl",
+    "to_pinocchio",
+    "to_ros",
+]

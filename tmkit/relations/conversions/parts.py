@@ -1,0 +1,72 @@
+"""What the conversions share: making a relation of the numbers behind it, and refusing what cannot be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.relations import semantic
+from tmkit.relations.representation import Vector
+from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation
+from tmkit.relations.semantics import Coord
+from tmkit.relations.violations import SemanticError, Violation
+
+__all__ = ["made_of", "matrix_of", "members", "refusal", "relation_of"]
+
+
+def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
+    """Return the class of the relation whose coordinates these are.
+
+    Raises:
+        SemanticError: they are no coordinates.
+    """
+    if not isinstance(coord, Coord):
+        rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
+        raise refusal(what, rule, repr(coord)[:80])
+    found: type[SemanticRelation] = getattr(semantic, f"Semantic{coord.relation}")
+    return found
+
+
+def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
+    """Return the relation that numbers make: vectors, a matrix (3, 3), or a vector and a matrix.
+
+    Raises:
+        SemanticError: the numbers are not such, or the coordinates do not allow them.
+    """
+    relation = relation_of(coord, what)
+    values = [np.array(part, dtype=float) for part in numbers]
+    if relation is SemanticPose:
+        return SemanticPose(coord, VectorAndMatrix(*values))
+    if relation is SemanticOrientation:
+        return SemanticOrientation(coord, RotationMatrix(values[0]))
+    return relation(coord, np.concatenate(values))
+
+
+def matrix_of(pose: SemanticPose) -> Vector:
+    """Return a pose as a homogeneous matrix (4, 4), which others take every transform for.
+
+    Raises:
+        SemanticError: it is not the pose of a frame relative to a frame, expressed there.
+    """
+    return pose.in_representation(HomogeneousMatrix).matrix
+
+
+def members(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Return the members of an object.
+
+    Raises:
+        SemanticError: one is missing.
+    """
+    missing = [name for name in names if not hasattr(value, name)]
+    if missing:
+        raise refusal(what, f"it has {' and '.join(names)}", f"a {type(value).__name__} has no {', no '.join(missing)}")
+    return [getattr(value, name) for name in names]
+
+
+def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
+    """Return the error of a conversion that is refused for one reason."""
+    return SemanticError.of(operation, [Violation(rule, left, right, repair)])

@@ -1,0 +1,281 @@
+"""Relations in and out of messages of ROS: ``geometry_msgs`` and ``nav_msgs/Odometry``, or dictionaries of that form.
+
+A message says little of what its numbers mean; what it says is compared with the coordinates that it is read by:
+
+=====================================  ================================================================================
+``header.frame_id``                    the axes; for a pose or a point also the reference frame
+``child_frame_id``                     the frame of a transform; of an ``Odometry`` also point and axes of its twist
+``body_frame_id``                      the point of a ``VelocityStamped``
+=====================================  ================================================================================
+
+What a message does not say has to be known: the bodies, the point of a ``Twist`` or a ``Wrench``. Messages are
+recognised by their members, so that those of ROS 1 and of ROS 2 will do, with or without a header, with or without a
+covariance (which is left alone). Quaternions are ``x, y, z, w``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from tmkit.relations.conversions.parts import made_of, refusal, relation_of
+from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation
+from tmkit.relations.semantics import Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on
+
+__all__ = ["from_ros", "to_ros"]
+
+_VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
+_LEAVES = {
+    "Pose": (("position", "orientation"), ("translation", "rotation")),
+    "Twist": (("linear", "angular"),),
+    "Wrench": (("force", "torque"),),
+    "Orientation": (_QUATERNION,),
+}
+_INNER = {
+    "Pose": ("pose", "transform"),
+    "Twist": ("twist", "velocity"),
+    "Wrench": ("wrench",),
+    "Orientation": ("quaternion",),
+    "Position": ("point", "vector"),
+}
+_VELOCITY_STAMPED = "body_frame_id"
+
+
+def from_ros(message: Any, coord: Coord) -> Any:
+    """Return the relation that a message holds.
+
+    Args:
+        message: the message; for a pose a ``Pose`` or ``Transform``, for a position a ``Point`` or ``Vector3``, for
+            other vectors a ``Vector3``, for an orientation a ``Quaternion``, for a twist a ``Twist``,
+            ``VelocityStamped`` or ``Odometry``, for a wrench a ``Wrench``; with or without a header.
+        coord: what it means.
+
+    Raises:
+        SemanticError: the message is none of that relation, names other frames than the coordinates, or its numbers are
+            none (a quaternion that was never set).
+    """
+    what = "from_ros"
+    relation = relation_of(coord, what)
+    leaf, names = _leaf(message, coord.relation, what)
+    if checks_are_on():
+        broken = _disagreements(message, coord)
+        if broken:
+            raise SemanticError.of(f"{what}({coord!r})", broken)
+    if relation is SemanticPose:
+        position, turned = (_get(leaf, name) for name in names)
+        values = VectorAndQuaternion(_numbers(position, _VECTOR, what), _quaternion(turned, what))
+        return SemanticPose(coord, values)
+    if relation is SemanticOrientation:
+        return SemanticOrientation(coord, UnitQuaternion(_quaternion(leaf, what)))
+    if names == _VECTOR:
+        return made_of(coord, [_numbers(leaf, _VECTOR, what)], what)
+    return made_of(coord, [_numbers(_get(leaf, name), _VECTOR, what) for name in names], what)
+
+
+def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
+    """Write a relation into a message, and return that.
+
+    Args:
+        relation: the relation.
+        message: the message to fill, such as ``TwistStamped()``, or a dictionary that has its fields; frame ids that it
+            has are set, a time stamp and a covariance are left alone. When left out, a new dictionary is made, in the
+            form of the message with a header. A ``VelocityStamped`` has to name its ``reference_frame_id`` already.
+
+    Raises:
+        SemanticError: the relation is not what the message stands for: a pose or transform relates a frame to a frame
+            and is expressed there, a ``WrenchStamped`` speaks of the origin of its frame, an ``Odometry`` has its twist
+            in the axes and at the origin of its child frame.
+    """
+    what = "to_ros"
+    if not isinstance(relation, SemanticRelation):
+        raise refusal(what, "a relation with numbers goes out", repr(relation)[:80])
+    coord = relation.coord
+    kind = coord.relation
+    filled = _blank(kind) if message is None else message
+    leaf, names = _leaf(filled, kind, what)
+    if checks_are_on():
+        broken = _not_what_it_stands_for(filled, coord)
+        if broken:
+            raise SemanticError.of(f"{what}({coord!r})", broken)
+    _name_frames(filled, coord)
+    if isinstance(relation, SemanticPose):
+        values = relation.in_representation(VectorAndQuaternion)
+        _put(_get(leaf, names[0]), _VECTOR, values.vector)
+        _put(_get(leaf, names[1]), _QUATERNION, values.quat_xyzw)
+    elif isinstance(relation, SemanticOrientation):
+        _put(leaf, _QUATERNION, relation.in_representation(UnitQuaternion).quat_xyzw)
+    elif names == _VECTOR:
+        _put(leaf, _VECTOR, relation.numbers[0])
+    else:
+        for name, half in zip(names, relation.numbers, strict=True):
+            _put(_get(leaf, name), _VECTOR, half)
+    return filled
+
+
+# ------------------------------------------------------------------------------------------------- what a message says
+
+
+def _disagreements(message: Any, coord: Coord) -> list[Violation]:
+    """Return where the frame ids of a message are not those of the coordinates."""
+    broken = []
+
+    def same(rule: str, said: str, field: str) -> None:
+        wanted = getattr(coord, field)
+        if said != wanted:
+            broken.append(Violation(rule, f"it is '{said}'", f"the {_FIELDS[field]} is '{wanted}'"))
+
+    header, child = _id_of(message, "header"), _id_of(message, "child_frame_id")
+    if isinstance(coord, TwistCoord) and child is not None:
+        for field in ("coord", "point"):
+            same("the twist of an Odometry is that of its child_frame_id, in its axes", child, field)
+        return broken
+    if header is not None:
+        same("header.frame_id names the axes", header, "coord")
+        if isinstance(coord, PoseCoord) or (isinstance(coord, PositionCoord) and _has(message, "point")):
+            same("header.frame_id names the frame whose origin is the reference point", header, "ref_point")
+    if isinstance(coord, PoseCoord) and child is not None:
+        for field in ("ori", "point"):
+            same("child_frame_id names the frame of a pose", child, field)
+    body = _id_of(message, _VELOCITY_STAMPED)
+    if isinstance(coord, TwistCoord) and body is not None:
+        same("body_frame_id names the frame whose origin is the point of a velocity", body, "point")
+    return broken
+
+
+_FIELDS = {
+    "coord": "coordinate frame",
+    "point": "point",
+    "ori": "orientation frame",
+    "ref_point": "reference point",
+    "ref_ori": "reference orientation frame",
+}
+
+
+def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
+    """Return why a message cannot say a relation."""
+    broken = []
+
+    def same(rule: str, left: str, right: str, repair: str) -> None:
+        if getattr(coord, left) != getattr(coord, right):
+            first, second = (f"{_FIELDS[name]} {getattr(coord, name)}" for name in (left, right))
+            broken.append(Violation(rule, first, second, repair))
+
+    is_stamped = _has(message, "header")
+    if isinstance(coord, PoseCoord):
+        rule = "a pose in a message is that of a frame"
+        same(rule, "point", "ori", "change the point with change_point")
+        rule = "a pose in a message is relative to a frame"
+        same(rule, "ref_point", "ref_ori", "change the reference point with change_reference_point")
+        rule = "a pose in a message is expressed in its reference frame"
+        same(rule, "ref_ori", "coord", "express it there with change_coordinate_frame")
+    elif isinstance(coord, PositionCoord) and is_stamped and _has(message, "point"):
+        repair = "change the reference point with change_reference_point, or send a Vector3Stamped"
+        same("a point in a message is relative to the origin of its frame", "ref_point", "coord", repair)
+    elif isinstance(coord, WrenchCoord) and is_stamped:
+        repair = "change the point with change_point, or send a Wrench without a header"
+        same("a wrench with a header is taken to act at the origin of its frame", "point", "coord", repair)
+    elif isinstance(coord, TwistCoord) and _has(message, "child_frame_id"):
+        repair = "change the point with change_point, or the axes with change_coordinate_frame"
+        same("the twist of an Odometry is that of its child_frame_id, in its axes", "point", "coord", repair)
+    elif isinstance(coord, TwistCoord) and _has(message, _VELOCITY_STAMPED) and not _get(message, "reference_frame_id"):
+        repair = "set reference_frame_id to a frame of the reference body first"
+        rule = "a VelocityStamped names the frame that it is relative to"
+        broken.append(Violation(rule, "reference_frame_id is empty", f"reference body {coord.ref_body}", repair))
+    return broken
+
+
+def _name_frames(message: Any, coord: Coord) -> None:
+    """Set the frame ids that a message has, as far as the coordinates know them."""
+    if isinstance(coord, TwistCoord) and _has(message, "child_frame_id"):
+        _set(message, "child_frame_id", coord.coord)
+        return
+    if _has(message, "header"):
+        _set(_get(message, "header"), "frame_id", coord.coord)
+    if isinstance(coord, PoseCoord) and _has(message, "child_frame_id"):
+        _set(message, "child_frame_id", coord.ori)
+    if isinstance(coord, TwistCoord) and _has(message, _VELOCITY_STAMPED):
+        _set(message, _VELOCITY_STAMPED, coord.point)
+
+
+def _id_of(message: Any, name: str) -> str | None:
+    """Return a frame id, that of the header where that is asked for, or None where the message has no such member."""
+    if not _has(message, name):
+        return None
+    found = _get(message, name)
+    if name == "header":
+        found = _get(found, "frame_id") if _has(found, "frame_id") else ""
+    return str(found)
+
+
+# ------------------------------------------------------------------------------------------------ members of a message
+
+
+def _leaf(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the part of a message that holds the numbers of a relation, and the names of its members."""
+    leaves = _LEAVES.get(kind, (_VECTOR,))
+    inner = _INNER.get(kind, ("vector",))
+    part = message
+    while True:
+        for names in leaves:
+            if all(_has(part, name) for name in names) and (names != _VECTOR or not _has(part, "w")):
+                return part, names
+        deeper = [name for name in inner if _has(part, name)]
+        if not deeper:
+            wanted = " or ".join(", ".join(names) for names in leaves)
+            rule = f"a message of a {kind} has the members {wanted}, itself or in {' or '.join(inner)}"
+            raise refusal(what, rule, f"a {type(message).__name__} has not")
+        part = _get(part, deeper[0])
+
+
+def _blank(kind: str) -> dict[str, Any]:
+    """Return a dictionary in the form of the message with a header for a relation."""
+    vector = dict.fromkeys(_VECTOR, 0.0)
+    header = {"frame_id": ""}
+    names = _LEAVES.get(kind)
+    if names is None:
+        return {"header": header, "point" if kind == "Position" else "vector": vector}
+    if kind == "Orientation":
+        return {"header": header, "quaternion": dict.fromkeys(_QUATERNION, 0.0)}
+    held = {name: dict(vector) for name in names[0]}
+    return {"header": header, _INNER[kind][0]: held}
+
+
+def _has(part: Any, name: str) -> bool:
+    return name in part if isinstance(part, Mapping) else hasattr(part, name)
+
+
+def _get(part: Any, name: str) -> Any:
+    return part[name] if isinstance(part, Mapping) else getattr(part, name)
+
+
+def _set(part: Any, name: str, value: Any) -> None:
+    if isinstance(part, MutableMapping):
+        part[name] = value
+    else:
+        setattr(part, name, value)
+
+
+def _put(part: Any, names: tuple[str, ...], values: Any) -> None:
+    for name, value in zip(names, values, strict=True):
+        _set(part, name, float(value))
+
+
+def _numbers(part: Any, names: tuple[str, ...], what: str) -> list[float]:
+    missing = [name for name in names if not _has(part, name)]
+    if missing:
+        raise refusal(
+            what, f"it has the members {', '.join(names)}", f"a {type(part).__name__} has no {', no '.join(missing)}"
+        )
+    return [float(_get(part, name)) for name in names]
+
+
+def _quaternion(part: Any, what: str) -> list[float]:
+    found = _numbers(part, _QUATERNION, what)
+    if not np.any(found):
+        rule = "an orientation in a message is a unit quaternion"
+        raise refusal(what, rule, "all four numbers are 0", repair="whoever sent it never set it; none is x=y=z=0, w=1")
+    return found
