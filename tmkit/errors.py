@@ -37,6 +37,7 @@ __all__ = [
     "SemanticsMismatchError",
     "ShapeError",
     "SimulationError",
+    "StampError",
     "TaskError",
     "TaskPlannerError",
     "TmkitError",
@@ -117,6 +118,13 @@ class DuplicateNameError(SceneError):
 
 class DisconnectedError(SceneError):
     """Two frames stand in different trees: no relation between them is known. Attributes: ``target``, ``reference``."""
+
+
+class StampError(SceneError):
+    """A time at which nothing is known of a frame's pose, or a stamped pose that its history cannot take.
+
+    Attributes: ``frame``, ``stamp``; of a time outside of a history also ``oldest`` and ``newest``.
+    """
 
 
 class CapacityError(TmkitError, OverflowError):

@@ -99,6 +99,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
         _add_twists(edit, frames.values())  # when the bodies are there that they refer to
+        _add_stamps(edit, frames.values())
         _add_mimics(edit, frames)
         add_allowed(edit, drafts)
         _add_groups(edit, drafts)
@@ -237,6 +238,14 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
     if draft.inertia is not None:
         with _reported(draft.inertia.place):
             edit.set_inertia(draft.name, _inertia(draft.inertia, draft.geometry, shapes))
+
+
+def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say where frames were."""
+    for draft in drafts:
+        if draft.stamps is not None:
+            with _reported(draft.place):
+                edit.set_stamped_poses(draft.name, draft.stamps)
 
 
 def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:

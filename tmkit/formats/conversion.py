@@ -134,11 +134,17 @@ def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool
     yield "attributes", one.attributes == other.attributes
     yield "joint", one.joint == other.joint or (not exact and _near_joints(one.joint, other.joint))
     yield "pose", one.pose == other.pose or (not exact and _near(one.pose, other.pose))
+    yield "stamped poses", one.stamps == other.stamps
+    yield "twist", _twist_text(one) == _twist_text(other)
     yield "mass and inertia", one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia))
     same = len(one.shapes) == len(other.shapes) and all(
         a == b or (not exact and _near_shapes(a, b)) for a, b in zip(one.shapes, other.shapes, strict=True)
     )
     yield "shapes", same
+
+
+def _twist_text(frame: FrameSpecification) -> str:
+    return "" if frame.twist is None else f"{frame.twist[0]} {frame.twist[1].tolist()}"
 
 
 def _near(one: Pose, other: Pose) -> bool:

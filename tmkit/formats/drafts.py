@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tmkit.files.places import Place
 
 if TYPE_CHECKING:
-    from tmkit.graph import Shape
+    from tmkit.graph import Shape, StampedPoses
 
 __all__ = [
     "AllowedDraft",
@@ -164,6 +164,7 @@ class FrameDraft:
             link, after which the original TMKit names the link's frame.
         attributes: free tags, by key.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
+        stamps: the stamped poses of its edge.
     """
 
     name: str
@@ -180,6 +181,7 @@ class FrameDraft:
     aliases: tuple[str, ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
     twist: tuple[str, tuple[float, ...]] | None = None
+    stamps: StampedPoses | None = None
 
 
 @dataclass(frozen=True, slots=True)

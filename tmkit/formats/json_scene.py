@@ -20,6 +20,7 @@ import numpy as np
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
+from tmkit.formats.json_poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
 from tmkit.formats.json_reading import JsonNode, with_line
 from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader
@@ -38,14 +39,25 @@ from tmkit.graph import (
     SceneGraph,
     Shape,
 )
-from tmkit.spatial import Pose
 
 __all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_json", "write_json_scene"]
 
 FORMAT = "tmkit-scene"
 VERSION = 1
-_UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 
+_FRAME_KEYS = (
+    "attributes",
+    "body",
+    "classes",
+    "inertia",
+    "joint",
+    "name",
+    "parent",
+    "pose",
+    "shapes",
+    "stamps",
+    "twist",
+)
 COLLISION_LEVELS = ("box", "hull", "exact")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 
@@ -218,11 +230,6 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
 
 
-def _numbers(values: Any) -> list[float]:
-    """Return an array as a list of Python floats."""
-    return [float(value) for value in np.asarray(values).reshape(-1)]
-
-
 def _limit(value: float) -> float | None:
     """Return a limit, ``None`` for infinity."""
     return value if math.isfinite(value) else None
@@ -233,7 +240,7 @@ def _joint_to_json(joint: Joint) -> Json:
         return {"type": joint.type}
     mimic = joint.mimic
     return {
-        "axis": _numbers(joint.axis),
+        "axis": numbers_to_json(joint.axis),
         "damping": joint.damping,
         "effort": _limit(joint.effort),
         "friction": joint.friction,
@@ -287,7 +294,7 @@ def _joint_from_json(node: JsonNode) -> Joint:
 def _inertia_to_json(inertia: Inertia | None) -> Json | None:
     if inertia is None:
         return None
-    return {"center": _numbers(inertia.center), "mass": inertia.mass, "matrix": _numbers(inertia.matrix)}
+    return {"center": numbers_to_json(inertia.center), "mass": inertia.mass, "matrix": numbers_to_json(inertia.matrix)}
 
 
 def _inertia_from_json(node: JsonNode) -> Inertia | None:
@@ -305,9 +312,9 @@ def _attached_to_json(part: AttachedShape) -> Json:
     level = {} if part.level is None else {"level": part.level}
     return level | {
         "collision": part.collision,
-        "color": None if part.color is None else _numbers(part.color),
+        "color": None if part.color is None else numbers_to_json(part.color),
         "friction": part.friction,
-        "pose": _numbers(part.pose.as_array()),
+        "pose": numbers_to_json(part.pose.as_array()),
         "shape": part.shape.digest,
         "visual": part.visual,
     }
@@ -322,25 +329,13 @@ def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
-    pose = _pose_from_json(node.get("pose"))
+    pose = pose_from_json(node.get("pose"))
     try:
         return AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
         )
     except TmkitError as error:
         raise node.error(str(error)) from error
-
-
-def _pose_from_json(node: JsonNode) -> Pose:
-    numbers = node.numbers(7)
-    try:
-        pose = Pose.from_array(numbers)
-    except TmkitError as error:
-        raise node.error(str(error)) from error
-    length = math.hypot(*numbers[3:])
-    if abs(length - 1.0) > _UNIT_TOLERANCE:
-        raise node.error(f"expected a unit quaternion as the last four numbers, received one of length {length:g}")
-    return pose
 
 
 def _group_to_json(group: Group) -> Json:
@@ -369,7 +364,9 @@ def _frame_to_json(frame: FrameSpecification) -> Json:
     document: Json = {"attributes": frame.attributes} if frame.attributes else {}
     if frame.twist is not None:
         reference, vector = frame.twist
-        document["twist"] = {"reference": reference, "vector": _numbers(vector)}
+        document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
+    if frame.stamps is not None:
+        document["stamps"] = stamps_to_json(frame.stamps)
     return document | {
         "body": frame.body,
         "classes": list(frame.classes),
@@ -377,18 +374,20 @@ def _frame_to_json(frame: FrameSpecification) -> Json:
         "joint": _joint_to_json(frame.joint),
         "name": frame.name,
         "parent": frame.parent,
-        "pose": _numbers(frame.pose.as_array()),
+        "pose": numbers_to_json(frame.pose.as_array()),
         "shapes": [_attached_to_json(part) for part in frame.shapes],
     }
 
 
 def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecification:
-    node.only("attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes", "twist")
+    node.only(
+        "attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes", "stamps", "twist"
+    )
     parent = node.get("parent")
     return FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
-        pose=_pose_from_json(node.get("pose")),
+        pose=pose_from_json(node.get("pose")),
         joint=_joint_from_json(node.get("joint")),
         body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
@@ -396,6 +395,7 @@ def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecif
         inertia=_inertia_from_json(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
         twist=_twist_from_json(node.get("twist")) if "twist" in node.table() else None,
+        stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
     )
 
 

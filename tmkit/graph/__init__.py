@@ -36,6 +36,7 @@ from tmkit._core import (
     SceneGraph,
     Shape,
     Sphere,
+    StampedPoses,
     diff,
 )
 from tmkit.graph.display import tree_html, tree_svg, tree_text
@@ -77,6 +78,7 @@ __all__ = [
     "SceneHistory",
     "Shape",
     "Sphere",
+    "StampedPoses",
     "add_edge",
     "add_pose",
     "add_twist",

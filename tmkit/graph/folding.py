@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, FrameSpecification, Inertia, SceneGraph
+from tmkit._core import AttachedShape, FrameSpecification, Inertia, SceneGraph, StampedPoses
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 
@@ -41,6 +41,7 @@ class _Kept:
     shapes: list[AttachedShape]
     partners: frozenset[str]  # frames it may touch
     collides: bool
+    stamps: StampedPoses | None
     masses: list[tuple[Pose, Inertia]] = field(default_factory=list)  # of bodies that go: here_from_there, inertia
 
 
@@ -72,10 +73,14 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
             frame = scene.specification(name)
             collides = any(part.collision for part in frame.shapes)
             above, above_from_frame = _above(frame, place)
-            is_meant = name in meant or frame.twist is not None or frame.body in references
+            says_motion = frame.twist is not None or frame.stamps is not None
+            is_meant = name in meant or says_motion or frame.body in references
             if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
-                kept[name] = _Kept(frame, parent, above_from_frame, list(frame.shapes), partners[name], collides)
+                stamps = _stamps(frame, place)
+                kept[name] = _Kept(
+                    frame, parent, above_from_frame, list(frame.shapes), partners[name], collides, stamps
+                )
                 place[name] = (name, Pose())
                 continue
             holder = kept[above]
@@ -115,6 +120,14 @@ def _above(frame: FrameSpecification, place: dict[str, tuple[str, Pose]]) -> tup
         return "", Pose()
     holder, holder_from_parent = place[frame.parent]
     return holder, frame.pose if holder == frame.parent else holder_from_parent @ frame.pose
+
+
+def _stamps(frame: FrameSpecification, place: dict[str, tuple[str, Pose]]) -> StampedPoses | None:
+    """Return the stamped poses of a frame that stays, relative to the kept frame above it."""
+    if frame.parent is None or frame.stamps is None:
+        return None
+    holder, holder_from_parent = place[frame.parent]
+    return frame.stamps if holder == frame.parent else frame.stamps.moved(holder_from_parent)
 
 
 def _stays(
@@ -164,6 +177,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
         inertia=_together(masses),
         attributes=said.attributes,
         twist=said.twist,
+        stamps=frame.stamps,
     )
 
 

@@ -138,6 +138,8 @@ class SceneHistory:
     attach = _Recorded(SceneGraph.attach)
     set_twist = _Recorded(SceneGraph.set_twist)
     remove_twist = _Recorded(SceneGraph.remove_twist)
+    add_stamped_pose = _Recorded(SceneGraph.add_stamped_pose)
+    set_stamped_poses = _Recorded(SceneGraph.set_stamped_poses)
     allow_collision = _Recorded(SceneGraph.allow_collision)
     forbid_collision = _Recorded(SceneGraph.forbid_collision)
     set_attributes = _Recorded(SceneGraph.set_attributes)

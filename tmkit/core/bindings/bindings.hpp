@@ -124,6 +124,13 @@ TwistEdge read_twist_edge(const std::string& reference, nb::handle vector);
 std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist);
 std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::optional<TwistEdge>& twist);
 
+// Stamped poses: None where none are kept.
+std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps);
+Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps);
+ReadOnlyArray stamps_array(const StampedPoses& stamps);
+nb::object stamps_state(const Ref<const StampedPoses>& stamps);
+Ref<const StampedPoses> stamps_from_state(nb::handle state);
+
 nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(const nb::tuple& state);
 
@@ -142,6 +149,7 @@ void bind_lie(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);
+void bind_stamped_poses(nb::module_& m);
 void bind_frame_specification(nb::module_& m);
 void bind_inertia(nb::module_& m);
 void bind_scene_difference(nb::module_& m);

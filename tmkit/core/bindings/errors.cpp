@@ -15,6 +15,7 @@ const char* class_name(ErrorKind kind) {
         case ErrorKind::unknown_name: return "UnknownNameError";
         case ErrorKind::configuration: return "ConfigurationError";
         case ErrorKind::concurrent_write: return "ConcurrentWriteError";
+        case ErrorKind::stamp: return "StampError";
     }
     return "TmkitError";
 }

@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
     bind_shape(m);
     bind_joint(m);
     bind_inertia(m);
+    bind_stamped_poses(m);
     bind_frame_specification(m);
     bind_scene_difference(m);
     bind_group(m);

@@ -23,6 +23,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
     note(a.inertia == b.inertia, "inertia");
     note(a.attributes == b.attributes, "attributes");
     note(a.twist == b.twist, "twist");
+    note(same_stamps(a.stamps, b.stamps), "stamps");
     return fields;
 }
 

@@ -92,11 +92,38 @@ Raises:
         .def("remove_twist", [](Self self, std::string_view frame) {
             return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
         }, nb::arg("frame"), "Take the twist edge of a frame away, if it has one. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def("add_stamped_pose", [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity, std::optional<double> window) {
+            return apply_edit(self, [&](SceneEdit& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+        }, nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(), nb::arg("window") = nb::none(),
+           R"(Remember where a frame was at a time, in the short history of its edge. O(depth log n + capacity).
+
+Poses may come in any order. When the stamp is the newest, this is the frame's pose from now on, as by ``set_pose``; a new
+pose drops what no longer fits. A history belongs to an edge: when the frame is reparented, it is gone.
+
+Args:
+    frame: a frame whose parent is on another body.
+    pose: parent_from_frame, at joint value 0.
+    stamp: seconds, on any clock.
+    capacity: as many poses are kept at most; when left out, as many as before, at first 32.
+    window: as many seconds may lie between the oldest and the newest; when left out, as before, at first without end.
+
+Raises:
+    UnknownNameError: no such frame.
+    StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity of 0 or
+        a window that is not positive.
+    SceneError: a root, or an edge inside one body, whose pose is constant.)")
+        .def("set_stamped_poses", [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
+            return apply_edit(self, [&](SceneEdit& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
+        }, nb::arg("frame"), nb::arg("stamps").none(), R"(Set the whole history of a frame's edge, or take it away with None; its present pose stays. O(log n + capacity).
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a root, or an edge inside one body, whose pose is constant.)")
         .def("add_frame", [](Self self, const std::string& name, const std::string& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
                              const std::vector<AttachedShape>& shapes) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes, {}, {}, {}};
+            const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}};
             return apply_edit(self, [&](SceneEdit& s) { s.add_frame(specification); });
         }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),

@@ -260,19 +260,55 @@ Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).po
 Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes, inertia,
 allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers, so that q and -q, one rotation, make two
 scenes.)")
-        .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            return s.pose(target, reference, ConfigurationArgument(q, s).get());
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
+        .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q,
+                        const std::optional<double>& stamp, std::string_view policy) {
+            const ConfigurationArgument configuration(q, s);
+            if (!stamp) return s.pose(target, reference, configuration.get());
+            return s.pose(target, reference, configuration.get(), {*stamp, stamp_policy(policy)});
+        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("stamp") = nb::none(), nb::arg("policy") = "interpolated",
+           R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
 
 Args:
     target: the frame whose pose is asked.
     reference: the frame it is relative to, and whose axes the coordinates are in.
     q: configuration (n_joints,); may be left out when no joint is on the path.
+    stamp: seconds; the pose at that time by the stamped poses of the edges on the path. Edges without any stay where they
+        are. The present pose when left out.
+    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``, or one
+        ``interpolated``: the origin along a straight line, the orientation by the shorter way; with ``screw`` the motion
+        between both is one of constant twist.
 
 Raises:
-    UnknownNameError: no such frame.
+    UnknownNameError: no such frame, or policy.
     DisconnectedError: the frames stand in different trees.
+    StampError: the stamp lies outside of the history of an edge on the path.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.)")
+        .def("stamped_poses", [](const SceneGraph& s, std::string_view frame) { return stamps_copy(s.stamped_poses(frame)); }, nb::arg("frame"),
+             "Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def("stamps", [](const SceneGraph& s, std::string_view frame) {
+            const std::optional<StampedPoses> known = stamps_copy(s.stamped_poses(frame));
+            return stamps_array(known.value_or(StampedPoses{}));
+        }, nb::arg("frame"), "Return the stamps (k,) at which the pose of a frame's edge is known, ascending, in seconds. O(log n + k).\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def("twist_from_stamps", [](const SceneGraph& s, std::string_view target, std::string_view reference, double first, double second,
+                                     const std::optional<ArrayArgument>& q, std::string_view policy) {
+            return make_array(s.twist_from_stamps(target, reference, first, second, ConfigurationArgument(q, s).get(), stamp_policy(policy)));
+        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("first"), nb::arg("second"), nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+           R"(Return (6,) the constant twist of a frame relative to another that leads from its pose at one stamp to that at a later one.
+
+It is that of the target's body, at the target's origin and in its axes, linear part first (m/s, rad/s): what
+``set_twist`` takes, relative to the body of the reference frame.
+
+Args:
+    target: the frame that moves.
+    reference: the frame relative to which it moves.
+    first: stamp of the first pose, seconds.
+    second: a later stamp.
+    q: configuration (n_joints,); may be left out when no joint is on the path.
+    policy: for stamps between those of the histories; see ``pose``.
+
+Raises:
+    StampError: the second stamp is not later, or one lies outside of a history on the path.
+    UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)")
         .def("at", &kinematics_at, nb::arg("q") = nb::none(), "Run forward kinematics at a configuration (n_joints,). O(n).\n\nRaises:\n    ConfigurationError: q is missing though there are joints, or has the wrong length.")
         .def("zero_configuration", [](const SceneGraph& s) { return make_array(std::vector<double>(s.joint_count(), 0.0), {s.joint_count()}); }, "Return the configuration (n_joints,) of zeros, whether or not it is within the limits.")
         .def("configuration", &configuration, nb::arg("values"), nb::kw_only(), nb::arg("base") = nb::none(), R"(Return a configuration (n_joints,) from joint values by name.

@@ -30,7 +30,8 @@ nb::tuple scene_state(const SceneGraph& scene) {
         nb::object inertia = body.inertia_frame == record.id ? nb::cast(body.inertia) : nb::none();
         frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
                                      record.details ? record.details->classes : std::vector<std::string>{},
-                                     attached_state(record), inertia, attributes_on(record), twist_tuple(scene.twist(name))));
+                                     attached_state(record), inertia, attributes_on(record), twist_tuple(scene.twist(name)),
+                                     stamps_state(scene.stamped_poses(name))));
     }
     nb::list groups;
     for (const std::string& name : scene.group_names()) {
@@ -38,13 +39,13 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(5, shapes, frames, allowed, groups, scene.bare_bodies());
+    return nb::make_tuple(6, shapes, frames, allowed, groups, scene.bare_bodies());
 }
 
 SceneGraph scene_from_state(const nb::tuple& state) {
     const int format = nb::cast<int>(state[0]);
-    if (format < 2 || format > 5)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 5 are read");
+    if (format < 2 || format > 6)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps
+        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 6 are read");
     const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
     std::vector<FrameSpecification> specifications;
     for (nb::handle entry : nb::cast<nb::list>(state[2])) {
@@ -60,7 +61,8 @@ SceneGraph scene_from_state(const nb::tuple& state) {
                                   nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached),
                                   nb::cast<std::optional<Inertia>>(f[7]),
                                   nb::len(f) > 8 ? nb::cast<Attributes>(f[8]) : Attributes{},
-                                  nb::len(f) > 9 ? read_twist(nb::cast<std::optional<TwistArgument>>(f[9])) : std::nullopt});
+                                  nb::len(f) > 9 ? read_twist(nb::cast<std::optional<TwistArgument>>(f[9])) : std::nullopt,
+                                  nb::len(f) > 10 ? stamps_from_state(f[10]) : nullptr});
     }
     SceneEdit edit{SceneGraph()};
     if (format > 4)

@@ -216,6 +216,7 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
         made.classes = details_[at]->classes;
         made.attributes = details_[at]->attributes;
         made.twist = details_[at]->twist;
+        made.stamps = details_[at]->stamps;
     }
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
         made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);

@@ -191,6 +191,11 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     if (stays_on_body(moving, parent, pose) && old_parent == parent) return;
     const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
     if (joins_parts && type_[moving] != JointType::fixed) throw refusals::joins_parts_by_joint(frame_names_.view(moving));
+    if (old_parent != parent && details_[at] && details_[at]->stamps) {
+        FrameDetails changed = *details_[at];
+        changed.stamps = nullptr;
+        set_details(moving, std::move(changed));
+    }
 
     const Section section(lock_);
     pose_.store(moving, pose);

@@ -1,7 +1,7 @@
 // When two versions say the same, and the bytes and the number that stand for what a version says.
 //
-// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, classes, attributes and
-// shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists,
+// classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
 // that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
 // rotation, make two poses, and two versions. Of a mesh counts what it is, not where it was read.
 #include <bit>
@@ -22,7 +22,9 @@ public:
     void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
     void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
     void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
-    void flags(bool first, bool second) { bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0))); }
+    void flags(bool first, bool second, bool third) {
+        bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0) + (third ? 4 : 0)));
+    }
     void text(std::string_view text) {
         number(static_cast<std::uint64_t>(text.size()));
         bytes_.append(text);
@@ -68,6 +70,16 @@ void write(Writer& out, const Inertia& inertia) {
     out.numbers(inertia.matrix);
 }
 
+void write(Writer& out, const StampedPoses& stamps) {
+    out.number(static_cast<std::uint64_t>(stamps.capacity));
+    out.number(stamps.window);
+    out.number(static_cast<std::uint64_t>(stamps.entries.size()));
+    for (const StampedPose& entry : stamps.entries) {
+        out.number(entry.stamp);
+        out.pose(entry.pose);
+    }
+}
+
 void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
     const BodyRecord& body = scene.body(frame.body);
     out.text(frame.name->text);
@@ -88,12 +100,13 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
     out.number(static_cast<std::uint64_t>(details.shapes.size()));
     for (const AttachedShape& attached : details.shapes) write(out, attached);
     const bool carries_inertia = body.inertia_frame == frame.id;
-    out.flags(carries_inertia, details.twist.has_value());
+    out.flags(carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps));
     if (carries_inertia) write(out, body.inertia);
     if (details.twist) {
         out.text(details.twist->reference);
         out.numbers(details.twist->vector);
     }
+    if (details.stamps) write(out, *details.stamps);
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {

@@ -105,6 +105,7 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
     take(&FrameSpecification::inertia);
     take(&FrameSpecification::attributes);
     take(&FrameSpecification::twist);
+    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
     if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
     return frame;
 }
@@ -140,6 +141,7 @@ bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) 
         if (!(before.joint.type == after.joint.type && before.joint.same_content(after.joint))) set_joint(name, after.joint);
         if (before.parent != after.parent) reparent(name, after.parent, after.pose);
         else if (before.pose != after.pose) set_pose(name, after.pose);
+        if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
         if (before.classes != after.classes) set_classes(name, after.classes);
         if (before.attributes != after.attributes) set_attributes(name, after.attributes);
         if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);

@@ -78,12 +78,13 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
         throw refusals::root_with_edge(specification.name);
     check_entry(specification, parent);
+    if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
     // All is well; nothing from here on throws, but for want of memory.
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);
-    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes, {}});
+    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes, {}, specification.stamps});
     record->parent = parent_id;
     record->pose = specification.pose;
     record->joint_type = specification.joint.type;

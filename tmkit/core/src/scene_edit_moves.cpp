@@ -142,6 +142,7 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     const auto done = [&] {
         if (joins) join_parts(moving);
         FrameRecord& changed = own(id);
+        if (changed.parent != new_parent) end_stamps(changed);
         changed.parent = new_parent;
         changed.pose = pose;
         note_change(id, false);

@@ -106,6 +106,7 @@ void SceneEdit::extract(std::string_view frame) {
         made.parent.clear();
         made.pose = Pose{};
         made.joint = Joint{};
+        made.stamps = nullptr;
     }
     part.add_frames(frames);
     whole.allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {

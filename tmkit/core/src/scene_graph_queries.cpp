@@ -88,6 +88,7 @@ FrameSpecification SceneGraph::specification(std::string_view name) const {
         made.shapes = frame.details->shapes;
         made.attributes = frame.details->attributes;
         made.twist = frame.details->twist;
+        made.stamps = frame.details->stamps;
     }
     if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
     return made;
@@ -231,19 +232,36 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to, std::size_t* top
     return frames;
 }
 
-Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
-    const Ascent to(*this, record(target)), from(*this, record(reference));
+namespace {
+
+// edge_of: parent_from_frame of a record, its joint's motion included.
+template <class EdgeOf>
+Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
     const auto descend = [&](const Ascent& way, std::size_t steps) {
         Pose result;
-        for (std::size_t i = steps; i > 0; --i) {
-            const FrameRecord& edge = *way[i - 1];
-            result = result * (edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : edge.pose);
-        }
+        for (std::size_t i = steps; i > 0; --i) result = result * edge_of(*way[i - 1]);
         return result;
     };
     const Pose down = descend(to, to_steps);
     return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
+}
+
+}  // namespace
+
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
+    const Ascent to(*this, record(target)), from(*this, record(reference));
+    return along(to, from, [&](const FrameRecord& edge) {
+        return edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : edge.pose;
+    });
+}
+
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const {
+    const Ascent to(*this, record(target)), from(*this, record(reference));
+    return along(to, from, [&](const FrameRecord& edge) {
+        const Pose pose = edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
+        return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : pose;
+    });
 }
 
 // --- groups --------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ enum class ErrorKind {
     unknown_name,
     configuration,
     concurrent_write,
+    stamp,
 };
 
 class Error : public std::runtime_error {

@@ -42,6 +42,10 @@ public:
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);
     void set_twist(std::string_view frame, const TwistEdge& edge);  // adds it, or changes the value of the one that is there
     void remove_twist(std::string_view frame);
+    // One more pose of the edge above a frame, which is then its pose when it is the newest; without limits those of the
+    // history, or the usual ones. A history belongs to an edge: reparenting ends it.
+    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
+    void set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps);  // all at once; null takes them away
     void set_joint(std::string_view frame, Joint joint);
     void set_classes(std::string_view frame, std::vector<std::string> classes);
     void set_shapes(std::string_view frame, std::vector<AttachedShape> shapes);
@@ -77,6 +81,9 @@ private:
     void require_new_frame_name(std::string_view name) const;
     void set_details(const FrameRecord& frame, FrameDetails details);
     FrameDetails details_of(const FrameRecord& frame) const { return frame.details ? *frame.details : FrameDetails{}; }
+    void require_edge_for_stamps(const FrameRecord& frame) const;
+    void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;
+    static void end_stamps(FrameRecord& changed);
     void check_twist(const FrameRecord& frame, const TwistEdge& edge) const;
     void check_twists_joined(FrameId root) const;
     void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending

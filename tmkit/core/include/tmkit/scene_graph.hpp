@@ -125,6 +125,12 @@ public:
     double joint_value(const FrameRecord& record, const double* q) const;
     // Pose of target relative to reference at q (q may be null when no joint is on the path).
     Pose pose(std::string_view target, std::string_view reference, const double* q) const;
+    // The same at a moment: where edges on the path have stamped poses, by these. Throws Error(stamp) outside of one's.
+    Pose pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const;
+    Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null when none are kept
+    // The constant twist of target relative to reference that leads from where it is at one stamp to where at the other.
+    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const double* q,
+                              StampPolicy policy) const;
     const Layout& layout() const;
 
     bool same_version(const SceneGraph& other) const;

@@ -16,6 +16,7 @@
 #include "tmkit/joint.hpp"
 #include "tmkit/layout.hpp"
 #include "tmkit/shape.hpp"
+#include "tmkit/stamped_poses.hpp"
 
 namespace tmkit {
 
@@ -58,16 +59,22 @@ struct TwistEdge {
     bool operator==(const TwistEdge&) const = default;
 };
 
+inline bool same_stamps(const Ref<const StampedPoses>& a, const Ref<const StampedPoses>& b) {
+    return a == b || (a && b && *a == *b);
+}
+
 // What most frames do not have: kept apart so that it costs nothing where it is not used.
 struct FrameDetails : Shared {
     std::vector<AttachedShape> shapes;
     std::vector<std::string> classes;
     Attributes attributes;
     std::optional<TwistEdge> twist;
+    Ref<const StampedPoses> stamps;  // of the edge above, which lies between two bodies; null: none are kept
 
-    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty() && !twist; }
+    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty() && !twist && !stamps; }
     bool same_content(const FrameDetails& other) const {
-        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && twist == other.twist;
+        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && twist == other.twist &&
+               same_stamps(stamps, other.stamps);
     }
 };
 
@@ -113,6 +120,7 @@ struct FrameSpecification {
     std::optional<Inertia> inertia;  // of the body, in the axes of this frame
     Attributes attributes;
     std::optional<TwistEdge> twist;
+    Ref<const StampedPoses> stamps;
 
     bool same_content(const FrameSpecification& other) const;
 };

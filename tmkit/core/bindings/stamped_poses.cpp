@@ -1,0 +1,96 @@
+#include "tmkit/stamped_poses.hpp"
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps) {
+    return stamps ? std::optional<StampedPoses>(*stamps) : std::nullopt;
+}
+
+Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps) {
+    return stamps ? Ref<const StampedPoses>(new StampedPoses(*stamps)) : nullptr;
+}
+
+ReadOnlyArray stamps_array(const StampedPoses& stamps) {
+    std::vector<double> values;
+    for (const StampedPose& entry : stamps.entries) values.push_back(entry.stamp);
+    const std::size_t count = values.size();
+    return make_array(std::move(values), {count});
+}
+
+namespace {
+
+using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
+
+StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity, double window) {
+    if (stamps.size() != poses.size())
+        throw Error(ErrorKind::stamp, std::to_string(stamps.size()) + " stamps were given for " + std::to_string(poses.size()) + " poses");
+    StampedPoses result;
+    result.capacity = capacity;
+    result.window = window;
+    for (std::size_t i = 0; i < stamps.size(); ++i) result.entries.push_back({stamps[i], poses[i]});
+    result.check("");
+    return result;
+}
+
+std::vector<double> stamps_of(const StampedPoses& s) {
+    std::vector<double> stamps;
+    for (const StampedPose& entry : s.entries) stamps.push_back(entry.stamp);
+    return stamps;
+}
+
+std::vector<Pose> poses_of(const StampedPoses& s) {
+    std::vector<Pose> poses;
+    for (const StampedPose& entry : s.entries) poses.push_back(entry.pose);
+    return poses;
+}
+
+nb::tuple state_of(const StampedPoses& s) { return nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window); }
+
+}  // namespace
+
+nb::object stamps_state(const Ref<const StampedPoses>& stamps) { return stamps ? nb::object(state_of(*stamps)) : nb::none(); }
+
+Ref<const StampedPoses> stamps_from_state(nb::handle state) {
+    if (state.is_none()) return nullptr;
+    const auto [stamps, poses, capacity, window] = nb::cast<std::tuple<std::vector<double>, std::vector<Pose>, std::size_t, double>>(state);
+    return stamps_ref(made(stamps, poses, capacity, window));
+}
+
+void bind_stamped_poses(nb::module_& m) {
+    nb::class_<StampedPoses>(m, "StampedPoses", R"(Where a frame was: a short history of the pose of its edge. Immutable.
+
+Args:
+    stamps: seconds, ascending.
+    poses: parent_from_frame at joint value 0, one for each stamp.
+    capacity: so many poses are kept at most.
+    window: seconds that may lie between the oldest and the newest; without end when left out.
+
+Raises:
+    StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)")
+        .def("__init__", [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity, double window) {
+            new (self) StampedPoses(made(stamps, poses, capacity, window));
+        }, nb::arg("stamps") = nb::tuple(), nb::arg("poses") = nb::tuple(), nb::kw_only(), nb::arg("capacity") = StampedPoses::usual_capacity,
+           nb::arg("window") = StampedPoses::without_end)
+        .def_prop_ro("stamps", &stamps_array, "(k,) seconds, ascending; read-only.")
+        .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); }, "parent_from_frame at joint value 0, one for each stamp.")
+        .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
+        .def_ro("window", &StampedPoses::window, "Seconds that may lie between the oldest and the newest; inf without end.")
+        .def("at", [](const StampedPoses& s, double stamp, std::string_view policy) { return s.at({stamp, stamp_policy(policy)}, ""); },
+             nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated", "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
+        .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"), "Return the same history relative to another parent, which does not move relative to the old one.")
+        .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
+        .def("__eq__", [](const StampedPoses& s, nb::handle o) { return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o); })
+        .def("__hash__", [](const StampedPoses& s) { return nb::hash(nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window)); })
+        .def("__repr__", [](const StampedPoses& s) {
+            if (s.entries.empty()) return std::string("StampedPoses()");
+            return "StampedPoses(" + std::to_string(s.entries.size()) + " poses from " + number_text(s.oldest()) + " s to " + number_text(s.newest()) + " s)";
+        })
+        .def("__getstate__", &state_of)
+        .def("__setstate__", [](StampedPoses& self, const std::tuple<std::vector<double>, std::vector<Pose>, std::size_t, double>& state) {
+            new (&self) StampedPoses(made(std::get<0>(state), std::get<1>(state), std::get<2>(state), std::get<3>(state)));
+        });
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,96 @@
+// Where a frame was: a short history of the pose of an edge.
+//
+// A tracked object is seen at certain times, and asked about at others. So an edge may carry stamped poses,
+// parent_from_frame at joint value 0 each, sorted by stamp. Stamps are seconds on whatever clock the user keeps.
+//
+// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the seconds that the oldest may
+// lie behind the newest. Poses may come in any order. A stamp that is there already is refused, as two poses of one
+// moment contradict each other; one that is older than the window, or than all of a full history, is refused too, as it
+// would be dropped at once. A new one drops what has become too old.
+//
+// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: there is no answer, for no
+// policy. At a stamp the answer is the pose given for it, bit for bit.
+//
+// Costs: asking O(log k) for k poses, adding O(k), since histories are immutable and shared between versions.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "tmkit/error.hpp"
+#include "tmkit/pose.hpp"
+#include "tmkit/reference.hpp"
+
+namespace tmkit {
+
+struct StampedPose {
+    double stamp = 0.0;
+    Pose pose;
+    bool operator==(const StampedPose&) const = default;
+};
+
+// closest: the nearer in time, of two equally near the newer. preceding: the last one before. interpolated: the origin
+// along a straight line, the orientation by the shorter way (Pose::interpolate). screw: with a constant twist.
+enum class StampPolicy : unsigned char { closest, preceding, interpolated, screw };
+
+// Throws unknown_name for what is no policy.
+StampPolicy stamp_policy(std::string_view name);
+
+// A time to ask for.
+struct Moment {
+    double stamp = 0.0;
+    StampPolicy policy = StampPolicy::interpolated;
+};
+
+struct StampedPoses : Shared {
+    static constexpr std::size_t usual_capacity = 32;
+    static constexpr double without_end = std::numeric_limits<double>::infinity();
+
+    std::size_t capacity = usual_capacity;
+    double window = without_end;
+    std::vector<StampedPose> entries;  // ascending
+
+    double oldest() const { return entries.front().stamp; }
+    double newest() const { return entries.back().stamp; }
+
+    // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that do not fit.
+    void check(std::string_view frame) const;
+    // Other limits; drops what does not fit them. Throws Error(stamp) as `check` does.
+    void limit(std::size_t most, double seconds, std::string_view frame);
+    // Throws Error(stamp) when the history of the frame cannot take the pose.
+    void add(const StampedPose& entry, std::string_view frame);
+    // Throws Error(stamp) outside of the history.
+    Pose at(const Moment& moment, std::string_view frame) const;
+    // Every pose p becomes parent_from_old_parent * p.
+    StampedPoses moved(const Pose& parent_from_old_parent) const;
+
+    bool operator==(const StampedPoses& other) const {
+        return capacity == other.capacity && window == other.window && entries == other.entries;
+    }
+
+private:
+    void drop_old();
+};
+
+// A pose at a stamp that lies between those of two others, or at one of them.
+Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment);
+
+// Throws Error(stamp) unless the second of two stamps is later.
+void require_later(double first, double second, std::string_view frame);
+
+// The constant twist (at the frame's origin and in its axes, linear part first) that leads from one pose to another.
+Vector6 twist_between(const Pose& before, const Pose& after, double seconds);
+
+// What a history of so many poses from `oldest` to `newest` says to one more. Throws Error(stamp) when it is refused.
+struct StampBounds {
+    std::size_t count = 0, capacity = 0;
+    double window = 0.0, oldest = 0.0, newest = 0.0;
+};
+void require_admission(double stamp, const StampBounds& bounds, std::string_view frame);
+Error duplicate_stamp(double stamp, std::string_view frame);
+void require_limits(std::size_t capacity, double window, std::string_view frame);
+Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame);
+
+}  // namespace tmkit

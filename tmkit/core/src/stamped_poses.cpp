@@ -1,0 +1,150 @@
+#include "tmkit/stamped_poses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace tmkit {
+namespace {
+
+constexpr std::array<std::string_view, 4> policy_names{"closest", "preceding", "interpolated", "screw"};
+
+std::string seconds(double value) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;  // as short as reads back to the same number
+    return std::string(text, end) + " s";
+}
+
+std::string named(std::string_view frame) { return frame.empty() ? "the history" : "frame '" + std::string(frame) + "'"; }
+
+Error refused(const std::string& message, std::string_view frame, double stamp) {
+    return Error(ErrorKind::stamp, message, {{"frame", std::string(frame)}, {"stamp", stamp}});
+}
+
+auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
+    return std::lower_bound(entries.begin(), entries.end(), stamp, [](const StampedPose& e, double s) { return e.stamp < s; });
+}
+
+StampBounds bounds_of(const StampedPoses& poses) {
+    if (poses.entries.empty()) return {0, poses.capacity, poses.window, 0.0, 0.0};
+    return {poses.entries.size(), poses.capacity, poses.window, poses.oldest(), poses.newest()};
+}
+
+}  // namespace
+
+StampPolicy stamp_policy(std::string_view name) {
+    const auto at = std::find(policy_names.begin(), policy_names.end(), name);
+    if (at == policy_names.end()) throw unknown_name("policy", name, {policy_names.begin(), policy_names.end()});
+    return static_cast<StampPolicy>(at - policy_names.begin());
+}
+
+void require_limits(std::size_t capacity, double window, std::string_view frame) {
+    if (capacity == 0) throw refused("the stamped poses of " + named(frame) + " need room for one at least", frame, 0.0);
+    if (!(window > 0.0))
+        throw refused("the stamped poses of " + named(frame) + " need a window longer than 0 s, not " + seconds(window), frame, 0.0);
+}
+
+void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
+    if (!std::isfinite(stamp)) throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, stamp);
+    if (bounds.count == 0) return;
+    if (stamp < bounds.newest - bounds.window)
+        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: the newest is of " + seconds(bounds.newest) +
+                          ", and those of the last " + seconds(bounds.window) + " are kept",
+                      frame, stamp);
+    if (bounds.count == bounds.capacity && stamp < bounds.oldest)
+        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: " + std::to_string(bounds.capacity) +
+                          " are kept, and the oldest of them is of " + seconds(bounds.oldest),
+                      frame, stamp);
+}
+
+Error duplicate_stamp(double stamp, std::string_view frame) {
+    return refused(named(frame) + " has a pose at " + seconds(stamp) + " already", frame, stamp);
+}
+
+Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
+    if (bounds.count == 0) return refused(named(frame) + " has no stamped pose yet, so none at " + seconds(stamp) + " is known", frame, stamp);
+    return Error(ErrorKind::stamp,
+                 named(frame) + " has poses from " + seconds(bounds.oldest) + " to " + seconds(bounds.newest) + ", so none at " + seconds(stamp) + " is known",
+                 {{"frame", std::string(frame)}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
+}
+
+void StampedPoses::check(std::string_view frame) const {
+    require_limits(capacity, window, frame);
+    if (entries.size() > capacity)
+        throw refused(named(frame) + " was given " + std::to_string(entries.size()) + " stamped poses, but " + std::to_string(capacity) + " are kept",
+                      frame, 0.0);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (!std::isfinite(entries[i].stamp)) throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, entries[i].stamp);
+        if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
+            throw refused("the stamps of " + named(frame) + " must ascend, but " + seconds(entries[i].stamp) + " follows " + seconds(entries[i - 1].stamp),
+                          frame, entries[i].stamp);
+    }
+    if (!entries.empty() && oldest() < newest() - window)
+        throw refused("the stamps of " + named(frame) + " lie further apart than the window of " + seconds(window), frame, oldest());
+}
+
+void StampedPoses::add(const StampedPose& entry, std::string_view frame) {
+    require_admission(entry.stamp, bounds_of(*this), frame);
+    const auto at = first_not_before(entries, entry.stamp);
+    if (at != entries.end() && at->stamp == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
+    entries.insert(at, entry);
+    drop_old();
+}
+
+void StampedPoses::limit(std::size_t most, double seconds, std::string_view frame) {
+    require_limits(most, seconds, frame);
+    capacity = most;
+    window = seconds;
+    drop_old();
+}
+
+void StampedPoses::drop_old() {
+    if (entries.empty()) return;
+    const double first = newest() - window;
+    auto kept = std::find_if(entries.begin(), entries.end(), [first](const StampedPose& e) { return e.stamp >= first; });
+    if (const auto left = static_cast<std::size_t>(entries.end() - kept); left > capacity) kept += static_cast<std::ptrdiff_t>(left - capacity);
+    entries.erase(entries.begin(), kept);
+}
+
+Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
+    if (entries.empty() || !(moment.stamp >= oldest() && moment.stamp <= newest()))
+        throw outside_stamps(moment.stamp, bounds_of(*this), frame);
+    const auto after = first_not_before(entries, moment.stamp);
+    return pose_between(after == entries.begin() ? *after : *(after - 1), *after, moment);
+}
+
+StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
+    StampedPoses made = *this;
+    for (StampedPose& entry : made.entries) entry.pose = parent_from_old_parent * entry.pose;
+    return made;
+}
+
+Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment) {
+    if (moment.stamp == after.stamp) return after.pose;
+    if (moment.stamp == before.stamp) return before.pose;
+    const double fraction = (moment.stamp - before.stamp) / (after.stamp - before.stamp);
+    switch (moment.policy) {
+        case StampPolicy::closest: return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
+        case StampPolicy::preceding: return before.pose;
+        case StampPolicy::interpolated: return before.pose.interpolate(after.pose, fraction);
+        case StampPolicy::screw: break;
+    }
+    Vector6 xi = (before.pose.inverse() * after.pose).log();
+    for (double& number : xi) number *= fraction;
+    return before.pose * Pose::exp(xi);
+}
+
+void require_later(double first, double second, std::string_view frame) {
+    if (second > first) return;
+    throw refused("a twist of " + named(frame) + " needs two stamps, the second later: not " + seconds(first) + " and " + seconds(second), frame, second);
+}
+
+Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
+    Vector6 twist = (before.inverse() * after).log();
+    for (double& number : twist) number /= seconds;
+    return twist;
+}
+
+}  // namespace tmkit
