@@ -43,7 +43,18 @@ from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.movement import moved_frames
-from tmkit.graph.relating import Node, add_edge, add_pose, add_twist, integrated, relate, set_pose, set_twist, transport
+from tmkit.graph.relating import (
+    Node,
+    add_edge,
+    add_pose,
+    add_twist,
+    differentiated,
+    integrated,
+    relate,
+    set_pose,
+    set_twist,
+    transport,
+)
 from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, walk
 
@@ -85,6 +96,7 @@ __all__ = [
     "chain",
     "consolidated",
     "diff",
+    "differentiated",
     "find_structure",
     "integrated",
     "moved_frames",

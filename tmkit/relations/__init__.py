@@ -37,6 +37,7 @@ from tmkit.relations.representations import (
     UnitQuaternion,
     VectorAndMatrix,
     VectorAndQuaternion,
+    VectorAndRotationVector,
     WrenchAxis,
     WrenchVector,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "UnitQuaternion",
     "VectorAndMatrix",
     "VectorAndQuaternion",
+    "VectorAndRotationVector",
     "Violation",
     "WrenchAxis",
     "WrenchCoord",

@@ -29,6 +29,7 @@ is refused with its defect.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
@@ -109,6 +110,17 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
         raise SemanticError.of(what, [Violation("its numbers are finite", np.array2string(array.ravel()))])
     array.flags.writeable = False
     return array
+
+
+def seconds(dt: float) -> float:
+    """Return a time in seconds, given so or as a quantity of :mod:`pint`.
+
+    Raises:
+        SemanticError: it is no finite time.
+    """
+    if type(dt) is float and math.isfinite(dt):
+        return dt
+    return float(array_of(dt, (), "time", unit="s"))
 
 
 def _converted(quantity: Any, unit: str, what: str) -> ArrayLike:

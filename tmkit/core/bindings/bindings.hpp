@@ -155,6 +155,7 @@ void bind_inertia(nb::module_& m);
 void bind_scene_difference(nb::module_& m);
 void bind_group(nb::module_& m);
 void bind_scene_queries(nb::class_<SceneGraph>& cls);
+void bind_relations(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);
 void bind_scene_arrays(nb::module_& m);
 void bind_collision_world(nb::module_& m);

@@ -3,6 +3,7 @@
 #include "bindings.hpp"
 #include "tmkit/scene_difference.hpp"
 #include "tmkit/scene_edit.hpp"
+#include "../src/scene_errors.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -119,30 +120,38 @@ Raises:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
-        .def("add_frame", [](Self self, const std::string& name, const std::string& parent, const Pose& pose, const Joint& joint,
+        .def("add_frame", [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
                              const std::vector<AttachedShape>& shapes) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            const FrameSpecification specification{name, parent, pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}};
-            return apply_edit(self, [&](SceneEdit& s) { s.add_frame(specification); });
-        }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}};
+            return apply_edit(self, [&](SceneEdit& s) {
+                if (parent) return s.add_frame(specification);
+                if (!body) throw refusals::on_no_body(name);
+                s.scene().body_id(*body);  // throws where there is none: only a frame under a parent may bring its own
+                s.add_frames({specification});
+            });
+        }, nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),
            R"(Add a frame under a parent. O(log n).
 
 Args:
     name: unique among frames.
-    parent: name of the parent frame.
+    parent: name of the parent frame. When left out, the frame is the root of a tree of its own on an existing ``body``,
+        until a pose or ``attach`` joins it to others.
     pose: parent_from_frame, at joint value 0.
     joint: how the frame moves relative to the parent.
-    body: the existing or new body that the frame sits on; a body of the frame's own name when left out. A frame on its
-        parent's body is joined to it by a fixed edge.
+    body: the existing or new body that the frame sits on. Strictly a frame sits on a body that is there; under a parent
+        it may be left out, for convenience, and a body of the frame's own name is made. A frame on its parent's body is
+        joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``.
     shapes: the shapes on the frame.
 
 Raises:
-    UnknownNameError: no such parent, or a mimic joint whose leader is not there.
+    UnknownNameError: no such parent, no such body where no parent is given, or a mimic joint whose leader is not there.
     DuplicateNameError: the frame, joint or body name is taken.
-    SceneError: the body already has a frame in this tree that is not joined to the parent.)")
+    SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor a body
+        is given.)")
         .def("remove_frame", [](Self self, std::string_view frame, bool subtree) {
             return apply_edit(self, [&](SceneEdit& s) { s.remove_frame(frame, subtree); });
         }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false,
@@ -296,6 +305,7 @@ Args:
     }, nb::arg("root").none() = "world");
     bind_edits<nb::typed<nb::object, SceneGraph>>(scene);
     bind_scene_queries(scene);
+    bind_relations(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; }, "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
     scene.def("__eq__", [](const SceneGraph& a, nb::handle b) { return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b)); })
         .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })

@@ -25,14 +25,15 @@ std::int32_t index_of(const SceneGraph& scene, const std::string& frame) {
 // Giving the interpreter to other threads costs about as much as the poses of so many frames.
 constexpr std::size_t frames_worth_a_release = 500;
 
-Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgument>& q) {
+Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgument>& q, const std::optional<ArrayArgument>& qd) {
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.held && scene.joint_count() > 0)
         throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) + " joints, so at() needs a configuration q");
     std::vector<double> own = configuration.held ? configuration.held->copy() : std::vector<double>();
-    if (scene.size() < frames_worth_a_release) return Kinematics(scene, std::move(own));
+    std::vector<double> velocities = qd ? read_vector(*qd, "qd", scene.joint_count()) : std::vector<double>();
+    if (scene.size() < frames_worth_a_release) return Kinematics(scene, std::move(own), std::move(velocities));
     nb::gil_scoped_release release;
-    return Kinematics(scene, std::move(own));
+    return Kinematics(scene, std::move(own), std::move(velocities));
 }
 
 ReadOnlyArray joint_property(const SceneGraph& scene, double Joint::*property) {
@@ -309,7 +310,7 @@ Args:
 Raises:
     StampError: the second stamp is not later, or one lies outside of a history on the path.
     UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)")
-        .def("at", &kinematics_at, nb::arg("q") = nb::none(), "Run forward kinematics at a configuration (n_joints,). O(n).\n\nRaises:\n    ConfigurationError: q is missing though there are joints, or has the wrong length.")
+        .def("at", &kinematics_at, nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(), "Run forward kinematics at a configuration (n_joints,), with velocities of the joints (n_joints,) where twists are wanted. O(n).\n\nRaises:\n    ConfigurationError: q is missing though there are joints, or has the wrong length.")
         .def("zero_configuration", [](const SceneGraph& s) { return make_array(std::vector<double>(s.joint_count(), 0.0), {s.joint_count()}); }, "Return the configuration (n_joints,) of zeros, whether or not it is within the limits.")
         .def("configuration", &configuration, nb::arg("values"), nb::kw_only(), nb::arg("base") = nb::none(), R"(Return a configuration (n_joints,) from joint values by name.
 

@@ -12,8 +12,8 @@ const SceneGraph& laid_out(const SceneGraph& scene) {
 
 }  // namespace
 
-Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q)
-    : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), moving_(layout_->moving.size()) {
+Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q, std::vector<double> qd)
+    : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), qd_(std::move(qd)), moving_(layout_->moving.size()) {
     layout_->forward_moving(q_.data(), moving_.data());
 }
 
@@ -37,6 +37,28 @@ std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& 
             for (std::size_t i = 0; i < 3; ++i) first[i * columns] = turned_column[i];
         }
     return rows;
+}
+
+Vector6 Kinematics::velocity(std::int32_t frame, const Vector3& point) const {
+    Vector6 sum{};
+    for (std::int32_t at = frame; at >= 0; at = layout_->parent[at]) {
+        if (layout_->q_index[at] < 0) continue;
+        const Vector6 unit = joint_twist(layout_->type[at], layout_->axis[at], layout_->multiplier[at], pose(at), point);
+        for (std::size_t i = 0; i < 6; ++i) sum[i] += qd_[static_cast<std::size_t>(layout_->q_index[at])] * unit[i];
+    }
+    return sum;
+}
+
+Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, std::string_view axes) const {
+    const std::int32_t moving = number(frame), still = number(reference), turned = number(axes);
+    if (layout_->root[moving] != layout_->root[still]) scene_.pose(frame, reference, q_.data());  // throws with the reason
+    if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
+    const Vector3 point = pose(moving).translation;
+    const Vector6 a = velocity(moving, point), b = velocity(still, point);
+    const Pose axes_from_root = pose(turned).inverse();
+    const Vector3 linear = axes_from_root.rotate({a[0] - b[0], a[1] - b[1], a[2] - b[2]});
+    const Vector3 angular = axes_from_root.rotate({a[3] - b[3], a[4] - b[4], a[5] - b[5]});
+    return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
 }
 
 }  // namespace tmkit

@@ -30,12 +30,18 @@ namespace refusals {
 inline constexpr double same_pose_tolerance = 1e-9;
 
 inline Error scene(const std::string& message) { return Error(ErrorKind::scene, message); }
+// A broken rule of edges between frames and bodies, by its name in docs/relations.md: PE1 to PE6, TE1 to TE6.
+inline Error rule(const char* name, const std::string& message) { return Error(ErrorKind::scene, message, {{"rule", std::string(name)}}); }
 
 // --- names --------------------------------------------------------------------------------------------------------------
 
 inline Error empty_frame_name() { return scene("a frame needs a name that is not empty"); }
 
 // --- trees --------------------------------------------------------------------------------------------------------------
+
+inline Error on_no_body(std::string_view frame) {
+    return rule("N3", "frame " + quoted(frame) + " needs a parent to hang off, or the name of the body that it sits on");
+}
 
 inline Error without_parent(std::string_view frame) { return scene("frame " + quoted(frame) + " needs a parent"); }
 
@@ -51,7 +57,7 @@ inline Error root_without(std::string_view frame, const std::string& what) {
 inline Error cycle(std::string_view frame, std::string_view parent) {
     return Error(ErrorKind::cycle,
                  "frame " + quoted(frame) + " cannot hang off " + quoted(parent) + ", which is itself or its descendant",
-                 {{"frame", std::string(frame)}, {"parent", std::string(parent)}});
+                 {{"frame", std::string(frame)}, {"parent", std::string(parent)}, {"rule", std::string("PE5")}});
 }
 
 inline Error has_children(std::string_view frame, std::string_view first_child) {
@@ -74,36 +80,36 @@ inline Error collides_with_itself(std::string_view frame) {
 // --- bodies -------------------------------------------------------------------------------------------------------------
 
 inline Error new_edge_inside_body(std::string_view frame, std::string_view parent, std::string_view body) {
-    return scene("frame " + quoted(frame) + " and its parent " + quoted(parent) + " are on one body " + quoted(body) +
+    return rule("PE4", "frame " + quoted(frame) + " and its parent " + quoted(parent) + " are on one body " + quoted(body) +
                  ", so the edge between them must be fixed");
 }
 
 inline Error body_in_this_tree(std::string_view frame, std::string_view body, std::string_view top) {
-    return scene("body " + quoted(body) + " is already in this tree, with frame " + quoted(top) + "; put frame " +
+    return rule("PE6", "body " + quoted(body) + " is already in this tree, with frame " + quoted(top) + "; put frame " +
                  quoted(frame) + " under a frame of that body, or on another body");
 }
 
 inline Error two_paths(std::string_view frame, std::string_view parent, std::string_view body, std::string_view top) {
-    return scene("moving frame " + quoted(frame) + " under " + quoted(parent) + " would give body " + quoted(body) +
+    return rule("PE6", "moving frame " + quoted(frame) + " under " + quoted(parent) + " would give body " + quoted(body) +
                  " two paths: that tree already has its frame " + quoted(top));
 }
 
 inline Error joins_parts_by_joint(std::string_view frame) {
-    return scene("frame " + quoted(frame) + " and its new parent are on one body, so the edge between them must be fixed");
+    return rule("PE4", "frame " + quoted(frame) + " and its new parent are on one body, so the edge between them must be fixed");
 }
 
 inline Error leaves_body(std::string_view frame, std::string_view body) {
-    return scene("frame " + quoted(frame) + " is fixed on body " + quoted(body) +
+    return rule("PE4", "frame " + quoted(frame) + " is fixed on body " + quoted(body) +
                  " and cannot leave it; reparent the topmost frame of the body");
 }
 
 inline Error moves_on_body(std::string_view frame, std::string_view parent) {
-    return scene("frame " + quoted(frame) + " and " + quoted(parent) +
+    return rule("PE4", "frame " + quoted(frame) + " and " + quoted(parent) +
                  " are on one body, so the pose between them cannot change");
 }
 
 inline Error has_parent(std::string_view frame, std::string_view parent) {
-    return scene("frame " + quoted(frame) + " hangs off " + quoted(parent) + " already, and has one parent only; reparent it");
+    return rule("PE3", "frame " + quoted(frame) + " hangs off " + quoted(parent) + " already, and has one parent only; reparent it");
 }
 
 inline Error body_has_frames(std::string_view body, std::string_view frame) {
@@ -111,26 +117,26 @@ inline Error body_has_frames(std::string_view body, std::string_view frame) {
 }
 
 inline Error joint_inside_body(std::string_view frame) {
-    return scene("frame " + quoted(frame) + " and its parent are on one body, so the edge between them must be fixed");
+    return rule("PE4", "frame " + quoted(frame) + " and its parent are on one body, so the edge between them must be fixed");
 }
 
 // --- twists -------------------------------------------------------------------------------------------------------------
 
 inline Error twist_on_own_body(std::string_view frame, std::string_view body) {
-    return scene("frame " + quoted(frame) + " is on body " + quoted(body) + ", relative to which it does not move: a twist joins a body and a frame of another");
+    return rule("TE1", "frame " + quoted(frame) + " is on body " + quoted(body) + ", relative to which it does not move: a twist joins a body and a frame of another");
 }
 
 inline Error second_twist(std::string_view frame, std::string_view reference, std::string_view other) {
-    return scene("frame " + quoted(frame) + " has a twist relative to body " + quoted(reference) + " already, so it can have none relative to " + quoted(other) + "; remove that first");
+    return rule("TE3", "frame " + quoted(frame) + " has a twist relative to body " + quoted(reference) + " already, so it can have none relative to " + quoted(other) + "; remove that first");
 }
 
 inline Error second_twist_path(std::string_view frame, std::string_view reference, std::string_view joined) {
-    return scene("a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would be the second: frame " + quoted(joined) +
+    return rule("TE4", "a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would be the second: frame " + quoted(joined) +
                  ", joined to it by poses, has a path of twists from that body already");
 }
 
 inline Error twist_back(std::string_view frame, std::string_view body, std::string_view reference) {
-    return scene("a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would lead back: a path of twists leads from its body " +
+    return rule("TE5", "a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would lead back: a path of twists leads from its body " +
                  quoted(body) + " to " + quoted(reference) + " already");
 }
 

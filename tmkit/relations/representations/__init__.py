@@ -24,6 +24,7 @@ from tmkit.relations.representations.poses import (
     HomogeneousMatrix,
     VectorAndMatrix,
     VectorAndQuaternion,
+    VectorAndRotationVector,
 )
 from tmkit.relations.representations.rates import EulerAngleRates, PoseMatrixRate, QuaternionRate, RotationMatrixRate
 from tmkit.relations.representations.velocities import (
@@ -58,6 +59,7 @@ __all__ = [
     "UnitQuaternion",
     "VectorAndMatrix",
     "VectorAndQuaternion",
+    "VectorAndRotationVector",
     "WrenchAxis",
     "WrenchVector",
 ]

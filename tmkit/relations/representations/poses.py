@@ -43,6 +43,7 @@ __all__ = [
     "HomogeneousMatrix",
     "VectorAndMatrix",
     "VectorAndQuaternion",
+    "VectorAndRotationVector",
 ]
 
 
@@ -138,6 +139,30 @@ class VectorAndQuaternion(Multiplied):
         """Make one from ``(p, Q)``, the scalar part of its quaternion not negative."""
         del like
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
+
+
+@dataclass(frozen=True, eq=False)
+class VectorAndRotationVector(Plain):
+    """A position vector (3,) and a rotation vector (3,), axis times angle in radians; any points, in any axes."""
+
+    vector: Vector
+    rotation: Vector
+    relation = "Pose"
+
+    def __init__(self, vector: ArrayLike, rotation: ArrayLike) -> None:
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+        object.__setattr__(self, "rotation", array_of(rotation, (3,), "rotation vector", unit="rad"))
+
+    @property
+    def numbers(self) -> Numbers:
+        """``(p, Q)``."""
+        return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Make one from ``(p, Q)``, its angle at most half a turn."""
+        del like
+        return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,12 @@ namespace tmkit {
 class Kinematics {
 public:
     // q: scene.joint_count() values. O(moving frames), and once for each version the cost of its layout.
-    Kinematics(const SceneGraph& scene, std::vector<double> q);
+    // qd: as many velocities of the joints, or none.
+    Kinematics(const SceneGraph& scene, std::vector<double> q, std::vector<double> qd = {});
 
     const SceneGraph& scene() const { return scene_; }
     const std::vector<double>& q() const { return q_; }
+    const std::vector<double>& qd() const { return qd_; }
     std::size_t size() const { return layout_->size(); }
     // root_from_frame by frame number, in insertion order
     const Pose& pose(std::int32_t frame) const {
@@ -33,12 +35,17 @@ public:
     std::vector<double> jacobian(std::string_view frame, const Vector3& point = {0.0, 0.0, 0.0},
                                  std::optional<std::string_view> axes = {}) const;
 
+    // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: what the joints
+    // give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected).
+    Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
+
 private:
+    Vector6 velocity(std::int32_t frame, const Vector3& point) const;  // of a point of the root's space, fixed to the frame
     std::int32_t number(std::string_view frame) const { return layout_->index_of(scene_.record(frame).id); }
 
     SceneGraph scene_;
     const Layout* layout_;  // of scene_, which keeps it
-    std::vector<double> q_;
+    std::vector<double> q_, qd_;
     std::vector<Pose> moving_;
 };
 

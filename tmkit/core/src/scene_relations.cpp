@@ -1,0 +1,101 @@
+// See the header. A path of twists goes up from both bodies, edge by edge, to the nearest body that is above both.
+#include "tmkit/scene_relations.hpp"
+
+#include <algorithm>
+
+namespace tmkit {
+namespace {
+
+// Up one edge: from the body of a frame to the body that its twist refers to.
+struct Step {
+    FrameId frame;
+    BodyId body, reference;
+};
+
+// A body above another, and how it was reached: the place of the body below in the list, and the frame of the edge.
+struct Reached {
+    BodyId body;
+    std::size_t below;
+    FrameId frame;
+};
+
+// All bodies above a body, itself first, then in order of distance.
+std::vector<Reached> bodies_up(const std::vector<Step>& steps, BodyId body) {
+    std::vector<Reached> reached{{body, 0, no_frame}};
+    for (std::size_t next = 0; next < reached.size(); ++next)
+        for (const Step& step : steps) {
+            const auto is_it = [&](const Reached& known) { return known.body == step.reference; };
+            if (step.body == reached[next].body && std::none_of(reached.begin(), reached.end(), is_it))
+                reached.push_back({step.reference, next, step.frame});
+        }
+    return reached;
+}
+
+Matrix3 product(const Matrix3& a, const Matrix3& b) {
+    Matrix3 c{};
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j)
+            for (std::size_t k = 0; k < 3; ++k) c[3 * i + j] += a[3 * i + k] * b[3 * k + j];
+    return c;
+}
+
+Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
+
+}  // namespace
+
+bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view body) {
+    const FrameRecord* found = scene.find(frame);
+    return found && scene.body(found->body).name->text == body;
+}
+
+Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference, std::string_view axes,
+                         const double* q) {
+    const Vector3 way = scene.pose(point, reference, q).translation;
+    return axes == reference ? way : scene.pose(reference, axes, q).rotate(way);
+}
+
+Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference, std::string_view axes,
+                            const double* q) {
+    const Matrix3 turned = scene.pose(frame, reference, q).rotation();
+    if (axes == reference) return turned;
+    const Matrix3 by = scene.pose(reference, axes, q).rotation();
+    return product(product(by, turned), transposed(by));
+}
+
+std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
+                                     std::string_view axes, const double* q) {
+    if (body == reference) return Vector6{};
+    const FrameId root = scene.root_of(scene.record(point ? *point : axes).id);
+    std::vector<Step> steps;
+    for (FrameId id : scene.frames_with_twists())
+        if (scene.root_of(id) == root) {
+            const FrameRecord& record = scene.record(id);
+            steps.push_back({id, record.body, scene.body_id(record.details->twist->reference)});
+        }
+    const std::vector<Reached> up = bodies_up(steps, body), down = bodies_up(steps, reference);
+    const auto in = [](const std::vector<Reached>& reached, BodyId wanted) {
+        return std::find_if(reached.begin(), reached.end(), [&](const Reached& known) { return known.body == wanted; });
+    };
+    const auto meeting = std::find_if(up.begin(), up.end(), [&](const Reached& above) { return in(down, above.body) != down.end(); });
+    if (meeting == up.end()) return std::nullopt;
+    const Vector3 at = point && *point != axes ? scene.pose(*point, axes, q).translation : Vector3{};
+    Vector6 total{};
+    const auto add = [&](const std::vector<Reached>& reached, std::size_t from, double sign) {
+        for (std::size_t i = from; i != 0; i = reached[i].below) {
+            const FrameRecord& frame = scene.record(reached[i].frame);
+            const Vector6& twist = frame.details->twist->vector;
+            const Pose pose = scene.pose(frame.name->text, axes, q);
+            const Vector3 angular = pose.rotate({twist[3], twist[4], twist[5]});
+            const Vector3 linear = pose.rotate({twist[0], twist[1], twist[2]}) + cross(angular, at - pose.translation);
+            for (std::size_t k = 0; k < 3; ++k) {
+                total[k] += sign * linear[k];
+                total[3 + k] += sign * angular[k];
+            }
+        }
+    };
+    add(up, static_cast<std::size_t>(meeting - up.begin()), 1.0);
+    add(down, static_cast<std::size_t>(in(down, meeting->body) - down.begin()), -1.0);
+    return total;
+}
+
+}  // namespace tmkit

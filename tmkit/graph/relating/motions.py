@@ -1,0 +1,137 @@
+"""Scenes in time: what a scene becomes when its twists act for a while, and the twists that lead from one to another.
+
+Both go by pose edges between two bodies. The twist of an edge is body-fixed, so its motion over a time is the
+exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``differentiated(scene,
+integrated(scene, dt), dt)`` has the twists of ``scene``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tmkit._core import SceneGraph
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph.relating.names import body_of
+from tmkit.graph.relating.queries import relate
+from tmkit.relations import SemanticError, TwistCoord, Violation
+from tmkit.relations.representation import seconds
+from tmkit.spatial import Pose
+
+__all__ = ["differentiated", "integrated"]
+
+
+def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
+    """Return the scene after a time in which every body moves by its twist, constantly.
+
+    Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
+    it. What has no twist relative to what it hangs off goes along with that. O(n) where there are twists.
+
+    Args:
+        scene: the scene.
+        dt: seconds.
+
+    Raises:
+        SemanticError: a body with a twist edge has none that is known relative to what it hangs off.
+        ConfigurationError: a joint is in the way of a pose.
+    """
+    dt = seconds(dt)
+    moving = {body_of(scene, frame) for frame in scene.twist_frames}
+    if not moving:
+        return scene
+    moved: list[tuple[str, Pose]] = []
+    for frame, body, reference in _edges_between_bodies(scene, moving):
+        coord = TwistCoord._of(frame, body, reference, frame)
+        try:
+            twist = relate(scene, coord).representation.vector
+        except SemanticError:
+            if any(body_of(scene, f) == body and scene.root(f) == scene.root(frame) for f in scene.twist_frames):
+                raise
+            continue
+        moved.append((frame, scene.pose(frame, _parent(scene, frame)) @ Pose.exp(twist * dt)))
+    with scene.edit() as edit:
+        for frame, pose in moved:
+            edit.set_pose(frame, pose)
+    return edit.finish()
+
+
+def differentiated(
+    earlier: SceneGraph, later: SceneGraph, dt: float, *, frames: Iterable[str] | None = None
+) -> SceneGraph:
+    """Return the later of two versions with the constant twists that led there from the earlier one.
+
+    Args:
+        earlier: the scene as it was.
+        later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
+        dt: seconds, not zero.
+        frames: the frames whose twists relative to the bodies that they hang off are wanted. When left out, those that
+            have such a twist, and those that moved.
+
+    Returns:
+        The later scene, with a twist edge for each of the frames; one that did not move gets a zero twist.
+
+    Raises:
+        UnknownNameError: a frame is not in both versions.
+        SceneError: a frame hangs off something else than before, is a root, sits on the body that it hangs off, or has
+            a joint; or the rules of twist edges forbid the edge, as where it has a twist relative to another body.
+        SemanticError: no time went by.
+    """
+    dt = seconds(dt)
+    if dt == 0.0:
+        raise SemanticError.of("differentiated", [Violation("time went by between the two", "0 s")])
+    chosen = _that_moved(earlier, later) if frames is None else list(frames)
+    with later.edit() as edit:
+        for frame in chosen:
+            _require_same_edge(earlier, later, frame)
+            before, after = earlier.local_pose(frame), later.local_pose(frame)
+            twist = np.array((before.inverse() @ after).log()) / dt
+            edit.set_twist(frame, body_of(later, _parent(later, frame)), twist)
+    return edit.finish()
+
+
+def _that_moved(earlier: SceneGraph, later: SceneGraph) -> list[str]:
+    chosen = []
+    for frame, _, reference in _edges_between_bodies(later, None):
+        if frame not in earlier or later.joint(frame).type not in ("fixed", "free"):
+            continue
+        edge = later.twist_edge(frame)
+        has_twist = edge is not None and edge[0] == reference
+        if has_twist or earlier.local_pose(frame) != later.local_pose(frame):
+            chosen.append(frame)
+    return chosen
+
+
+def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> None:
+    for scene in (earlier, later):
+        if frame not in scene:
+            raise UnknownNameError.of("frame", frame, scene.frame_names)
+    parent = later.parent(frame)
+    if parent is None:
+        raise SceneError(f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame)
+    if earlier.parent(frame) != parent:
+        message = f"frame '{frame}' hangs off '{parent}', and hung off '{earlier.parent(frame)}' before"
+        raise SceneError(f"{message}: there is no one twist between", frame=frame)
+    joint = later.joint(frame)
+    if joint.type not in ("fixed", "free"):
+        raise SceneError(f"frame '{frame}' moves by joint '{joint.name}', whose velocity gives its twist", frame=frame)
+
+
+def _edges_between_bodies(scene: SceneGraph, bodies: set[str] | None) -> list[tuple[str, str, str]]:
+    """Return frame, body and parent's body of the edges between two bodies, of which one is among those given."""
+    edges = []
+    for frame in scene.frame_names:
+        parent = scene.parent(frame)
+        if parent is None:
+            continue
+        body, reference = body_of(scene, frame), body_of(scene, parent)
+        if body != reference and (bodies is None or body in bodies or reference in bodies):
+            edges.append((frame, body, reference))
+    return edges
+
+
+def _parent(scene: SceneGraph, frame: str) -> str:
+    parent = scene.parent(frame)
+    if parent is None:
+        raise SceneError(f"frame '{frame}' is a root", frame=frame)
+    return parent

@@ -1,0 +1,74 @@
+"""The names in a relation, as a scene knows them: frames that are there, and on the bodies that are named.
+
+The point of a velocity is fixed to the body that moves, so it is named by a frame of that body. One other is meant
+often enough to have a name of its own: the point of the body that is, for the instant, where the origin of a frame of
+the reference body is. A twist there, in that frame's axes, is the screw twist ``(h|C, D, [h])`` of De Laet et al.,
+part 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tmkit._core import SceneGraph
+from tmkit.errors import UnknownNameError
+from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, Violation
+
+__all__ = ["body_of", "check_names", "frames_on", "is_screw", "require_body"]
+
+
+def body_of(scene: SceneGraph, frame: str) -> str:
+    """Return the body that a frame sits on.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    return scene.body(frame)
+
+
+def frames_on(scene: SceneGraph, body: str) -> Iterator[str]:
+    """Return the frames that sit on a body, in insertion order."""
+    return (frame for frame in scene.frame_names if scene.body(frame) == body)
+
+
+def require_body(scene: SceneGraph, body: str) -> None:
+    """Refuse a body that is not there.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+    if body not in scene.body_names:
+        raise UnknownNameError.of("body", body, scene.body_names)
+
+
+def is_screw(scene: SceneGraph, coord: Any) -> bool:
+    """Return whether the point of a velocity is the origin of a frame of the reference body, in whose axes it is."""
+    is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
+    return is_velocity and coord.point == coord.coord and body_of(scene, coord.point) == coord.ref_body
+
+
+def check_names(scene: SceneGraph, coord: Any) -> None:
+    """Refuse coordinates whose frames are not on the bodies that they name.
+
+    Raises:
+        UnknownNameError: a frame or a body that is not there.
+        SemanticError: a frame sits on another body.
+    """
+    broken = []
+    for names, body in ((("point", "ori"), "body"), (("ref_point", "ref_ori"), "ref_body")):
+        on = getattr(coord, body)
+        for name in names:
+            frame = getattr(coord, name, None)
+            if frame is None or (name == "point" and is_screw(scene, coord)):
+                continue
+            actual = body_of(scene, frame)
+            if actual != on:
+                rule = f"the {name} is a frame on the body that is named"
+                violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")
+                broken.extend([violation] if violation not in broken else [])
+        require_body(scene, on)
+    if coord.coord not in scene:
+        raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
+    if broken:
+        raise SemanticError.of(repr(coord), broken)
