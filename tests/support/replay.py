@@ -1,7 +1,8 @@
 """Replays the cases of ``tests/data/semantics.json`` through the public interface, and says what happened.
 
 Each function takes one case as it stands in the file and returns what tmkit did with it; tests compare that with what
-the case expects. Invariant: no case is known here by its content; fields of a case are read, nothing else.
+the case expects. Invariant: no case is known here by its content; fields of a case are read, nothing else. The cases
+of ``uncertainty.json`` have a module of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from support.replay_uncertainty import replay_uncertainty
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose
 from tmkit.relations import (
@@ -27,7 +29,7 @@ from tmkit.relations import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["replay_example", "replay_graph_script", "replay_operation"]
+__all__ = ["replay_example", "replay_graph_script", "replay_operation", "replay_uncertainty"]
 
 _FIELDS = {"orientation_frame": "ori", "ref_orientation_frame": "ref_ori", "coord_frame": "coord"}
 

@@ -1,3 +1,5 @@
+#include "tmkit/gaussian_pose.hpp"
+
 #include <cmath>
 
 #include "bindings.hpp"
@@ -55,6 +57,28 @@ Raises:
         .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return a * b; }, nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
         .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return a * GaussianPose{b, {}}; }, nb::is_operator(), "Compose with an exact pose.")
         .def("__rmatmul__", [](const GaussianPose& b, const Pose& a) { return GaussianPose{a * b.mean, b.covariance}; }, nb::is_operator(), "Compose an exact pose with this one.")
+        .def_static("from_left", [](const Pose& mean, const ArrayArgument& covariance) {
+            return GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)};
+        }, nb::arg("mean"), nb::arg("covariance"),
+             R"(Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
+
+Raises:
+    SceneError: as for the constructor.)")
+        .def_prop_ro("left_covariance", [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
+             "(6, 6) of the left error: ``T = Pose.exp(xi) @ mean``, xi in the parent's axes about its origin; read-only.")
+        .def("compose", [](const GaussianPose& a, const GaussianPose& b, int order) {
+            if (order != 1 && order != 4)
+                throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+            return order == 1 ? a * b : composed_to_fourth_order(a, b);
+        }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
+             R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
+
+Args:
+    other: b_from_c.
+    order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
+
+Raises:
+    SceneError: another order.)")
         .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); })
         .def("__hash__", [](const GaussianPose& g) { return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0])); })
         .def("__repr__", &text_of)

@@ -1,0 +1,283 @@
+"""How far off a pose is, measured by what was expected: distances, gates, regions, and whether an estimator is honest.
+
+The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed with as many degrees
+of freedom as S has rank, if the covariance is right. So it gates outliers; its level sets are the regions in which a
+pose lies with a given probability; and its mean over many runs (*NEES*, normalised estimation error squared) tells
+whether an estimator claims more than it knows: it must lie in a band about the degrees of freedom.
+
+Degenerate covariances: an error in a direction that is known exactly is infinitely far off; a region is flat there.
+
+Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and navigation", 2001, section 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import GaussianPose, Pose
+from tmkit.errors import SceneError
+from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.measurement import Measurement
+
+__all__ = [
+    "ConfidenceEllipsoid",
+    "Gate",
+    "Nees",
+    "chi_square_quantile",
+    "gate",
+    "mahalanobis_distance",
+    "nees",
+    "nees_of_errors",
+    "orientation_ellipsoid",
+    "pose_distance",
+    "position_covariance",
+    "position_ellipsoid",
+]
+
+Array = NDArray[np.float64]
+
+_EXACT = 1e-13  # of the greatest eigenvalue, scaled: a direction without variance
+_OFF = 1e-9  # scaled likewise: an error there that is more than rounding
+
+
+def chi_square_quantile(probability: float, degrees: int) -> float:
+    """Return the value below which a chi-square variable lies with a probability.
+
+    Raises:
+        SceneError: a probability that is not between 0 and 1, or no degree of freedom.
+    """
+    from scipy.special import gammaincinv
+
+    if not 0.0 < probability < 1.0 or degrees < 1:
+        raise SceneError(
+            f"a quantile needs 0 < probability < 1 and a degree of freedom, not {probability} and {degrees}"
+        )
+    return float(2.0 * gammaincinv(0.5 * degrees, probability))
+
+
+def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float, int]:
+    """Return the squared Mahalanobis distance of an error from zero, and its degrees of freedom.
+
+    Args:
+        error: (n,).
+        covariance: (n, n), symmetric positive semi-definite.
+
+    Returns:
+        The squared distance, infinite when there is an error in a direction without variance; and the rank.
+
+    Raises:
+        SceneError: shapes that do not fit, or a matrix that is no covariance.
+    """
+    matrix = checked_covariance(covariance)
+    e = np.asarray(error, dtype=float)
+    if e.shape != (len(matrix),):
+        raise SceneError(f"error must have shape ({len(matrix)},), not {e.shape}")
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    known = scale == 0.0
+    scale = np.where(known, 1.0, scale)
+    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+    along = vectors.T @ (e / scale)
+    free = values > _EXACT * max(float(values[-1]), 0.0)
+    if (np.abs(along[~free]) > _OFF * max(1.0, float(np.abs(along).max(initial=0.0)))).any():
+        return float("inf"), int(free.sum())
+    return float(np.sum(along[free] ** 2 / values[free])), int(free.sum())
+
+
+def pose_distance(estimate: GaussianPose, pose: Pose | GaussianPose) -> tuple[float, int]:
+    """Return the squared Mahalanobis distance of a pose from an estimate of it, and its degrees of freedom.
+
+    Args:
+        estimate: what was expected.
+        pose: what came. If it is uncertain itself, and independent, the covariance is that of the difference.
+
+    Returns:
+        As for :func:`mahalanobis_distance`, of the error ``log(estimate.mean^-1 pose)``.
+    """
+    difference = estimate.inverse() @ (pose if isinstance(pose, GaussianPose) else GaussianPose(pose))
+    # The error of the difference in its own axes; log has the same size about either end.
+    return mahalanobis_distance(difference.mean.log(), difference.covariance)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a measurement is believable.
+
+    Attributes:
+        accepted: whether the squared distance is at most the threshold.
+        squared_distance: of the innovation from zero.
+        threshold: the quantile of the chi-square distribution.
+        degrees: its degrees of freedom.
+    """
+
+    accepted: bool
+    squared_distance: float
+    threshold: float
+    degrees: int
+
+
+def gate(pose: GaussianPose, measurement: Measurement, *, probability: float = 0.997) -> Gate:
+    """Return whether a measurement of an uncertain pose is within what was to be expected.
+
+    Args:
+        pose: what is known, independent of the measurement's noise.
+        measurement: what was measured.
+        probability: of accepting a measurement when all is as modelled.
+
+    Raises:
+        SceneError: a probability that is not between 0 and 1.
+    """
+    error, derivative = measurement.compared(pose.mean)
+    spread = derivative @ pose.covariance @ derivative.T + measurement.noise
+    squared, degrees = mahalanobis_distance(error, 0.5 * (spread + spread.T))
+    threshold = chi_square_quantile(probability, degrees) if degrees else 0.0
+    return Gate(squared <= threshold, squared, threshold, degrees)
+
+
+# ------------------------------------------------------------------------------------------------------------- regions
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceEllipsoid:
+    """The region in which three numbers lie with a probability.
+
+    Attributes:
+        center: (3,).
+        axes: (3, 3), its columns are unit vectors along the half-axes, the longest first; right-handed.
+        radii: (3,) lengths of the half-axes; zero where there is no variance.
+        probability: of lying inside.
+    """
+
+    center: Array
+    axes: Array
+    radii: Array
+    probability: float
+
+    def contains(self, point: ArrayLike) -> bool:
+        """Return whether a point (3,) lies inside or on the boundary (of flat ones within 1e-12)."""
+        along = self.axes.T @ (np.asarray(point, dtype=float) - self.center)
+        flat = self.radii <= 0.0
+        if (np.abs(along[flat]) > 1e-12).any():
+            return False
+        return bool(np.sum((along[~flat] / self.radii[~flat]) ** 2) <= 1.0)
+
+
+def _ellipsoid(center: Array, covariance: Array, probability: float) -> ConfidenceEllipsoid:
+    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].copy()  # below zero is rounding: it was checked
+    rank = int(np.sum(values > _EXACT * values[0])) if values[0] > 0.0 else 0
+    values[rank:] = 0.0
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] *= -1.0
+    size = chi_square_quantile(probability, max(rank, 1))
+    return ConfidenceEllipsoid(center, axes, np.sqrt(size * values), probability)
+
+
+def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """Return the covariance (3, 3), m^2, of a point of the child, in the parent's axes, to first order.
+
+    Args:
+        pose: parent_from_child.
+        point: (3,) metres, in the child; its origin when left out. Far from the origin small turns move it far.
+    """
+    x, y, z = np.asarray(point, dtype=float)
+    moved = pose.mean.rotation @ np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
+    covariance: Array = moved @ pose.covariance @ moved.T
+    return 0.5 * (covariance + covariance.T)
+
+
+def position_ellipsoid(
+    pose: GaussianPose, *, probability: float = 0.95, point: ArrayLike = (0.0, 0.0, 0.0)
+) -> ConfidenceEllipsoid:
+    """Return where a point of the child is with a probability: metres, in the parent, to first order.
+
+    Args:
+        pose: parent_from_child.
+        probability: of lying inside.
+        point: (3,) metres, in the child; its origin when left out.
+
+    Raises:
+        SceneError: a probability that is not between 0 and 1.
+    """
+    at = np.asarray(point, dtype=float)
+    return _ellipsoid(pose.mean.apply(at), position_covariance(pose, point=at), probability)
+
+
+def orientation_ellipsoid(pose: GaussianPose, *, probability: float = 0.95) -> ConfidenceEllipsoid:
+    """Return which small turns from the mean orientation happen with a probability: rotation vectors, radians.
+
+    Args:
+        pose: parent_from_child.
+        probability: of lying inside.
+
+    Returns:
+        The region of theta, in the child's axes at the mean; its centre is zero.
+
+    Raises:
+        SceneError: a probability that is not between 0 and 1.
+    """
+    return _ellipsoid(np.zeros(3), np.array(pose.covariance[3:, 3:]), probability)
+
+
+# ---------------------------------------------------------------------------------------------------------------- NEES
+
+
+@dataclass(frozen=True)
+class Nees:
+    """How the errors of many runs compare with what was claimed.
+
+    Attributes:
+        mean: the mean squared Mahalanobis distance.
+        lower: below this an estimator claims to know less than it does.
+        upper: above this it claims to know more.
+        runs: how many runs.
+        degrees: degrees of freedom of a run.
+    """
+
+    mean: float
+    lower: float
+    upper: float
+    runs: int
+    degrees: int
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the mean lies in the band."""
+        return self.lower <= self.mean <= self.upper
+
+
+def nees(runs: Iterable[tuple[GaussianPose, Pose]], *, probability: float = 0.95) -> Nees:
+    """Return the normalised estimation error squared of independent runs, with its chi-square band.
+
+    Args:
+        runs: pairs of an estimate and the truth.
+        probability: that the mean lies in the band when all covariances are right.
+
+    Raises:
+        SceneError: no runs, runs of different degrees of freedom, or a probability that is not between 0 and 1.
+    """
+    errors = (((claimed.mean.inverse() @ true).log(), claimed.covariance) for claimed, true in runs)
+    return nees_of_errors(errors, probability=probability)
+
+
+def nees_of_errors(runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: float = 0.95) -> Nees:
+    """Return the normalised estimation error squared of runs that estimate any numbers, as several poses jointly.
+
+    Args:
+        runs: pairs of an error (n,) and its covariance (n, n).
+        probability: that the mean lies in the band when all covariances are right.
+
+    Raises:
+        SceneError: no runs, runs of different degrees of freedom, or a probability that is not between 0 and 1.
+    """
+    distances = [mahalanobis_distance(error, covariance) for error, covariance in runs]
+    ranks = sorted({rank for _, rank in distances})
+    if len(ranks) != 1 or ranks[0] == 0:
+        raise SceneError(f"a mean needs runs of equal, positive degrees of freedom, not {ranks}")
+    count, degrees = len(distances), ranks[0]
+    tail = 0.5 * (1.0 - probability)
+    lower, upper = (chi_square_quantile(p, count * degrees) / count for p in (tail, 1.0 - tail))
+    return Nees(sum(squared for squared, _ in distances) / count, lower, upper, count, degrees)

@@ -1,0 +1,130 @@
+"""One pose out of several independent estimates of it: the most probable one.
+
+The estimates (T_k, S_k) are of the same pose. The fused pose minimises ``sum e_k^T S_k^-1 e_k / 2`` with
+``e_k = log(T_k^-1 T)``, the errors that each estimate would have; Gauss and Newton's method with the exact derivatives
+``J_r^-1(e_k)`` starts from the first estimate and ends where all orders of the estimates end. Its covariance is the
+inverse of ``sum J_r^-T S_k^-1 J_r^-1`` there, which depends on how far the estimates lie apart.
+
+Where an estimate knows some direction exactly, S_k has no inverse: then the estimate with the fewest uncertain
+directions is taken for what is known and the others are measurements of it (:mod:`tmkit.spatial.conditioning`), which
+has the same minimum.
+
+Source: Barfoot and Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems",
+2014, section IV; there with left errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
+from tmkit.errors import SceneError
+from tmkit.spatial.conditioning import condition
+from tmkit.spatial.covariances import covariance_root
+from tmkit.spatial.measurement import PoseMeasurement
+
+__all__ = ["Fusion", "fuse"]
+
+Array = NDArray[np.float64]
+
+_SINGULAR = 1e-12  # of the greatest eigenvalue, each part scaled to unit variances
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What several estimates say together.
+
+    Attributes:
+        pose: the most probable pose, and its covariance.
+        iterations: how many steps were made.
+        converged: whether the last step was shorter than the tolerance.
+        cost: half of the sum of the squared Mahalanobis distances of the estimates; twice the cost is chi-square
+            distributed with 6 (k - 1) degrees of freedom when the k estimates and their covariances are right.
+    """
+
+    pose: GaussianPose
+    iterations: int
+    converged: bool
+    cost: float
+
+
+def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
+    """Return what independent estimates of one pose say together.
+
+    Args:
+        estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
+        iterations: the most steps.
+        tolerance: on the length of the last step [rho, theta], metres and radians.
+
+    Returns:
+        The fused pose; that it did not converge is part of the answer.
+
+    Raises:
+        SceneError: no estimates, no steps, or estimates that contradict each other in what they know exactly.
+    """
+    if not estimates or iterations < 1:
+        raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {iterations}")
+    if len(estimates) == 1:
+        return Fusion(estimates[0], 0, converged=True, cost=0.0)
+    if any(_is_singular(estimate.covariance) for estimate in estimates):
+        return _fused_with_exact(estimates, iterations, tolerance)
+    weights = [_inverse(estimate.covariance) for estimate in estimates]
+    mean, steps, converged = estimates[0].mean, 0, False
+    information = np.zeros((6, 6))
+    while steps < iterations and not converged:
+        information, gradient = np.zeros((6, 6)), np.zeros(6)
+        for estimate, weight in zip(estimates, weights, strict=True):
+            error = (estimate.mean.inverse() @ mean).log()
+            derivative = inverse_right_jacobian(error)
+            information += derivative.T @ weight @ derivative
+            gradient += derivative.T @ weight @ error
+        step = -np.linalg.solve(information, gradient)
+        mean = mean @ Pose.exp(step)
+        steps, converged = steps + 1, float(np.linalg.norm(step)) <= tolerance
+    errors = [(estimate.mean.inverse() @ mean).log() for estimate in estimates]
+    cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
+    return Fusion(GaussianPose(mean, _inverse(information)), steps, converged, cost)
+
+
+def _fused_with_exact(estimates: Sequence[GaussianPose], iterations: int, tolerance: float) -> Fusion:
+    """Fuse by conditioning the surest estimate on the others, one after the other, until none moves it."""
+    order = sorted(range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1])
+    surest, others = estimates[order[0]], [estimates[k] for k in order[1:]]
+    chain = condition([surest], _Together(others), iterations=iterations, tolerance=tolerance)
+    return Fusion(chain.pose, chain.iterations, chain.converged, chain.cost)
+
+
+class _Together:
+    """Several measurements of one pose, independent of each other."""
+
+    def __init__(self, estimates: Sequence[GaussianPose]) -> None:
+        self._parts = [PoseMeasurement(estimate) for estimate in estimates]
+        self.noise: Array = np.zeros((6 * len(estimates), 6 * len(estimates)))
+        for i, part in enumerate(self._parts):
+            self.noise[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = part.noise
+
+    def compared(self, pose: Pose) -> tuple[Array, Array]:
+        """Return all errors and their derivatives."""
+        errors, derivatives = zip(*(part.compared(pose) for part in self._parts), strict=True)
+        return np.concatenate(errors), np.vstack(derivatives)
+
+
+def _is_singular(covariance: Array) -> bool:
+    """Return whether a direction is known exactly; metres and radians are scaled to compare."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if not scale.all():
+        return True
+    values = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+    return bool(values[0] <= _SINGULAR * values[-1])
+
+
+def _inverse(matrix: Array) -> Array:
+    """Return the inverse of a positive definite matrix, symmetric."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))  # so that units do not spoil the digits
+    inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    even: Array = 0.5 * (inverse + inverse.T)
+    return even

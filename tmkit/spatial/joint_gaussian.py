@@ -1,0 +1,164 @@
+"""Several uncertain poses whose errors belong together.
+
+A :class:`JointGaussianPose` holds the means of n poses and one covariance (6 n, 6 n) of all their errors, stacked, each
+in its own tangent space. It is what independent covariances cannot say: two things on one table share the table's
+error, and the pose of one relative to the other does not have it.
+
+To first order everything is linear in the errors, so each answer is a matrix H times the stacked errors, with
+covariance H S H^T: for the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]; for a chain, the
+adjoints of what follows each link (Sewtz et al. 2025, equations 4 to 7, without their independence).
+
+Invariant: the covariance is symmetric positive semi-definite, and its diagonal blocks are those of the marginals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import GaussianPose, Pose, adjoint
+from tmkit.errors import SceneError
+from tmkit.spatial.covariances import checked_covariance
+
+__all__ = ["JointGaussianPose", "compose"]
+
+Array = NDArray[np.float64]
+
+
+def compose(poses: Sequence[GaussianPose], *, order: int = 1) -> GaussianPose:
+    """Return the product of independent uncertain poses, from left to right.
+
+    Args:
+        poses: a_from_b, b_from_c, ...; none give the exact identity.
+        order: 1 or 4: the highest order of errors in the covariance.
+
+    Raises:
+        SceneError: another order.
+    """
+    product = GaussianPose()
+    for pose in poses:
+        product = product.compose(pose, order=order)
+    return product
+
+
+@dataclass(frozen=True, eq=False)
+class JointGaussianPose:
+    """Several poses with one covariance of all their errors.
+
+    Attributes:
+        means: the n means.
+        covariance: (6 n, 6 n) of the errors ``xi_i = [rho, theta]`` one after the other, each with
+            ``T_i = means[i] @ Pose.exp(xi_i)``; read-only.
+    """
+
+    means: tuple[Pose, ...]
+    covariance: Array
+
+    def __init__(self, means: Sequence[Pose], covariance: ArrayLike) -> None:
+        """Check and keep them.
+
+        Raises:
+            SceneError: a covariance of another size, or that is not symmetric positive semi-definite.
+        """
+        object.__setattr__(self, "means", tuple(means))
+        object.__setattr__(self, "covariance", checked_covariance(covariance, 6 * len(self.means)))
+
+    @classmethod
+    def independent(cls, poses: Sequence[GaussianPose]) -> JointGaussianPose:
+        """Return poses whose errors have nothing in common."""
+        whole = np.zeros((6 * len(poses), 6 * len(poses)))
+        for i, pose in enumerate(poses):
+            whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = pose.covariance
+        return cls([pose.mean for pose in poses], whole)
+
+    @classmethod
+    def of_branches(cls, common: GaussianPose, branches: Sequence[GaussianPose]) -> JointGaussianPose:
+        """Return ``common @ branch`` for each branch: they share the error of what is common, and nothing else."""
+        maps = np.vstack([adjoint(branch.mean.inverse()) for branch in branches]) if branches else np.zeros((0, 6))
+        whole = maps @ common.covariance @ maps.T
+        for i, branch in enumerate(branches):
+            whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] += branch.covariance
+        return cls([common.mean @ branch.mean for branch in branches], _even(whole))
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JointGaussianPose):
+            return NotImplemented
+        return self.means == other.means and np.array_equal(self.covariance, other.covariance)
+
+    def __hash__(self) -> int:
+        return hash((self.means, self.covariance.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"JointGaussianPose({len(self)} poses)"
+
+    def cross(self, first: int, second: int) -> Array:
+        """Return the cross-covariance (6, 6) of two errors, by position."""
+        i, j = self._position(first), self._position(second)
+        return self.covariance[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+
+    def marginal(self, which: int) -> GaussianPose:
+        """Return one of the poses by itself, by position."""
+        return GaussianPose(self.means[self._position(which)], self.cross(which, which))
+
+    def marginals(self) -> tuple[GaussianPose, ...]:
+        """Return all poses, each by itself."""
+        return tuple(self.marginal(i) for i in range(len(self)))
+
+    def relative(self, target: int, reference: int) -> GaussianPose:
+        """Return the pose of one relative to another, both being relative to one origin, to first order.
+
+        What their errors have in common cancels: of two that differ by an exact pose it is exact.
+
+        Args:
+            target: the position of b.
+            reference: the position of a.
+
+        Returns:
+            a_from_b.
+        """
+        i, j = self._position(reference), self._position(target)
+        mean = self.means[i].inverse() @ self.means[j]
+        maps = np.zeros((6, 6 * len(self)))
+        maps[:, 6 * i : 6 * i + 6] -= adjoint(mean.inverse())
+        maps[:, 6 * j : 6 * j + 6] += np.eye(6)
+        return self._mapped(mean, maps)
+
+    def composed(self) -> GaussianPose:
+        """Return the product of the poses as links of a chain, from left to right, to first order."""
+        mean, maps = chain_maps(self.means)
+        return self._mapped(mean, maps)
+
+    def _mapped(self, mean: Pose, maps: Array) -> GaussianPose:
+        # The sum may cancel; what rounding leaves is measured by what was summed, not by what remains.
+        covariance = _even(maps @ self.covariance @ maps.T)
+        rounding = 1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(self.covariance).max(initial=0.0))
+        values, vectors = np.linalg.eigh(covariance)
+        if values[0] < 0.0 and values[0] > -rounding * 10:
+            covariance = _even((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return GaussianPose(mean, covariance)
+
+    def _position(self, which: int) -> int:
+        if not -len(self) <= which < len(self):
+            raise SceneError(f"there are {len(self)} poses, so a position is 0 to {len(self) - 1}, not {which}")
+        return which % len(self)
+
+
+def chain_maps(means: Sequence[Pose]) -> tuple[Pose, Array]:
+    """Return the product of the means, and the maps (6, 6 n) from the stacked errors of the links to its error."""
+    rest, maps = Pose(), np.zeros((6, 6 * len(means)))
+    for i in range(len(means) - 1, -1, -1):
+        maps[:, 6 * i : 6 * i + 6] = adjoint(rest.inverse())
+        rest = means[i] @ rest
+    return rest, maps
+
+
+def _even(matrix: Array) -> Array:
+    """Return the symmetric part."""
+    even: Array = 0.5 * (matrix + matrix.T)
+    return even
