@@ -94,10 +94,12 @@ def condition(
         SceneError: no links, no turns, a measurement that contradicts what is known exactly, or one that has no
             derivative (a direction or distance of zero).
     """
-    prior = links if isinstance(links, JointGaussianPose) else JointGaussianPose.independent(links)
+    if isinstance(links, JointGaussianPose):
+        prior, root = links, covariance_root(links.covariance)
+    else:
+        prior, root = JointGaussianPose.independent(links), _independent_root(links)
     if not len(prior) or iterations < 1:
         raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {iterations}")
-    root = _independent_root(links) if links is not prior else covariance_root(prior.covariance)
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
     w, turns, converged = np.zeros(root.shape[1]), 0, False
