@@ -6,6 +6,10 @@ is, its collision shape says.
 
 Discs are put down in the middle of what they come to lie on, turned by eighths, which is no difference to a disc, but
 one to the arm.
+
+Where something stands on a place that is no disc, it is a *rod*, and discs have holes: they are lifted straight up
+until they are above it, and lowered straight down over it. A hand that comes from above to the middle of a disc would
+meet the rod, so such grasps are tried last.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place
+from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place
 from tmkit.planner.domains.standing import (
     grasps_steepest_first,
     held_object,
@@ -31,6 +35,9 @@ from tmkit.planner.domains.standing import (
 from tmkit.tasks import Fact, GroundAction, State
 
 _WIDER = 1e-4  # metres that make a disc wider than another
+_ABOVE_ROD = 0.015  # metres between a rod's top and the foot of a disc that is carried to it
+_LEAST_LIFT = 0.06  # metres by which discs are lifted where there is no rod
+_STEEP, _IN_THE_MIDDLE = -0.9, 0.01  # z of a direction from above; metres from a disc's axis
 
 
 class Semantics:
@@ -111,11 +118,25 @@ class Semantics:
             grasps = grasps_steepest_first(context, disc, manipulator=self.manipulator)
             if not grasps:
                 yield Impossible(why_no_grasp(disc, self.manipulator))
-            for grasp in grasps:
-                yield Pick(disc, grasp)
+            lift = self._lift(context.scene, disc, context.scene.local_pose(disc).translation[2], other)
+            for grasp in sorted(grasps, key=lambda grasp: _is_over_middle(context, disc, grasp)):
+                yield Pick(disc, grasp, lift=lift)
         else:
             for turn in turns_nearest_first(context, disc, other, count=8):
-                yield Place(disc, other, standing_pose(context.scene, disc, other, point=(0.0, 0.0), turn=turn))
+                pose = standing_pose(context.scene, disc, other, point=(0.0, 0.0), turn=turn)
+                lift = self._lift(context.scene, disc, pose.translation[2], other)
+                yield Place(disc, other, pose, lift=lift)
+
+    def _lift(self, scene: SceneGraph, disc: str, height: float, below: str) -> float:
+        """Return how far a disc at a height above what it lies on has to be lifted to come free of its rod."""
+        place = next((frame for frame in (below, *scene.ancestors(below)) if "place" in scene.classes(frame)), below)
+        foot = height + float(shape_bounds(scene, disc)[0][2])
+        lifts = [_LEAST_LIFT]
+        for rod in scene.children(place):
+            if rod not in movable_frames(scene) and any(attached.collision for attached in scene.shapes(rod)):
+                top = scene.pose(rod, below).apply(shape_bounds(scene, rod)[1])[2]
+                lifts.append(float(top) - foot + _ABOVE_ROD)
+        return max(lifts)
 
     def _below(self, scene: SceneGraph, disc: str, names: Mapping[str, str]) -> str:
         parent = scene.parent(disc)
@@ -129,6 +150,14 @@ class Semantics:
 def _frames(scene: SceneGraph) -> dict[str, str]:
     """Return the frames of discs and places by PDDL name."""
     return pddl_names([*movable_frames(scene), *scene.frames_of_class("place")])
+
+
+def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:
+    """Tell whether the hand comes from above to where the rod is."""
+    scene = context.scene
+    root_from_disc = scene.pose(disc, scene.root(disc), q=context.q)
+    is_steep = root_from_disc.rotate(grasp.object_from_tool.rotate([0.0, 0.0, 1.0]))[2] < _STEEP
+    return bool(is_steep and np.linalg.norm(grasp.object_from_tool.translation[:2]) < _IN_THE_MIDDLE)
 
 
 def _width(scene: SceneGraph, disc: str) -> float:

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tmkit.files.places import Place, did_you_mean
+from tmkit.formats.building import pose_of
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
@@ -64,6 +65,7 @@ from tmkit.formats.robray_values import (
     CONSTANTS,
     FRAME_RULES,
     GEOMETRY_RULES,
+    POSE_WORDS,
     Rule,
     Value,
     evaluate,
@@ -299,6 +301,8 @@ class _Reader:
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))
         geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
+        if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
+            geometry = replace(geometry, pose=_composed(_pose(own), geometry.pose))
         return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
@@ -335,6 +339,15 @@ def _pose(values: Values) -> PoseDraft:
         x, y, z, w = values["quaternion"].numbers
         return PoseDraft(translation, quat_xyzw=(x, y, z, w))
     return PoseDraft(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
+
+
+def _composed(outer: PoseDraft, inner: PoseDraft) -> PoseDraft:
+    """Return one pose after another; unchanged, to the last digit, where the second is none."""
+    if inner == PoseDraft():
+        return outer
+    pose = pose_of(outer) @ pose_of(inner)
+    (x, y, z), (i, j, k, w) = pose.translation.tolist(), pose.quat_xyzw.tolist()
+    return PoseDraft((x, y, z), quat_xyzw=(i, j, k, w))
 
 
 def _joint(values: Values, frame: str, place: Place) -> JointDraft:

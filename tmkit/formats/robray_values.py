@@ -19,7 +19,17 @@ from pathlib import Path
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.robray_syntax import Array, Binary, Expression, Name, Negation, Number, SourceText
 
-__all__ = ["CLASS_RULES", "CONSTANTS", "FRAME_RULES", "GEOMETRY_RULES", "Rule", "Value", "evaluate", "number_of"]
+__all__ = [
+    "CLASS_RULES",
+    "CONSTANTS",
+    "FRAME_RULES",
+    "GEOMETRY_RULES",
+    "POSE_WORDS",
+    "Rule",
+    "Value",
+    "evaluate",
+    "number_of",
+]
 
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
@@ -106,7 +116,10 @@ FRAME_RULES: Mapping[str, Rule] = {
     "friction": Rule("number", lowest=0.0),
 }
 
+POSE_WORDS = ("translation", "quaternion", "rpy")
+
 GEOMETRY_RULES: Mapping[str, Rule] = {
+    **{word: FRAME_RULES[word] for word in POSE_WORDS},
     "shape": Rule("choice", choices=("box", "sphere", "cylinder", "cone", "grid")),
     "mesh": Rule("text"),
     "color": Rule("array", (3,), lowest=0.0, highest=1.0),

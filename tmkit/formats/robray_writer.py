@@ -1,9 +1,9 @@
 """Scenes in the robray language.
 
-The language says less than a scene does: a shape has no pose of its own, a joint no largest speed, a mass is spread
-over the shapes. So the text is only half of the work; :func:`tmkit.formats.convert_scene` proves that it reads back to
-the same scene, and refuses to write what does not. This module writes what can be said, frame by frame, every number
-with the shortest digits that give the same bits.
+The language says less than a scene does: a joint has no largest speed, a mass is spread over the shapes. So the text is
+only half of the work; :func:`tmkit.formats.convert_scene` proves that it reads back to the same scene, and refuses to
+write what does not. This module writes what can be said, frame by frame, every number with the shortest digits that
+give the same bits.
 
 Meshes become OBJ files beside the text, one for each content.
 """
@@ -61,10 +61,7 @@ def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str
     parent, joint, pose, inertia = scene.parent(name), scene.joint(name), scene.local_pose(name), scene.inertia(name)
     if parent not in (None, "world"):
         yield f"parent {_quoted(str(parent))};"
-    if any(pose.translation):
-        yield f"translation {_array(pose.translation)};"
-    if tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw):
-        yield f"quaternion {_array(pose.quat_xyzw)};"
+    yield from _pose(pose)
     if joint.is_actuated:
         yield f"type {joint.type};"
         yield f"axis {_array(joint.axis)};"
@@ -100,10 +97,20 @@ def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
             yield f"start_radius {sizes[0]}; height {sizes[1]};"
         else:
             yield from (f"{word} {size};" for word, size in zip(("radius", "height"), sizes, strict=False))
+    if shape.kind in ("box", "sphere", "mesh"):  # others have their origin at the base, which may cost a last digit
+        yield from _pose(part.pose)
     if part.color is not None:
         *color, alpha = (float(value) for value in part.color)
         yield f"color {_array(color)}; alpha {_number(alpha)};"
     yield f"visual {int(part.visual)}; collision {int(part.collision)};"
+
+
+def _pose(pose: Pose) -> Iterable[str]:
+    """Yield the statements of a pose; none for the identity."""
+    if any(pose.translation):
+        yield f"translation {_array(pose.translation)};"
+    if tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw):
+        yield f"quaternion {_array(pose.quat_xyzw)};"
 
 
 def _array(values: Iterable[float]) -> str:

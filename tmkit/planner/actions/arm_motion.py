@@ -81,7 +81,14 @@ class ArmMotion:
         self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
 
     def pick(
-        self, scene: SceneGraph, q: Configuration, *, item: str, grasp: Grasp, seed: int
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        item: str,
+        grasp: Grasp,
+        seed: int,
+        lift: float | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that pick an object with one grasp, one for each way to reach it.
 
@@ -91,6 +98,7 @@ class ArmMotion:
             item: frame of the object.
             grasp: how to hold it.
             seed: seed of all searches.
+            lift: metres by which it is lifted straight up; those of the budget when left out.
 
         Yields:
             Refinements, and failures in between.
@@ -105,12 +113,20 @@ class ArmMotion:
                 yield q_grasp
                 continue
             try:
-                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed)
+                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed, lift)
             except PieceFailedError as failed:
                 yield failed.failure
 
     def place(
-        self, scene: SceneGraph, q: Configuration, *, item: str, support: str, pose: Pose, seed: int
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        item: str,
+        support: str,
+        pose: Pose,
+        seed: int,
+        lift: float | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place.
 
@@ -121,6 +137,7 @@ class ArmMotion:
             support: frame that it comes to rest on.
             pose: support_from_item, at rest.
             seed: seed of all searches.
+            lift: metres by which it is lowered straight down; those of the budget's lift when left out.
 
         Yields:
             Refinements, and failures in between.
@@ -135,7 +152,7 @@ class ArmMotion:
                 yield q_place
                 continue
             try:
-                yield self._place_at(held, near, q, q_place, Reparenting(item, support, pose), seed)
+                yield self._place_at(held, near, q, q_place, Reparenting(item, support, pose), seed, lift)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -182,6 +199,7 @@ class ArmMotion:
         item: str,
         grasp: Grasp,
         seed: int,
+        lift: float | None,
     ) -> Refinement:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
@@ -194,7 +212,7 @@ class ArmMotion:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
-        lifted = pieces.rise(held, q_held, what="lift")
+        lifted = pieces.rise(held, q_held, what="lift", height=lift)
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
@@ -215,12 +233,13 @@ class ArmMotion:
         q_place: Configuration,
         reparenting: Reparenting,
         seed: int,
+        lift: float | None,
     ) -> Refinement:
         arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
         released_scene = held.scene.reparent(item, reparenting.parent, pose=reparenting.pose)
         released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
         q_open = pieces.with_gripper(released_scene, q_place, arm.gripper_open)
-        raised = pieces.rise(held, q_place, what="lowering")
+        raised = pieces.rise(held, q_place, what="lowering", height=lift)
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.retreat(released, q_open, what="retreat")
         carried = pieces.phase(held.scene, near, touched=item)

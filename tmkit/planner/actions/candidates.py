@@ -105,16 +105,18 @@ class Pick:
         item: frame of the object.
         grasp: how to hold it.
         robot: name of the arm; the first when left out.
+        lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm when left out.
     """
 
     item: str
     grasp: Grasp
     robot: str | None = None
+    lift: float | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""
         arm = arm if self.robot is None else context.arm(self.robot)
-        return arm.pick(context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed)
+        return arm.pick(context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift)
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,14 @@ class Place:
         support: frame that it comes to rest on.
         pose: support_from_item.
         robot: name of the arm; the first when left out.
+        lift: metres from above by which it is lowered straight down; 6 cm when left out.
     """
 
     item: str
     support: str
     pose: Pose
     robot: str | None = None
+    lift: float | None = None
 
     @classmethod
     def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
@@ -141,7 +145,15 @@ class Place:
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""
         arm = arm if self.robot is None else context.arm(self.robot)
-        return arm.place(context.scene, context.q, item=self.item, support=self.support, pose=self.pose, seed=seed)
+        return arm.place(
+            context.scene,
+            context.q,
+            item=self.item,
+            support=self.support,
+            pose=self.pose,
+            seed=seed,
+            lift=self.lift,
+        )
 
 
 @dataclass(frozen=True)

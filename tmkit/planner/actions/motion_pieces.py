@@ -209,10 +209,20 @@ class MotionPieces:
         root_from_tool = self._tool(phase, start)
         return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
 
-    def rise(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
-        """Return the straight path (k, n_joints) by which the tool rises along the root's z axis."""
+    def rise(
+        self, phase: Phase, start: Configuration, *, what: str, height: float | None = None
+    ) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool rises along the root's z axis.
+
+        Args:
+            phase: where it happens.
+            start: (n_joints,) configuration at the bottom.
+            what: what is being tried, for failures.
+            height: metres; those of the budget when left out.
+        """
         root_from_tool = self._tool(phase, start)
-        target = Pose(root_from_tool.translation + np.array([0.0, 0.0, self.budget.lift]), root_from_tool.quat_xyzw)
+        rise = np.array([0.0, 0.0, self.budget.lift if height is None else height])
+        target = Pose(root_from_tool.translation + rise, root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what)
 
     @timed(PlanningPhase.PATH_SEARCH)
