@@ -4,7 +4,7 @@ A *disc* is a frame of class ``movable``, a *place* one of class ``place``. The 
 a place, another disc, or the hand. A disc fits on every place and on every disc that is wider than itself; how wide it
 is, its collision shape says.
 
-Discs are put down in the middle of what they come to lie on, turned by eighths, which is no difference to a disc, but
+Discs are put down in the middle of what they come to lie on, in quarter turns, which is no difference to a disc, but
 one to the arm.
 
 Where something stands on a place that is no disc, it is a *rod*, and discs have holes: they are lifted straight up
@@ -122,7 +122,7 @@ class Semantics:
             for grasp in sorted(grasps, key=lambda grasp: _is_over_middle(context, disc, grasp)):
                 yield Pick(disc, grasp, lift=lift)
         else:
-            for turn in turns_nearest_first(context, disc, other, count=8):
+            for turn in turns_nearest_first(context, disc, other):
                 pose = standing_pose(context.scene, disc, other, point=(0.0, 0.0), turn=turn)
                 lift = self._lift(context.scene, disc, pose.translation[2], other)
                 yield Place(disc, other, pose, lift=lift)

@@ -23,7 +23,7 @@ def plain_scene() -> SceneGraph:
     turned = tk.Pose.from_rpy([0, 0, 1], [0.1, 0.2, 0.3])
     joint = Revolute([0, 0.6, 0.8], lower=-1 / 3, upper=2.0, name="q 1")
     scene = scene.add_frame("frame", "a b", pose=turned, joint=joint, classes=["movable", "odd one"])
-    mesh = AttachedShape(Mesh(CORNERS, FACES), collision=False)
+    mesh = AttachedShape(Mesh(CORNERS, FACES), tk.Pose([0, 1 / 3, 0], turned.quat_xyzw), collision=False)
     return scene.add_frame("c", "frame", shapes=[mesh, AttachedShape(tk.Sphere(0.05))])
 
 
@@ -65,7 +65,7 @@ def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
         ("robray", lambda s: s.set_inertia("c", tk.Inertia(1.0)), "the mass and inertia of frame 'c'"),
         ("robray", lambda s: s.allow_collision("c", "a b", reason="why not"), r"'why not'\) would be lost"),
         ("robray", lambda s: s.add_frame('"', "c"), "cannot be written in a robray file"),
-        ("robray", lambda s: s.set_shapes("c", [AttachedShape(tk.Sphere(1), tk.Pose([1, 0, 0]))]), "shapes of frame"),
+        ("robray", lambda s: s.set_shapes("c", [AttachedShape(tk.Cylinder(1, 1))]), "shapes of frame"),
         ("urdf", lambda s: s, "the classes of frame 'frame'"),
     ],
 )

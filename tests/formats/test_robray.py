@@ -161,6 +161,23 @@ def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
     assert attached.shape.volume == pytest.approx(round_volume * math.sin(2 * math.pi / 64) / (2 * math.pi / 64))
 
 
+def test_a_geometry_may_have_a_pose_of_its_own(load: Loader) -> None:
+    """It places the shape in the frame, whose base is at the origin before; the pose of a class is for frames."""
+    scene = load(
+        """class there { translation [9, 9, 9]; shape box; dimension [1, 2, 3]; }
+        frame a {
+            geometry { isa there; }
+            geometry { isa there; translation [1, 0, 0]; rpy [0, 0, 90*deg]; }
+            geometry { shape cylinder; radius 1; height 2; rpy [90*deg, 0, 0]; }
+        }"""
+    )
+    plain, moved, lying = scene.shapes("a")
+    assert plain.pose == Pose()
+    assert moved.pose == Pose.from_rpy([1, 0, 0], [0, 0, np.pi / 2])
+    np.testing.assert_allclose(lying.pose.translation, [0, -1, 0], atol=1e-15)
+    np.testing.assert_allclose(lying.pose.rotate([0, 0, 1]), [0, -1, 0], atol=1e-15)
+
+
 def test_colors_and_purposes(load: Loader) -> None:
     """Colour and alpha make four numbers; without either the viewer chooses; purposes are switches."""
     scene = load(

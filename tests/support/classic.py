@@ -18,10 +18,17 @@ def problem_file(domain: str, problem: str) -> Path:
 
 
 def plan_problem(
-    domain: str, problem: str, *, scene: str, robot: str = "panda", seed: int = 0, time_limit: float = 60.0
+    domain: str,
+    problem: str,
+    *,
+    scene: str,
+    robot: str = "panda",
+    table: str | None = None,
+    seed: int = 0,
+    time_limit: float = 60.0,
 ) -> PlanResult:
-    """Plan for a problem of ours, with an arm at its table."""
-    world = tk.load_scene(f"{robot}_table", scene)
+    """Plan for a problem of ours, with an arm at its table, or at another one."""
+    world = tk.load_scene(table or f"{robot}_table", scene)
     file = problem_file(domain, problem)
     return tk.plan(world, domain=domain, problem=file, robot=robot, seed=seed, time_limit=time_limit)
 

@@ -209,9 +209,7 @@ class MotionPieces:
         root_from_tool = self._tool(phase, start)
         return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
 
-    def rise(
-        self, phase: Phase, start: Configuration, *, what: str, height: float | None = None
-    ) -> Configuration:
+    def rise(self, phase: Phase, start: Configuration, *, what: str, height: float | None = None) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool rises along the root's z axis.
 
         Args:

@@ -10,6 +10,7 @@ in the frame's own axes.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
-from tmkit.graph import SceneGraph
+from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.actions.candidates import ActionContext
 from tmkit.planner.domains.semantics import pddl_name
@@ -66,16 +67,29 @@ def shape_bounds(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], ND
     Raises:
         SceneError: it has no collision shape.
     """
-    corners = []
-    for attached in scene.shapes(frame):
-        if attached.collision:
-            grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
-            corners.append(attached.pose.apply(grid))
-    if not corners:
+    bounds = _bounds(scene.shapes(frame), True)
+    if bounds is None:
         what = f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped"
         raise SceneError(what, frame=frame)
+    return bounds
+
+
+@functools.lru_cache(maxsize=256)
+def _bounds(
+    shapes: tuple[AttachedShape, ...], only_solid: bool, /
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the corners of the box around shapes: a function of values, asked again in every version of a scene."""
+    corners = []
+    for attached in shapes:
+        if attached.collision or not only_solid:
+            (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
+            corners.append(attached.pose.apply([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]))
+    if not corners:
+        return None
     points = np.concatenate(corners)
-    return points.min(axis=0), points.max(axis=0)
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    lower.flags.writeable = upper.flags.writeable = False
+    return lower, upper
 
 
 def about_z(angle: float) -> list[float]:
