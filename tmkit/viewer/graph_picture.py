@@ -70,7 +70,7 @@ def try_edge(
         tail: the reference.
         head: what stands, or moves, relative to it.
         value: of the edge; none of a pose or of a twist when left out.
-        rule: the name of the rule that is expected to be broken, for the drawing.
+        rule: the name of the rule, where the scene's error does not have it.
 
     Raises:
         ValueError: the scene takes the edge.
@@ -80,7 +80,7 @@ def try_edge(
     try:
         add_edge(scene, kind, tail=tail, head=head, value=value)
     except TmkitError as error:
-        return Refused(kind, str(error), head, tail, rule)
+        return Refused(kind, str(error), head, tail, getattr(error, "rule", rule))
     raise ValueError(f"the scene takes a {kind} edge from {tail} to {head}: there is nothing to be refused")
 
 
