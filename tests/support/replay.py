@@ -1,28 +1,32 @@
 """Replays the cases of ``tests/data/semantics.json`` through the public interface, and says what happened.
 
 Each function takes one case as it stands in the file and returns what tmkit did with it; tests compare that with what
-the case expects. Invariant: no case is known here by its content; fields of a case are read, nothing else. The cases
-of ``uncertainty.json`` have a module of their own.
+the case expects. Invariant: no case is known here by its content; fields of a case are read, nothing else. Cases with
+numbers are those of :mod:`support.replay_numbers`; the cases of ``uncertainty.json`` have a module of their own.
 """
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from support.replay_numbers import replay_description, replay_numbers
 from support.replay_uncertainty import replay_uncertainty
-from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose
+from tmkit.errors import TmkitError
+from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose, set_twist
 from tmkit.relations import (
+    EulerAngles,
     HomogeneousMatrix,
     PoseCoord,
     SemanticError,
     SemanticPose,
     SemanticTwist,
     TwistCoord,
-    Violation,
+    VectorAndRotationVector,
     apply,
     from_json,
     to_json,
@@ -35,20 +39,29 @@ _FIELDS = {"orientation_frame": "ori", "ref_orientation_frame": "ref_ori", "coor
 
 
 def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out an operation on relations without numbers.
+    """Carry out an operation on relations without numbers, or one with numbers where the case has inputs.
 
     Returns:
         ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were broken, in words.
     """
     try:
-        result = apply(case["op"], *map(from_json, case["args"]))
+        if "inputs" in case:
+            return replay_numbers(case)
+        result = apply(
+            case["op"], *(from_json(given) if isinstance(given, Mapping) else given for given in case["args"])
+        )
     except SemanticError as error:
         return {"accept": False, "result": None, "violated": [str(broken) for broken in error.violations]}
+    except TmkitError as error:
+        return {"accept": False, "result": None, "violated": [str(error)]}
     return {"accept": True, "result": None if result is None else to_json(result), "violated": None}
 
 
 def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Work through an example with numbers: a chain of poses, a scene and its queries, or the integration of twists.
+    """Work through an example with numbers.
+
+    An example is a chain of poses, a scene and its queries, the integration of twists, or one thing in several
+    representations.
 
     Returns:
         For each step or case of the example what it gave: ``semantics`` and ``homogeneous``, ``result``, or ``error``.
@@ -57,7 +70,9 @@ def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
         return _chain(example)
     if "poses_added" in example:
         return _scene_example(example)
-    return [_integrated(example, case) for case in example["cases"]]
+    if "cases" in example:
+        return [_integrated(example, case) for case in example["cases"]]
+    return [replay_description(example)]
 
 
 def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -70,57 +85,109 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
     for op in script["ops"]:
         try:
             scene, result = _graph_step(scene, op)
-        except (SceneError, SemanticError, UnknownNameError) as error:
-            said.append({"accept": False, "rule": str(error)})
+        except TmkitError as error:
+            name = f"{error.data['rule']}: " if "rule" in error.data else ""
+            said.append({"accept": False, "rule": f"{name}{error}"})
             continue
         said.append({"accept": True, "rule": None, **({} if result is None else {"result": result})})
     return said
 
 
 def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, Any]:
-    """Carry out one operation of a script; values that it does not give are those of a unit pose and a zero twist."""
+    """Carry out one operation of a script."""
     kind = op["op"]
     if kind == "add_body":
         return scene.add_body(op["body"]), None
     if kind == "add_frame":
-        if "body" not in op:
-            raise SemanticError.of("add_frame", [Violation("a frame sits on a body", f"frame '{op['frame']}'")])
-        if op["body"] not in scene.body_names:
-            raise UnknownNameError.of("body", op["body"], scene.body_names)
-        return scene.add_root(op["frame"], body=op["body"]), None
+        return scene.add_frame(op["frame"], body=op.get("body")), None
     if kind in ("add_pose", "set_pose"):
-        frame, reference = f"{{{op['child']}}}|{op['child_body']}", f"{{{op['parent']}}}|{op['parent_body']}"
-        coord = PoseCoord(frame, reference, f"[{op.get('coord', op['parent'])}]")
-        pose = SemanticPose(coord, _matrix(op))
+        coord = _pose_coord(scene, op)
+        pose = SemanticPose(coord, _pose_value(scene, coord, op))
         return (add_pose if kind == "add_pose" else set_pose)(scene, pose), None
-    if kind == "add_twist":
-        coord = TwistCoord(f"{op.get('point', op['frame'])}|{op['body']}", op["ref_body"], f"[{op['coord']}]")
+    if kind in ("add_twist", "set_twist"):
+        coord = _twist_coord(scene, op)
         six = np.concatenate([op.get("linear", [0.0] * 3), op.get("angular", [0.0] * 3)])
-        return add_twist(scene, SemanticTwist(coord, six)), None
+        put = add_twist if kind == "add_twist" else set_twist
+        return put(scene, SemanticTwist(coord, six), frame=op.get("frame", coord.point)), None
     if kind in ("add_pose_edge_raw", "add_twist_edge_raw"):
         tail, head = Node(*op["tail"]), Node(*op["head"])
-        value: Any = Pose.from_matrix(_matrix(op)) if kind == "add_pose_edge_raw" else np.zeros(6)
-        return add_edge(
-            scene, "pose" if kind == "add_pose_edge_raw" else "twist", tail=tail, head=head, value=value
-        ), None
-    if kind in ("get_pose", "get_twist"):
-        return scene, replay_query(scene, {"kind": kind.removeprefix("get_"), **op})
+        if kind == "add_pose_edge_raw":
+            value = Pose.from_matrix(_matrix(op)) if _matrix(op) is not None else Pose()
+            return add_edge(scene, "pose", tail=tail, head=head, value=value), None
+        return add_edge(scene, "twist", tail=tail, head=head, value=np.zeros(6)), None
+    if kind == "get_pose":
+        return scene, _queried(scene, _pose_coord(scene, op), op)
+    if kind == "get_twist":
+        return scene, _queried(scene, _twist_coord(scene, op), op)
     raise LookupError(f"the script has an operation that is not known: {kind}")
 
 
+# --------------------------------------------------------------------------------------------- what a script speaks of
+
+
+def _pose_coord(scene: SceneGraph, op: Mapping[str, Any]) -> PoseCoord:
+    """Return the pose that an operation speaks of: by its semantics, or by frames, whose bodies the scene may tell."""
+    if "semantics" in op:
+        return _coord(op["semantics"], "Pose")
+    child, parent = op.get("child", op.get("frame")), op.get("parent", op.get("ref_frame"))
+    body = op.get("child_body", op.get("body")) or scene.body(str(child))
+    ref_body = op.get("parent_body", op.get("ref_body")) or scene.body(str(parent))
+    ori, ref_ori = op.get("ori", child), op.get("ref_ori", parent)
+    names = {"point": op.get("point", ori), "ori": ori, "body": body}
+    names |= {"ref_point": op.get("ref_point", ref_ori), "ref_ori": ref_ori, "ref_body": ref_body}
+    return PoseCoord.named(**names, coord=op.get("coord", ref_ori))
+
+
+def _twist_coord(scene: SceneGraph, op: Mapping[str, Any]) -> TwistCoord:
+    if "semantics" in op:
+        return _coord(op["semantics"], "Twist")
+    point = op.get("point", op.get("frame"))
+    body = op.get("body") or scene.body(str(op.get("frame", point)))
+    return TwistCoord.named(point=point, body=body, ref_body=op["ref_body"], coord=op.get("coord", point))
+
+
 def _matrix(op: Mapping[str, Any]) -> Any:
-    return op.get("homogeneous", np.eye(4))
+    """Return the homogeneous matrix that an operation gives, or None."""
+    if "homogeneous" in op:
+        return op["homogeneous"]
+    if not {"rotation", "translation", "euler_zyx"} & op.keys():
+        return None
+    turned = EulerAngles(op["euler_zyx"]).numbers[0] if "euler_zyx" in op else op.get("rotation", np.eye(3))
+    return HomogeneousMatrix.of((np.array(op.get("translation", [0.0] * 3)), np.array(turned))).matrix
+
+
+def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> Any:
+    """Return the numbers of a pose.
+
+    Where an operation gives none, ``add_pose`` adds a unit pose and ``set_pose`` sets one that differs from what is
+    there; a value that is no number but a label stands for any pose, always the same.
+    """
+    given = _matrix(op)
+    if given is not None:
+        return HomogeneousMatrix(given)
+    label = op.get("value")
+    shift = 0.1 * (1 + zlib.crc32(json.dumps(label).encode()) % 89) if label is not None else 0.0
+    if op["op"] == "set_pose" and label is None:
+        known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(coord.ori) == scene.root(
+            coord.ref_ori
+        )
+        shift = 0.1 + (scene.pose(coord.ori, coord.ref_ori).translation[0] if known else 0.0)
+    return VectorAndRotationVector([shift, 0.0, 0.0], [0.0, 0.0, 0.0])
+
+
+def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
+    """Return the answer to a query: the matrix of a pose, the two parts of a twist, or a vector or matrix."""
+    if isinstance(coord, PoseCoord):
+        wants = HomogeneousMatrix if "homogeneous" in str(op.get("representation", "homogeneous")) else None
+        return relate(scene, coord, representation=wants).in_representation(HomogeneousMatrix).matrix
+    numbers = relate(scene, coord).numbers
+    return {"linear": numbers[0], "angular": numbers[1]} if isinstance(coord, TwistCoord) else numbers[0]
 
 
 def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
-    """Return the answer to a query: the matrix of a pose, or linear and angular part of a twist."""
-    rel = {"pose": "Pose", "twist": "Twist"}[query["kind"]]
-    coord = _coord(query["semantics"], rel)
-    if rel == "Pose":
-        wants = HomogeneousMatrix if "homogeneous" in str(query.get("representation", "homogeneous")) else None
-        return relate(scene, coord, representation=wants).representation.matrix
-    linear, angular = relate(scene, coord).numbers
-    return {"linear": linear, "angular": angular}
+    """Return the answer to a query of an example, which says what kind of relation it asks for."""
+    kind = "".join(word.capitalize() for word in query["kind"].split("_"))
+    return _queried(scene, _coord(query["semantics"], kind), query)
 
 
 def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -129,10 +196,12 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     coords = [_coord(given["semantics"], "Pose") for given in example["poses_added"]]
     for c in coords:
         for frame, body in ((c.ori, c.body), (c.ref_ori, c.ref_body)):
+            if body not in scene.body_names:
+                scene = scene.add_body(body)
             if frame not in scene:
-                scene = scene.add_root(frame, body=body)
+                scene = scene.add_frame(frame, body=body)
     for coord, given in zip(coords, example["poses_added"], strict=True):
-        scene = add_pose(scene, SemanticPose(coord, given["homogeneous"]))
+        scene = add_pose(scene, SemanticPose(coord, HomogeneousMatrix(_matrix(given))))
     for given in example["twists_added"]:
         six = np.concatenate([np.array(given["linear"], dtype=float), np.array(given["angular"], dtype=float)])
         scene = add_twist(scene, SemanticTwist(_coord(given["semantics"], "Twist"), six))
@@ -140,7 +209,7 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     for query in example["queries"]:
         try:
             said.append({"result": replay_query(scene, query)})
-        except SemanticError as error:
+        except TmkitError as error:
             said.append({"error": str(error)})
     return said
 
@@ -160,16 +229,17 @@ def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     known = [SemanticPose(_coord(given["semantics"], "Pose"), given["homogeneous"]) for given in example["inputs"]]
     said = []
     for step in example["steps"]:
-        operation = step["step"].split()[1]
         wanted: PoseCoord = _coord(step["semantics"], "Pose")
-        made = _found(operation, wanted, known)
+        told = str(step.get("step", step.get("op", ""))).split()
+        operations = [name for name in ("inverse2", "compose") if name in told] or ["inverse2", "compose"]
+        made = next(pose for operation in operations if (pose := _found(operation, wanted, known)) is not None)
         known.append(made)
         said.append(_said(made))
     return said
 
 
-def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> SemanticPose:
-    """Return the first result of an operation on known poses that speaks of what is wanted."""
+def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> SemanticPose | None:
+    """Return the first result of an operation on known poses that speaks of what is wanted, or None."""
     operands = (
         [(x,) for x in known] if operation == "inverse2" else [(x, y) for x in known for y in known if x is not y]
     )
@@ -180,7 +250,7 @@ def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> Sema
             continue
         if made.coord == wanted:
             return made
-    raise LookupError(f"no {operation} of the known poses gives {wanted!r}")
+    return None
 
 
 def _integrated(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,8 +34,9 @@ _RULES: dict[str, Callable[..., Any]] = {
     "change_reference_orientation_frame": rules.change_ref_ori,
     "change_coordinate_frame": rules.change_coord,
     "change_reference_body": rules.change_ref_body,
+    "change_body": rules.change_body,
     "integrate": lambda x, *_: rules.integrate(x),
-    "differentiate": lambda x, y, *_: rules.differentiate(x, y),
+    "differentiate": lambda x, y=None, *_: rules.differentiate(x, y),
     "dot": rules.dot,
     "pose": rules.pose_of,
     "position": rules.position_of,
@@ -97,7 +98,7 @@ def apply(op: str, *relations: Any) -> Any:
 
 def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
     operands = [relation for relation in relations if not isinstance(relation, (int, float))]
-    if not operands or not all(isinstance(operand, Coord) for operand in operands):
+    if not operands or not isinstance(operands[0], Coord) or not all(isinstance(o, (Coord, str)) for o in operands):
         _refuse(name, relations)
     if name in ("position", "orientation") and not isinstance(operands[0], PoseCoord):
         _refuse(name, relations)

@@ -41,7 +41,7 @@ from tmkit.relations.violations import SemanticError, Violation
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-__all__ = ["Numbers", "Representation", "array_of", "rotation_defect", "trusted"]
+__all__ = ["Numbers", "Representation", "array_of", "elapsed", "rotation_defect", "seconds", "trusted"]
 
 Vector = NDArray[np.float64]
 Numbers = tuple[Vector, ...]
@@ -121,6 +121,18 @@ def seconds(dt: float) -> float:
     if type(dt) is float and math.isfinite(dt):
         return dt
     return float(array_of(dt, (), "time", unit="s"))
+
+
+def elapsed(dt: float) -> float:
+    """Return a time in seconds that may be divided by.
+
+    Raises:
+        SemanticError: it is zero, or no finite time.
+    """
+    made = seconds(dt)
+    if made == 0.0:
+        raise SemanticError.of("differentiate", [Violation("time goes by between the two", "0 s")])
+    return made
 
 
 def _converted(quantity: Any, unit: str, what: str) -> ArrayLike:

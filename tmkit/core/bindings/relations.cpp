@@ -37,8 +37,7 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
             return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0}, {4, 4});
         }, nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
         .def("_related_twist", [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q) -> MaybeArray {
-            const bool is_screw = point && *point == axes && sits_on(s, *point, ref_body);  // a point where that frame is, now
-            if ((point && !is_screw && !sits_on(s, *point, body)) || !s.has_body(body) || !s.has_body(ref_body) || !s.find(axes)) return std::nullopt;
+            if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.has_body(body) || !s.has_body(ref_body) || !s.find(axes)) return std::nullopt;
             const std::optional<Vector6> twist = related_twist(s, point, s.body_id(body), s.body_id(ref_body), axes, ConfigurationArgument(q, s).get());
             if (!twist) return std::nullopt;
             return make_array(*twist);

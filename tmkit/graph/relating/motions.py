@@ -15,8 +15,8 @@ from tmkit._core import SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph.relating.names import body_of
 from tmkit.graph.relating.queries import relate
-from tmkit.relations import SemanticError, TwistCoord, Violation
-from tmkit.relations.representation import seconds
+from tmkit.relations import SemanticError, TwistCoord
+from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose
 
 __all__ = ["differentiated", "integrated"]
@@ -77,9 +77,7 @@ def differentiated(
             a joint; or the rules of twist edges forbid the edge, as where it has a twist relative to another body.
         SemanticError: no time went by.
     """
-    dt = seconds(dt)
-    if dt == 0.0:
-        raise SemanticError.of("differentiated", [Violation("time went by between the two", "0 s")])
+    dt = elapsed(dt)
     chosen = _that_moved(earlier, later) if frames is None else list(frames)
     with later.edit() as edit:
         for frame in chosen:

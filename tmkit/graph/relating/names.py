@@ -1,9 +1,8 @@
 """The names in a relation, as a scene knows them: frames that are there, and on the bodies that are named.
 
-The point of a velocity is fixed to the body that moves, so it is named by a frame of that body. One other is meant
-often enough to have a name of its own: the point of the body that is, for the instant, where the origin of a frame of
-the reference body is. A twist there, in that frame's axes, is the screw twist ``(h|C, D, [h])`` of De Laet et al.,
-part 1.
+The point of a velocity is fixed to the body that moves, and may be named by a frame of the reference body as well: then
+it is the point of the body that is, for the instant, where that frame's origin is. So the inverse of a twist, which
+keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De Laet et al., part 1.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tmkit._core import SceneGraph
 from tmkit.errors import UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, Violation
 
-__all__ = ["body_of", "check_names", "frames_on", "is_screw", "require_body"]
+__all__ = ["body_of", "check_names", "frames_on", "is_on_reference", "require_body"]
 
 
 def body_of(scene: SceneGraph, frame: str) -> str:
@@ -42,10 +41,10 @@ def require_body(scene: SceneGraph, body: str) -> None:
         raise UnknownNameError.of("body", body, scene.body_names)
 
 
-def is_screw(scene: SceneGraph, coord: Any) -> bool:
-    """Return whether the point of a velocity is the origin of a frame of the reference body, in whose axes it is."""
+def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
+    """Return whether the point of a velocity is named by a frame of the reference body."""
     is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
-    return is_velocity and coord.point == coord.coord and body_of(scene, coord.point) == coord.ref_body
+    return is_velocity and coord.body != coord.ref_body and body_of(scene, coord.point) == coord.ref_body
 
 
 def check_names(scene: SceneGraph, coord: Any) -> None:
@@ -60,7 +59,7 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
         on = getattr(coord, body)
         for name in names:
             frame = getattr(coord, name, None)
-            if frame is None or (name == "point" and is_screw(scene, coord)):
+            if frame is None or (name == "point" and is_on_reference(scene, coord)):
                 continue
             actual = body_of(scene, frame)
             if actual != on:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
 from tmkit.errors import DisconnectedError
-from tmkit.graph.relating.names import body_of, check_names, frames_on, is_screw
+from tmkit.graph.relating.names import body_of, check_names, frames_on, is_on_reference
 from tmkit.relations import (
     AngularVelocityCoord,
     AngularVelocityVector,
@@ -63,8 +63,8 @@ def relate(
     Args:
         scene: the scene.
         coord: what is asked for: coordinates of a position, orientation, pose, linear velocity, angular velocity or
-            twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or,
-            in the axes of that same frame, one of the reference body (a screw twist).
+            twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or
+            of the reference body: the point that is there for the instant.
         representation: the form of the numbers; when left out a position vector, a rotation matrix, vector and matrix
             (a rotation vector instead of the matrix where the axes are not those of the reference frame), or a
             six-vector.
@@ -203,7 +203,7 @@ def _joint_twist(scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike 
             rule = f"poses join a frame of body '{body}' to '{point or coord.coord}'"
             raise SemanticError.of(f"relate({coord!r})", [Violation(rule, "there is none")])
         ends.append(frame)
-    moving = ends[0] if point is None or is_screw(scene, coord) else point
+    moving = ends[0] if point is None or is_on_reference(scene, coord) else point
     twist = at.twist(moving, ends[1], axes=coord.coord)
     if point is None or moving == point:
         return twist

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
-from tmkit.graph.relating.names import body_of, check_names, frames_on, is_screw, require_body
+from tmkit.graph.relating.names import body_of, check_names, frames_on, is_on_reference, require_body
 from tmkit.graph.relating.poses import OnConflict
 from tmkit.graph.relating.queries import brought
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
@@ -34,7 +34,7 @@ def add_twist(
     Args:
         scene: the scene, which has the frame on the body that the twist names.
         twist: the twist, at any point and in any axes that the poses of the scene join to the frame. The point is a
-            frame of the body, or, in the axes of that same frame, one of the reference body (a screw twist).
+            frame of the body, or of the reference body: the point that is there for the instant.
         frame: the frame that the edge leads to; that of the twist's point when left out.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether a twist that is refused is to be tried the other way round: as that of a frame of the
@@ -101,7 +101,7 @@ def _head(scene: SceneGraph, c: TwistCoord, frame: str | None) -> str:
         rule = "a twist edge leads to a frame of the body that moves"
         sides = f"frame '{head}' is on body '{body_of(scene, head)}'", f"body '{c.body}' moves"
         raise SemanticError.of(f"add_twist({c!r})", [Violation(rule, *sides)])
-    if frame is None and is_screw(scene, c) and c.body != c.ref_body:
+    if frame is None and is_on_reference(scene, c):
         rule = "a twist edge leads to a frame of the body that moves"
         side = f"the point {c.point} is that of a frame of the reference body '{c.ref_body}'"
         raise SemanticError.of(f"add_twist({c!r})", [Violation(rule, side, repair="name the frame with frame=")])

@@ -12,6 +12,7 @@ Invariants: functions of their arguments; a result has the class of the operand 
 """
 
 from tmkit.relations.rules.changing import (
+    change_body,
     change_coord,
     change_ori,
     change_point,
@@ -25,6 +26,7 @@ from tmkit.relations.rules.composing import compose, inverse, inverse2, orientat
 from tmkit.relations.rules.moving import differentiate, dot, integrate
 
 __all__ = [
+    "change_body",
     "change_coord",
     "change_ori",
     "change_point",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from tmkit.relations.notation import read_body
 from tmkit.relations.rules.checking import (
     CHANGE_COORD,
     MATRIX_LIKE,
@@ -15,6 +16,7 @@ from tmkit.relations.rules.checking import (
 from tmkit.relations.rules.composing import chain_check
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
+    Coord,
     ForceCoord,
     LinearVelocityCoord,
     OrientationCoord,
@@ -28,6 +30,7 @@ from tmkit.relations.semantics import (
 from tmkit.relations.violations import checks_are_on
 
 __all__ = [
+    "change_body",
     "change_coord",
     "change_ori",
     "change_point",
@@ -232,27 +235,62 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
     return made
 
 
-def change_ref_body(x: _Coord, by: TwistCoord | None = None, *, body: str | None = None) -> _Coord:
+def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
     """Return the coordinates relative to another reference body.
 
     Args:
-        x: a twist, composed with the twist of its reference body relative to the new one; or any other relation, for
-            which the new reference body is rigidly joined to the old one.
-        by: for a twist: the twist of the old reference body relative to the new one, at the same point.
-        body: otherwise the new reference body; that it is rigidly joined is not checked.
+        x: a velocity, composed with that of its reference body relative to the new one; or any relation, for which the
+            new reference body is rigidly joined to the old one.
+        by: for a velocity: the same kind of velocity, of the old reference body relative to the new one, at the same
+            point. Otherwise what says that the two bodies are joined: a position, orientation or pose of one relative
+            to the other that stays as it is, or only the name of the new body. That it stays so is not checked.
 
     Raises:
-        SemanticError: the twists do not chain, or the operands do not fit.
+        SemanticError: the velocities do not chain, the constant relation is not one of the reference body, or the
+            operands do not fit.
     """
     c: Any = x
-    if isinstance(x, TwistCoord) and by is not None:
+    if isinstance(x, (LinearVelocityCoord, AngularVelocityCoord, TwistCoord)) and type(by) is type(x):
         if checks_are_on():
             check = chain_check(x, by)
             check.operation = "change_reference_body"
             check.done()
         made: _Coord = c.replace(ref_body=by.ref_body)
         return made
-    if body is None:
-        unfit("change_reference_body", x, by)
-    joined: _Coord = c.replace(ref_body=body)
+    joined: _Coord = c.replace(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
     return joined
+
+
+def change_body(x: _Coord, by: Coord | str) -> _Coord:
+    """Return the coordinates of a position, orientation or pose, its point and frame taken as those of another body.
+
+    Args:
+        x: the relation.
+        by: what says that the new body is rigidly joined to the old one: a position, orientation or pose of one
+            relative to the other that stays as it is, or only the name of the new body. That it stays so is not
+            checked.
+
+    Raises:
+        SemanticError: the constant relation is not one of the body, or the operands do not fit.
+    """
+    c: Any = x
+    if not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
+        unfit("change_body", x, by)
+    joined: _Coord = c.replace(body=_joined_to("change_body", x, c.body, by, "body"))
+    return joined
+
+
+def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
+    """Return the body that is joined to another, by name or by a relation between the two."""
+    if isinstance(by, str):
+        return read_body(by)
+    if not isinstance(by, (PositionCoord, OrientationCoord, PoseCoord)):
+        unfit(operation, x, by)
+    if by.body == body:
+        return by.ref_body
+    if checks_are_on() and by.ref_body != body:
+        check = Check(operation, x, by)
+        sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
+        check.require(False, f"the constant relation is one of the {what}", *sides)
+        check.done()
+    return by.body

@@ -54,18 +54,19 @@ def integrate(x: Coord) -> Coord:
     return PositionCoord._of(x.point, x.body, x.point, x.ref_body, x.coord)
 
 
-def differentiate(x: Coord, y: Coord, *, screw: bool = False) -> Coord:
+def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> Coord:
     """Return the coordinates of the velocity that leads from one relation to the same relation a little later.
 
     Args:
         x: the relation; a pose or orientation is expressed in its reference orientation frame.
-        y: the same relation later.
+        y: the same relation later; for the coordinates alone it may be left out.
         screw: for a pose, whether the velocity is that of the point and in the axes of the reference frame, instead of
             the frame itself.
 
     Raises:
         SemanticError: the two are not the same relation, or a pose is not one between two frames.
     """
+    y = x if y is None else y
     if type(x) is not type(y) or not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit("differentiate", x, y)
     if checks_are_on():

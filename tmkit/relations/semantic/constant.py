@@ -8,7 +8,7 @@ import numpy as np
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.representation import Numbers, Vector, rotations
+from tmkit.relations.representation import Numbers, Vector, elapsed, rotations
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import (
     OrientationCoord,
@@ -32,9 +32,33 @@ class _Constant(SemanticRelation):
 
     __slots__ = ()
 
-    def change_reference_body(self, body: str) -> Self:
-        """Return the relation relative to another body, rigidly joined to its reference body; that is not checked."""
-        return self._of(rules.change_ref_body(self.coord, body=body), self.representation)
+    def change_reference_body(self, by: str | _Constant) -> Self:
+        """Return the relation relative to another body, rigidly joined to its reference body.
+
+        Args:
+            by: a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
+                or the name of the new body. That they are joined is not checked.
+
+        Raises:
+            SemanticError: ``by`` is not a relation of the reference body.
+        """
+        return self._of(rules.change_ref_body(self.coord, _coord_or_name(by)), self.representation)
+
+    def change_body(self, by: str | _Constant) -> Self:
+        """Return the relation with its point and frame taken as those of another body, rigidly joined to the body.
+
+        Args:
+            by: a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
+                or the name of the new body. That they are joined is not checked.
+
+        Raises:
+            SemanticError: ``by`` is not a relation of the body.
+        """
+        return self._of(rules.change_body(self.coord, _coord_or_name(by)), self.representation)
+
+
+def _coord_or_name(by: Any) -> Any:
+    return by.coord if isinstance(by, SemanticRelation) else by
 
 
 class SemanticPosition(_Constant):
@@ -86,7 +110,7 @@ class SemanticPosition(_Constant):
         coord = rules.differentiate(self.coord, later.coord)
         from tmkit.relations.semantic.velocities import SemanticLinearVelocity  # velocities are made of positions too
 
-        return SemanticLinearVelocity(coord, (later.numbers[0] - self.numbers[0]) / dt)
+        return SemanticLinearVelocity(coord, (later.numbers[0] - self.numbers[0]) / elapsed(dt))
 
 
 class SemanticOrientation(_Constant):
@@ -146,7 +170,7 @@ class SemanticOrientation(_Constant):
         turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
         from tmkit.relations.semantic.velocities import SemanticAngularVelocity  # as above
 
-        return SemanticAngularVelocity(coord, turned.as_rotvec() / dt)
+        return SemanticAngularVelocity(coord, turned.as_rotvec() / elapsed(dt))
 
 
 class SemanticPose(_Constant):
@@ -256,7 +280,7 @@ class SemanticPose(_Constant):
         moved = then @ now.inverse() if screw else now.inverse() @ then
         from tmkit.relations.semantic.velocities import SemanticTwist  # as above
 
-        return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / dt))
+        return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / elapsed(dt)))
 
 
 def _pose(numbers: Numbers) -> Pose:

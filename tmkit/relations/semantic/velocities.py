@@ -8,7 +8,7 @@ import numpy as np
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.representation import Numbers, rotations
+from tmkit.relations.representation import rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import (
@@ -28,7 +28,29 @@ __all__ = [
 ]
 
 
-class SemanticLinearVelocity(SemanticRelation):
+class _Velocity(SemanticRelation):
+    """What velocities have in common."""
+
+    __slots__ = ()
+
+    def change_reference_body(self, by: SemanticRelation | str) -> Self:
+        """Return the velocity relative to another body.
+
+        Args:
+            by: the velocity of the old reference body relative to the new one, at the same point and of the same kind;
+                or, where the two are rigidly joined, a position, orientation or pose of one relative to the other, or
+                the name of the new body. That they are joined is not checked.
+
+        Raises:
+            SemanticError: the two do not chain.
+        """
+        coord = rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by)
+        if isinstance(by, type(self)):
+            return self._result(coord, *self._chained(by))
+        return self._of(coord, self.representation)
+
+
+class SemanticLinearVelocity(_Velocity):
     """The velocity of a point with numbers."""
 
     __slots__ = ()
@@ -47,10 +69,10 @@ class SemanticLinearVelocity(SemanticRelation):
 
     def integrate(self, dt: float) -> SemanticPosition:
         """Return the way of the point in ``dt`` seconds; the frame of expression is fixed to the reference body."""
-        return SemanticPosition(rules.integrate(self.coord), self.numbers[0] * dt)
+        return SemanticPosition(rules.integrate(self.coord), self.numbers[0] * seconds(dt))
 
 
-class SemanticAngularVelocity(SemanticRelation):
+class SemanticAngularVelocity(_Velocity):
     """The angular velocity of a body with numbers."""
 
     __slots__ = ()
@@ -60,11 +82,11 @@ class SemanticAngularVelocity(SemanticRelation):
 
     def integrate(self, dt: float) -> SemanticOrientation:
         """Return the orientation after ``dt`` seconds, relative to before, of the frame of expression."""
-        turned = rotations().from_rotvec(self.numbers[0] * dt).as_matrix()
+        turned = rotations().from_rotvec(self.numbers[0] * seconds(dt)).as_matrix()
         return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix(turned))
 
 
-class SemanticTwist(SemanticRelation):
+class SemanticTwist(_Velocity):
     """A twist with numbers."""
 
     __slots__ = ()
@@ -102,18 +124,6 @@ class SemanticTwist(SemanticRelation):
         v, w = self.numbers
         return self._result(rules.change_point_body(self.coord, by.coord), v + cross(w, by.numbers[0]), w)
 
-    def change_reference_body(self, by: SemanticTwist) -> Self:
-        """Return the twist relative to another body; ``by`` is the twist of the old reference body relative to it.
-
-        Raises:
-            SemanticError: the two do not chain.
-        """
-        coord = rules.change_ref_body(self.coord, by.coord)
-        return self._result(coord, *self._chained_any(by))
-
-    def _chained_any(self, other: SemanticTwist) -> Numbers:
-        return tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True))
-
     def integrate(self, dt: float) -> SemanticPose:
         """Return the pose after ``dt`` seconds relative to before, as a homogeneous matrix.
 
@@ -122,7 +132,7 @@ class SemanticTwist(SemanticRelation):
         """
         coord = rules.integrate(self.coord)
         v, w = self.numbers
-        moved = Pose.exp(np.concatenate([v, w]) * dt)
+        moved = Pose.exp(np.concatenate([v, w]) * seconds(dt))
         return SemanticPose(coord, reps.HomogeneousMatrix(moved.as_matrix()))
 
     def power(self, wrench: SemanticWrench) -> float:
