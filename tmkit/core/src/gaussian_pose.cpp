@@ -1,5 +1,7 @@
 #include "tmkit/gaussian_pose.hpp"
 
+#include <vector>
+
 namespace tmkit {
 namespace {
 
@@ -34,6 +36,36 @@ void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, 
         }
 }
 
+// A S A^T of the same A.
+Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
+    const Matrix3 upper = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));   // A S, first row
+    const Matrix3 right = sum(multiply(diagonal, s.cross), multiply(corner, s.angular));
+    const Matrix3 lower = multiply(diagonal, s.angular);
+    return {sum(multiply_transposed(upper, diagonal), multiply_transposed(right, corner)), multiply_transposed(right, diagonal),
+            multiply_transposed(lower, diagonal)};
+}
+
+Covariance squared_commutator(const Covariance& of, const Covariance& s) {
+    return both_sides(folded(of.angular), folded(sum(of.cross, transposed(of.cross))), s);
+}
+
+// Products round differently on the two sides of the diagonal; a covariance is symmetric to the last bit.
+Matrix3 even(const Matrix3& m) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = 0.5 * (m[3 * i + j] + m[3 * j + i]);
+    return c;
+}
+
+Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
+
+bool has_negative(const Covariance& covariance) {
+    const Matrix6 m = covariance.matrix();
+    std::vector<double> values, vectors;
+    symmetric_eigen({m.begin(), m.end()}, 6, values, vectors);
+    return values.front() < -1e-13 * values.back();
+}
+
 void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
     add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(sum(of.cross, transposed(of.cross))), s);
 }
@@ -54,14 +86,20 @@ Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
         result.cross[i] += 0.25 * cross[i];
         result.angular[i] += 0.25 * angular[i];
     }
-    return result;
+    return even(result);
 }
 
 GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose& b) {
     GaussianPose result{a.mean * b.mean, a.covariance.carried_down(b.mean)};
-    const Covariance more = fourth_order_terms(result.covariance, b.covariance);
+    const Covariance carried = result.covariance, more = fourth_order_terms(carried, b.covariance);
     result.covariance += b.covariance;
     result.covariance += more;
+    if (!has_negative(result.covariance)) return result;
+    for (Covariance square : {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)}) {
+        for (Matrix3* block : {&square.linear, &square.cross, &square.angular})
+            for (double& value : *block) value /= 144.0;
+        result.covariance += even(square);
+    }
     return result;
 }
 
