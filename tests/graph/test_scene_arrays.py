@@ -67,10 +67,12 @@ def test_what_arrays_hold() -> None:
     assert arrays.children("world") == ("upper", "table")
     assert arrays.local_pose("cup") == Pose([0, 0, 0.1])
     expected = {"frames": 8, "bodies": 8, "shapes": 9, "allowed_pairs": 32, "name_bytes": 64}
+    expected |= {"twists": 8, "stamps": 256, "groups": 16, "group_members": 16}
     assert arrays.capacities == expected
     assert SceneArrays(scene).capacities["frames"] == 64
-    chosen = SceneArrays(scene, 6, bodies=7, shapes=2, allowed_pairs=0, name_bytes=8)
-    assert chosen.capacities == {"frames": 6, "bodies": 7, "shapes": 2, "allowed_pairs": 0, "name_bytes": 8}
+    wanted = {"bodies": 7, "shapes": 2, "allowed_pairs": 0, "name_bytes": 8}
+    wanted |= {"twists": 0, "stamps": 0, "groups": 0, "group_members": 0}
+    assert SceneArrays(scene, 6, **wanted).capacities == {"frames": 6, **wanted}
     for array in (arrays.q, arrays.poses, arrays.jacobian("hand")):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0

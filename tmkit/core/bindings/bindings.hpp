@@ -131,6 +131,11 @@ ReadOnlyArray stamps_array(const StampedPoses& stamps);
 nb::object stamps_state(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_from_state(nb::handle state);
 
+// What a group holds, as Python sees it.
+struct Group {
+    std::vector<std::string> frames, groups;
+};
+
 nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(const nb::tuple& state);
 

@@ -7,11 +7,6 @@
 namespace tmkit::bindings {
 namespace {
 
-// What a group holds, as Python sees it.
-struct Group {
-    std::vector<std::string> frames, groups;
-};
-
 std::vector<std::string> names_at(const SceneGraph& scene, const std::vector<std::int32_t>& indices) {
     std::vector<std::string> names;
     for (std::int32_t index : indices) names.push_back(scene.record(scene.layout().ids[index]).name->text);

@@ -9,7 +9,7 @@
 namespace tmkit {
 namespace {
 
-constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4;
+constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4, least_stamps = 256, more_groups = 16, members_per_frame = 2;
 constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 
 void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
@@ -22,7 +22,7 @@ void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
 
 // What a scene fills of each capacity.
 Capacities needed_for(const SceneGraph& scene) {
-    Capacities needed{0, 0, 0, 0, 0};
+    Capacities needed{0, 0, 0, 0, 0, 0, 0, 0, 0};
     const auto name = [&needed](std::string_view text) { needed.name_bytes = std::max(needed.name_bytes, text.size()); };
     needed.frames = scene.size();
     std::set<BodyId> bodies;
@@ -32,9 +32,22 @@ Capacities needed_for(const SceneGraph& scene) {
         name(frame.name->text);
         name(scene.body(frame.body).name->text);
         if (frame.joint) name(frame.joint->name);
-        if (frame.details) needed.shapes += frame.details->shapes.size();
+        if (!frame.details) continue;
+        needed.shapes += frame.details->shapes.size();
+        needed.twists += frame.details->twist.has_value();
+        if (frame.details->stamps) needed.stamps += frame.details->stamps->entries.size();
     }
     needed.bodies = bodies.size();
+    for (const std::string& body : scene.bare_bodies()) {
+        name(body);
+        ++needed.bodies;
+    }
+    for (const std::string& group : scene.group_names()) {
+        const GroupSpecification members = scene.group(group);
+        name(group);
+        ++needed.groups;
+        needed.group_members += members.frames.size() + members.groups.size();
+    }
     for (const AllowedPair& pair : scene.allowed_pairs()) {
         name(pair.reason);
         ++needed.allowed_pairs;
@@ -55,15 +68,23 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
     const Capacities needed = needed_for(scene);
     Capacities made = *this;
     if (made.frames == as_suits) made.frames = std::max(least_frames, 2 * needed.frames);
-    if (made.bodies == as_suits) made.bodies = made.frames;
+    if (made.bodies == as_suits) made.bodies = std::max(made.frames, needed.bodies);
     if (made.shapes == as_suits) made.shapes = needed.shapes + made.frames;
     if (made.allowed_pairs == as_suits) made.allowed_pairs = needed.allowed_pairs + pairs_per_frame * made.frames;
     if (made.name_bytes == as_suits) made.name_bytes = std::max(least_name_bytes, needed.name_bytes);
+    if (made.twists == as_suits) made.twists = needed.twists + made.frames;
+    if (made.stamps == as_suits) made.stamps = std::max(least_stamps, 2 * needed.stamps);
+    if (made.groups == as_suits) made.groups = needed.groups + more_groups;
+    if (made.group_members == as_suits) made.group_members = needed.group_members + members_per_frame * made.frames;
     require_room("capacity", made.frames, needed.frames);
     require_room("bodies", made.bodies, needed.bodies);
     require_room("shapes", made.shapes, needed.shapes);
     require_room("allowed_pairs", made.allowed_pairs, needed.allowed_pairs);
     require_room("name_bytes", made.name_bytes, needed.name_bytes);
+    require_room("twists", made.twists, needed.twists);
+    require_room("stamps", made.stamps, needed.stamps);
+    require_room("groups", made.groups, needed.groups);
+    require_room("group_members", made.group_members, needed.group_members);
     return made;
 }
 
@@ -74,6 +95,8 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       joint_names_(capacities_.frames, capacities_.name_bytes),
       body_names_(capacities_.bodies, capacities_.name_bytes),
       parent_(capacities_.frames, none),
+      body_(capacities_.frames, none),
+      bare_(capacities_.bodies, 0),
       id_(capacities_.frames, no_frame),
       type_(capacities_.frames, JointType::fixed),
       entry_(capacities_.frames, none),
@@ -85,6 +108,18 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       sequence_(capacities_.frames),
       entries_(capacities_.frames),
       q_(capacities_.frames),
+      twist_(capacities_.frames, none),
+      twist_frame_(capacities_.twists, none),
+      twist_on_(capacities_.twists, none),
+      twist_reference_(capacities_.twists, none),
+      twist_vector_(capacities_.twists),
+      newest_(capacities_.frames, none),
+      stamp_count_(capacities_.frames, none),
+      stamp_capacity_(capacities_.frames, 0),
+      stamp_window_(capacities_.frames),
+      stamp_(capacities_.stamps),
+      stamp_pose_(capacities_.stamps),
+      older_(capacities_.stamps, none),
       pairs_(capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)),
       order_(capacities_.frames, none),
       first_child_(capacities_.frames, none),
@@ -94,7 +129,6 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       numbers_(capacities_.frames),
       moves_(capacities_.frames, 0),
       leader_(capacities_.frames, none),
-      body_(capacities_.frames, none),
       next_top_(capacities_.frames, none),
       previous_top_(capacities_.frames, none),
       first_top_(capacities_.bodies, none),
@@ -102,18 +136,34 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       inertia_(capacities_.bodies),
       first_shape_(capacities_.frames, none),
       details_(capacities_.frames),
+      group_names_(capacities_.groups, capacities_.name_bytes),
+      is_group_(capacities_.groups, 0),
+      group_frames_(capacities_.groups, none),
+      group_groups_(capacities_.groups, none),
+      members_(capacities_.group_members),
       shapes_(capacities_.shapes),
       reasons_(capacities_.allowed_pairs, capacities_.name_bytes),
       pair_ids_(capacities_.allowed_pairs),
+      pair_frames_(capacities_.allowed_pairs),
       next_id_(scene.next_frame_id()),
       free_frames_(all_free(capacities_.frames)),
       free_bodies_(all_free(capacities_.bodies)),
+      free_groups_(all_free(capacities_.groups)),
+      free_shape_(capacities_.shapes ? 0 : none),
+      free_stamp_(capacities_.stamps ? 0 : none),
+      free_member_(capacities_.group_members ? 0 : none),
       free_shapes_(capacities_.shapes),
+      free_stamps_(capacities_.stamps),
+      free_members_(capacities_.group_members),
       mark_(capacities_.frames, 0),
+      body_mark_(capacities_.bodies, 0),
+      group_mark_(capacities_.groups, 0),
+      group_queue_(capacities_.groups),
       gathered_(capacities_.frames),
       values_(capacities_.frames) {
-    for (std::size_t i = 0; i < shapes_.size(); ++i) shapes_[i].next = i + 1 < shapes_.size() ? static_cast<Slot>(i + 1) : none;
-    free_shape_ = shapes_.empty() ? none : 0;
+    for (std::size_t i = 1; i < shapes_.size(); ++i) shapes_[i - 1].next = static_cast<Slot>(i);
+    for (std::size_t i = 1; i < capacities_.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
+    for (std::size_t i = 1; i < members_.size(); ++i) members_[i - 1].next = static_cast<Slot>(i);
     load(scene);
 }
 
@@ -140,8 +190,9 @@ void SceneArrays::load(const SceneGraph& scene) {
         ++followers_;
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
+    for (const std::string& body : scene.bare_bodies()) add_body(body);
+    load_twists(scene);
     load_groups(scene);
-    bare_bodies_ = scene.bare_bodies();
     renew_entries();
     for (std::size_t i = 0; i < layout.size(); ++i) refresh(order_[i]);
 }
@@ -161,12 +212,8 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     }
     const BodyRecord& on = scene.body(record.body);
     Slot body = body_names_.find(on.name->text);
-    if (body == none) {
-        body = free_bodies_.back();
-        free_bodies_.pop_back();
-        body_names_.insert(body, on.name->text);
-    }
-    body_[at] = body;
+    if (body == none) body = take_body(on.name->text);
+    body_.store(slot, body);
     if (on.inertia_frame == record.id) {
         inertia_frame_[static_cast<std::size_t>(body)] = slot;
         inertia_[static_cast<std::size_t>(body)] = on.inertia;
@@ -174,14 +221,23 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     if (!record.details) return;
     details_[at] = record.details;
     for (const AttachedShape& attached : record.details->shapes) append_shape(slot, attached);
+    if (!record.details->stamps) return;
+    stamp_count_.store(slot, 0);
+    stamp_capacity_.store(slot, record.details->stamps->capacity);
+    stamp_window_.store(slot, record.details->stamps->window);
+    for (const StampedPose& entry : record.details->stamps->entries) insert_stamp(slot, entry);
 }
 
-// Nested groups come first, so that freeze may say them in this order.
-void SceneArrays::load_groups(const SceneGraph& scene) {
-    for (const GroupSpecification& group : scene.groups_inside_out()) {
-        groups_.push_back({group.name, {}, group.groups});
-        for (const std::string& frame : group.frames) groups_.back().frames.push_back(scene.record(frame).id);
+void SceneArrays::load_twists(const SceneGraph& scene) {
+    for (const FrameId id : scene.frames_with_twists()) {
+        const FrameRecord& frame = scene.record(id);
+        const TwistEdge& edge = *frame.details->twist;
+        twist_vector_.store(append_twist(frame_names_.find(frame.name->text), body_names_.find(edge.reference)), edge.vector);
     }
+}
+
+void SceneArrays::load_groups(const SceneGraph& scene) {
+    for (const GroupSpecification& group : scene.groups_inside_out()) set_group(group.name, group.frames, group.groups);
 }
 
 Joint SceneArrays::joint_of(Slot slot) const {
@@ -215,9 +271,10 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
     if (details_[at]) {
         made.classes = details_[at]->classes;
         made.attributes = details_[at]->attributes;
-        made.twist = details_[at]->twist;
-        made.stamps = details_[at]->stamps;
     }
+    if (const Slot twist = twist_[slot]; twist != none)
+        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist]};
+    if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
         made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);
     const auto body = static_cast<std::size_t>(body_[at]);
@@ -231,8 +288,7 @@ SceneGraph SceneArrays::freeze() const {
     frames.reserve(size());
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
     SceneEdit edit{SceneGraph()};
-    for (const std::string& body : bare_bodies_)
-        if (body_names_.find(body) == none) edit.add_body(body);
+    for (const std::string& body : bare_bodies()) edit.add_body(body);
     edit.add_frames_with_ids(frames);
     edit.skip_ids(next_id_);
     const auto name_of = [&edit](FrameId id) { return edit.scene().record(id).name->text; };
@@ -240,11 +296,10 @@ SceneGraph SceneArrays::freeze() const {
         const auto& [a, b] = pair_ids_[static_cast<std::size_t>(pair)];
         edit.allow_collision(name_of(a), name_of(b), reasons_.view(pair));
     }
-    for (const Group& group : groups_) {
-        GroupSpecification made{group.name, {}, group.groups};
-        for (const FrameId id : group.frames) made.frames.push_back(name_of(id));
-        edit.set_group(made);
-    }
+    for (std::size_t group = 0; group < is_group_.size(); ++group)  // first all of them: they may nest
+        if (is_group_[group]) edit.set_group({std::string(group_names_.view(static_cast<Slot>(group))), {}, {}});
+    for (std::size_t group = 0; group < is_group_.size(); ++group)
+        if (is_group_[group]) edit.set_group(members_of(static_cast<Slot>(group)));
     return std::move(edit).take();
 }
 

@@ -28,10 +28,11 @@ void SceneArrays::require_fit(std::string_view text) const {
 
 // --- adding and removing ----------------------------------------------------------------------------------------------------
 
-void SceneArrays::add_root(std::string_view name) {
+void SceneArrays::add_root(std::string_view name, std::string_view body) {
     const Writer writer(lock_);
     NewFrame frame;
     frame.name = name;
+    frame.body = body;
     add(frame, none);
 }
 
@@ -88,12 +89,9 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     for (const AttachedShape& shape : frame.shapes) append_shape(slot, shape);
     parent_.store(slot, parent);
     if (parent != none) link(slot, parent);
-    if (body == none) {
-        body = free_bodies_.back();
-        free_bodies_.pop_back();
-        body_names_.insert(body, frame.body.empty() ? frame.name : frame.body);
-    }
-    body_[at] = body;
+    if (body == none) body = take_body(frame.body.empty() ? frame.name : frame.body);
+    bare_.store(body, 0);
+    body_.store(slot, body);
     if (is_top(slot)) add_top(slot);
     const std::int32_t count = counts_[frame_count];
     order_[static_cast<std::size_t>(count)] = slot;
@@ -131,6 +129,7 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
         throw refusals::has_children(name, frame_names_.view(first));
     }
     require_no_followers();
+    require_no_twists_from();
     {
         const Section section(lock_);
         if (parent_[top] != none) unlink(top);
@@ -191,22 +190,44 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     if (stays_on_body(moving, parent, pose) && old_parent == parent) return;
     const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
     if (joins_parts && type_[moving] != JointType::fixed) throw refusals::joins_parts_by_joint(frame_names_.view(moving));
-    if (old_parent != parent && details_[at] && details_[at]->stamps) {
-        FrameDetails changed = *details_[at];
-        changed.stamps = nullptr;
-        set_details(moving, std::move(changed));
-    }
+    if (joins_parts) check_twists_joined(moving, parent);
 
     const Section section(lock_);
     pose_.store(moving, pose);
     if (old_parent != parent) {
-        if (joins_parts) remove_top(moving);  // its body has one top less now
-        unlink(moving);
-        parent_.store(moving, parent);
-        link(moving, parent);
-        restore_order(moving, parent);
+        drop_stamps(moving, none);  // a history belongs to an edge
+        change_parent(moving, parent, joins_parts);
     }
     refresh_subtree(moving);
+}
+
+void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
+    if (joins_parts) remove_top(moving);  // its body has one top less now
+    if (parent_[moving] != none) unlink(moving);
+    parent_.store(moving, parent);
+    link(moving, parent);
+    restore_order(moving, parent);
+}
+
+void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+    const Writer writer(lock_);
+    const Slot moving = require_frame(root), target = require_frame(parent);
+    if (parent_[moving] != none) throw refusals::has_parent(root, frame_names_.view(parent_[moving]));
+    Slot top = target;
+    for (Slot at = target; at != none; top = at, at = parent_[at])
+        if (at == moving) throw refusals::cycle(root, parent);
+    check_bodies_on_move(moving, target, top);
+    const bool joins_parts = body_[target] == body_[moving];
+    if (joins_parts && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
+    if (joins_parts) check_twists_joined(moving, target);
+    const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
+
+    const Section section(lock_);
+    pose_.store(moving, pose);
+    change_parent(moving, target, joins_parts);
+    write_joint(moving, plan);
+    if (is_actuated(plan.type)) renew_entries();
+    refresh_after_joint(moving);
 }
 
 void SceneArrays::reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame) {
@@ -257,7 +278,9 @@ void SceneArrays::forward(std::span<const double> q) {
 // What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
 void SceneArrays::set_details(Slot slot, FrameDetails changed) {
     Ref<const FrameDetails>& details = details_[static_cast<std::size_t>(slot)];
-    changed.shapes.clear();  // which are in the pool
+    changed.shapes.clear();  // which are in pools, as what follows
+    changed.twist.reset();
+    changed.stamps = nullptr;
     details = changed.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(changed)));
 }
 
@@ -324,6 +347,7 @@ void SceneArrays::allow_collision(std::string_view a, std::string_view b, std::s
         const Section section(lock_);
         pair = pair_count_++;
         pair_ids_[static_cast<std::size_t>(pair)] = ids;
+        pair_frames_[static_cast<std::size_t>(pair)] = {slot_a, frame_names_.find(b)};
         pairs_.insert(pair, pair_key(ids));
     }
     reasons_.set(pair, reason);

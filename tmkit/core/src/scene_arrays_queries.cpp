@@ -44,8 +44,9 @@ SceneArrays::Ways SceneArrays::ways(Slot target, Slot reference) const {
     return found;
 }
 
-Pose SceneArrays::edge(Slot slot, const Configuration& q) const {
-    const Pose pose = pose_.load(slot);
+Pose SceneArrays::edge(Slot slot, const Configuration& q) const { return edge_from(slot, pose_.load(slot), q); }
+
+Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q) const {
     const std::int32_t entry = entry_.load(slot);
     if (entry == none || (q && static_cast<std::size_t>(entry) >= q->size())) return pose;
     const double value = multiplier_.load(slot) * (q ? (*q)[static_cast<std::size_t>(entry)] : q_.load(entry)) + offset_.load(slot);
@@ -54,7 +55,8 @@ Pose SceneArrays::edge(Slot slot, const Configuration& q) const {
 
 // The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost piece
 // first; chains longer than one piece are climbed again for each.
-Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, const Configuration& q) const {
+template <class EdgeOf>
+Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
     constexpr std::int32_t piece = 256;
     Slot path[piece];
     Pose result;
@@ -64,7 +66,7 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, const Configuration& 
         for (std::int32_t below = edges - noted; below > 0 && at != none; --below) at = parent_.load(at);
         std::int32_t count = 0;
         for (; count < noted && at != none; ++count, at = parent_.load(at)) path[count] = at;
-        while (count > 0) result = result * edge(path[--count], q);
+        while (count > 0) result = result * edge_of(path[--count]);
         edges -= noted;
     }
     return result;
@@ -73,34 +75,53 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, const Configuration& 
 Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q) const {
     const Ways found = ways(target, reference);
     if (!found.meet) throw disconnected(frame_names_.view(target), frame_names_.view(reference));
-    const Pose down = pose_down(found.target, target, q);
-    return found.reference == 0 ? down : pose_down(found.reference, reference, q).inverse() * down;
+    const auto edge_of = [&](Slot slot) { return edge(slot, q); };
+    const Pose down = pose_down(found.target, target, edge_of);
+    return found.reference == 0 ? down : pose_down(found.reference, reference, edge_of).inverse() * down;
 }
 
 // --- poses ------------------------------------------------------------------------------------------------------------------
 
 SceneArrays::Found SceneArrays::find_pose(std::string_view target, std::optional<std::string_view> reference,
-                                          const Configuration& q) const {
+                                          const Configuration& q, const Moment* moment) const {
     if (q && q->size() != joint_count()) return {Trouble::length, {}};
     const Slot to = frame_names_.find(target);
     if (to == none) return {Trouble::target, {}};
-    if (!reference) return {Trouble::nothing, q ? pose_down(depth(to), to, q) : root_pose_.load(to)};
+    Found at_moment;  // the first edge that has no pose then
+    const auto edge_of = [&](Slot slot) {
+        if (!moment) return edge(slot, q);
+        const Found found = pose_at(slot, *moment);
+        if (found.trouble != Trouble::nothing && at_moment.trouble == Trouble::nothing) at_moment = found;
+        return edge_from(slot, found.pose, q);
+    };
+    if (!reference && !q && !moment) return {Trouble::nothing, root_pose_.load(to)};
+    if (!reference) {
+        at_moment.pose = pose_down(depth(to), to, edge_of);
+        return at_moment;
+    }
     const Slot from = frame_names_.find(*reference);
     if (from == none) return {Trouble::reference, {}};
     const Ways found = ways(to, from);
     if (!found.meet) return {Trouble::trees, {}};
-    const Pose down = pose_down(found.target, to, q);
-    return {Trouble::nothing, found.reference == 0 ? down : pose_down(found.reference, from, q).inverse() * down};
+    const Pose down = pose_down(found.target, to, edge_of);
+    const Pose pose = found.reference == 0 ? down : pose_down(found.reference, from, edge_of).inverse() * down;
+    return {at_moment.trouble, pose, at_moment.where};
 }
 
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q) const {
-    const Found found = lock_.read([&] { return find_pose(target, reference, q); });
+    return pose_of(lock_.read([&] { return find_pose(target, reference, q, nullptr); }), target, reference, q, nullptr);
+}
+
+Pose SceneArrays::pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+                          const Moment* moment) const {
     switch (found.trouble) {
         case Trouble::nothing: break;
         case Trouble::target: throw unknown_frame(target);
         case Trouble::reference: throw unknown_frame(*reference);
         case Trouble::trees: throw disconnected(target, *reference);
         case Trouble::length: throw refusals::wrong_length(joint_count(), q->size());
+        case Trouble::stamp: throw outside_stamps(found.where, moment->stamp);
+        case Trouble::numbers: throw refusals::scene("the numbers of a stamped pose are too large to go between");
     }
     return found.pose;
 }
@@ -289,6 +310,37 @@ std::string SceneArrays::defects() const {
         if (children != 0) return "a frame has lost a child";
     }
     if (free_frames_.size() + static_cast<std::size_t>(count) != capacities_.frames) return "a slot is lost";
+    return defects_of_pools();
+}
+
+std::string SceneArrays::defects_of_pools() const {
+    std::size_t stamps = 0, members = 0, groups = 0, bodies = 0;
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
+        const Slot slot = sequence_[i];
+        const std::string name(frame_names_.view(slot));
+        if (const Slot twist = twist_[slot]; twist != none) {
+            if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot]) return "twist of " + name + " is wrong";
+            if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist]) return "reference of the twist of " + name + " is gone";
+        }
+        if (bare_[body_[slot]]) return "body of " + name + " is said to be bare";
+        const std::optional<StampedPoses> known = history(slot);
+        if (!known) continue;
+        if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot])) return "stamps of " + name + " are lost";
+        stamps += known->entries.size();
+        known->check(name);
+    }
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
+        if (twist_[twist_frame_[twist]] != twist) return "a twist has lost its frame";
+    for (std::size_t group = 0; group < is_group_.size(); ++group) {
+        groups += is_group_[group] != 0;
+        for (const Slot first : {group_frames_[group], group_groups_[group]})
+            for (Slot at = first; at != none; at = members_[static_cast<std::size_t>(at)].next) ++members;
+    }
+    for (std::size_t body = 0; body < capacities_.bodies; ++body) bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
+    if (stamps + free_stamps_ != capacities_.stamps) return "a stamped pose is lost";
+    if (members + free_members_ != capacities_.group_members) return "a member of a group is lost";
+    if (groups + free_groups_.size() != capacities_.groups) return "a group is lost";
+    if (bodies + free_bodies_.size() != capacities_.bodies) return "a body is lost";
     return {};
 }
 

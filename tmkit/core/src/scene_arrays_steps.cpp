@@ -107,6 +107,13 @@ void SceneArrays::remove_top(Slot slot) {
     if (next != none) previous_top_[static_cast<std::size_t>(next)] = previous;
 }
 
+SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
+    const Slot body = free_bodies_.back();
+    free_bodies_.pop_back();
+    body_names_.insert(body, name);
+    return body;
+}
+
 void SceneArrays::leave_body(Slot slot) {
     const Slot on = body_[static_cast<std::size_t>(slot)];
     const auto body = static_cast<std::size_t>(on);
@@ -133,6 +140,8 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         const Slot slot = gathered_[static_cast<std::size_t>(i)];
         had_joints |= is_actuated(type_[slot]);
         drop_joint(slot);
+        drop_twist(slot);
+        drop_stamps(slot, none);
         leave_body(slot);
         frame_names_.erase(slot);
     }
@@ -148,17 +157,10 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
     }
     counts_.store(frame_count, in_sequence);
     for (Slot pair = pair_count_; pair-- > 0;) {
-        const auto& [a, b] = pair_ids_[static_cast<std::size_t>(pair)];
-        for (std::int32_t i = 0; i < leaving; ++i)
-            if (const FrameId id = id_[gathered_[static_cast<std::size_t>(i)]]; id == a || id == b) {
-                drop_pair(pair);
-                break;
-            }
+        const auto& [a, b] = pair_frames_[static_cast<std::size_t>(pair)];
+        if (goes(a) || goes(b)) drop_pair(pair);
     }
-    for (Group& group : groups_)
-        std::erase_if(group.frames, [&](FrameId id) {
-            return std::any_of(gathered_.begin(), gathered_.begin() + leaving, [&](Slot slot) { return id_[slot] == id; });
-        });
+    leave_groups();
     for (std::int32_t i = leaving; i-- > 0;) {
         const Slot slot = gathered_[static_cast<std::size_t>(i)];
         parent_.store(slot, none);
@@ -203,6 +205,7 @@ void SceneArrays::drop_pair(Slot pair) {
     const std::array<FrameId, 2> ids = pair_ids_[static_cast<std::size_t>(last)];
     pairs_.erase(last);
     pair_ids_[static_cast<std::size_t>(pair)] = ids;
+    pair_frames_[static_cast<std::size_t>(pair)] = pair_frames_[static_cast<std::size_t>(last)];
     pairs_.insert(pair, pair_key(ids));
     reasons_.set(pair, reasons_.view(last));
 }

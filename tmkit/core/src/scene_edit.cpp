@@ -229,7 +229,8 @@ void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
 }
 
 void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
-    const Pair pair = SceneGraph::ordered(record(a).id, record(b).id);
+    const FrameId first = record(a).id;
+    const Pair pair = SceneGraph::ordered(first, record(b).id);
     if (pair.first == pair.second)
         throw refusals::collides_with_itself(a);
     const Ref<const Name>* old = scene_.allowed_.find(pair);
@@ -238,7 +239,8 @@ void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::str
 }
 
 void SceneEdit::forbid_collision(std::string_view a, std::string_view b) {
-    const Pair pair = SceneGraph::ordered(record(a).id, record(b).id);
+    const FrameId first = record(a).id;
+    const Pair pair = SceneGraph::ordered(first, record(b).id);
     if (!scene_.allowed_.find(pair)) return;
     scene_.allowed_.remove(pair);
 }
@@ -246,7 +248,7 @@ void SceneEdit::forbid_collision(std::string_view a, std::string_view b) {
 // --- groups ----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::set_group(const GroupSpecification& group) {
-    if (group.name.empty()) throw Error(ErrorKind::scene, "a group needs a name that is not empty");
+    if (group.name.empty()) throw refusals::empty_group_name();
     auto made = make_ref<GroupRecord>();
     for (const std::string& frame : group.frames) {
         const FrameId id = record(frame).id;
@@ -254,7 +256,7 @@ void SceneEdit::set_group(const GroupSpecification& group) {
     }
     std::vector<std::string_view> below;  // groups reached from here
     for (const std::string& member : group.groups) {
-        if (member == group.name) throw Error(ErrorKind::cycle, "group " + quoted(member) + " cannot hold itself");
+        if (member == group.name) throw refusals::group_holds_itself(member);
         if (!scene_.groups_.find(std::string_view(member))) throw unknown_name("group", member, scene_.group_names());
         if (std::find(below.begin(), below.end(), member) != below.end()) continue;
         made->groups.push_back(make_ref<const Name>(member));
@@ -262,9 +264,7 @@ void SceneEdit::set_group(const GroupSpecification& group) {
     }
     for (std::size_t next = 0; next < below.size(); ++next)
         for (const Ref<const Name>& nested : (*scene_.groups_.find(below[next]))->groups) {
-            if (nested->text == group.name)
-                throw Error(ErrorKind::cycle, "group " + quoted(below[next]) + " holds group " + quoted(group.name) +
-                                                  ", which cannot hold it in turn");
+            if (nested->text == group.name) throw refusals::group_holds_in_turn(below[next], group.name);
             if (std::find(below.begin(), below.end(), nested->text) == below.end()) below.push_back(nested->text);
         }
     const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));

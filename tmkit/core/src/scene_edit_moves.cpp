@@ -155,7 +155,8 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
 }
 
 void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose) {
-    move(record(frame), record(parent), pose);
+    const FrameRecord& moving = record(frame);  // of two that are not there, the first is named
+    move(moving, record(parent), pose);
 }
 
 void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q) {

@@ -51,7 +51,7 @@ std::set<BodyId> bodies_above(const std::multimap<BodyId, BodyId>& steps, BodyId
 // --- bodies without frames ---------------------------------------------------------------------------------------------
 
 void SceneEdit::add_body(std::string_view name) {
-    if (name.empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
+    if (name.empty()) throw refusals::empty_body_name();
     if (scene_.has_body(name)) throw duplicate("body", name);
     const auto made = make_ref<BodyRecord>();
     made->name = make_ref<const Name>(name);

@@ -148,6 +148,20 @@ inline Error twist_not_finite(std::string_view frame) {
     return scene("the twist of frame " + quoted(frame) + " has a number that is not finite");
 }
 
+inline Error empty_body_name() { return scene("a body needs a name that is not empty"); }
+
+// --- groups -------------------------------------------------------------------------------------------------------------
+
+inline Error empty_group_name() { return scene("a group needs a name that is not empty"); }
+
+inline Error group_holds_itself(std::string_view group) {
+    return Error(ErrorKind::cycle, "group " + quoted(group) + " cannot hold itself");
+}
+
+inline Error group_holds_in_turn(std::string_view holder, std::string_view group) {
+    return Error(ErrorKind::cycle, "group " + quoted(holder) + " holds group " + quoted(group) + ", which cannot hold it in turn");
+}
+
 // --- joints -------------------------------------------------------------------------------------------------------------
 
 inline Error mimics_itself(std::string_view joint) {

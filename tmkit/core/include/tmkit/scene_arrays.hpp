@@ -19,22 +19,24 @@
 // scanned once, for a frame moves along when its parent does.
 //
 // Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool, each
-// sharing its immutable Shape; classes and attributes are cold, and shared with the scene that they came from; groups are
-// carried along.
+// sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest first) and
+// the members of groups. Classes and attributes are cold, and shared with the scene that they came from.
 //
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an edit
 // that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
 //
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
-// change which joints there are, and removals, O(n); forward O(n), and only frames below a joint take time. After
-// construction nothing is allocated by edits, forward kinematics, poses and Jacobians. The exceptions: an error that is
-// thrown, names that are returned, `freeze`, and the classes and attributes that an edit is given. Dropping the last owner
-// of a shape frees it.
+// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses and the
+// order stay dense; a new twist edge O(t * longest path of twists) for t of them, another value of one O(1); a stamped pose
+// O(poses of that edge); forward O(n), and only frames below a joint take time. After construction nothing is allocated by
+// edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned,
+// `freeze`, and the classes and attributes that an edit is given. Dropping the last owner of a shape frees it.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers are
-// `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q` and `is_allowed`;
-// a reader sees the scene before or after an edit, never in between, and begins again when it was overtaken. All else
-// belongs to the writer, `freeze` included; a second writer at the same time is misuse, and is refused where it is seen.
+// `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q`, `is_allowed`, and
+// what is asked about bodies, twists and stamps; a reader sees the scene before or after an edit, never in between, and
+// begins again when it was overtaken. All else belongs to the writer, `freeze` and groups included; a second writer at the
+// same time is misuse, and is refused where it is seen.
 // Why not two buffers, one that is read while the other is written? Before the writer could turn to the older buffer it
 // would have to wait until its last reader has gone, or to take a third; and each edit would have to copy all n frames, or
 // be done twice. Here an edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a
@@ -62,6 +64,10 @@ struct Capacities {
     std::size_t shapes = as_suits;         // attached ones: those of the scene and one a frame
     std::size_t allowed_pairs = as_suits;  // those of the scene and four a frame
     std::size_t name_bytes = as_suits;     // of one name or reason: the longest, at least 64
+    std::size_t twists = as_suits;         // those of the scene and one a frame
+    std::size_t stamps = as_suits;         // stamped poses: twice those of the scene, at least 256
+    std::size_t groups = as_suits;         // those of the scene and 16
+    std::size_t group_members = as_suits;  // of all groups: those of the scene and two a frame
 
     Capacities completed_for(const SceneGraph& scene) const;
 };
@@ -89,7 +95,16 @@ public:
     const Capacities& capacities() const { return capacities_; }
 
     // Edits: rules and errors of SceneGraph, and Error(capacity). Only one thread at a time.
-    void add_root(std::string_view name);
+    void add_root(std::string_view name, std::string_view body = {});
+    void add_body(std::string_view name);
+    void remove_body(std::string_view name);
+    void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, const Joint& joint);
+    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector);
+    void remove_twist(std::string_view frame);
+    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
+    void set_stamped_poses(std::string_view frame, const StampedPoses* stamps);  // null: none are kept
+    void set_group(std::string_view name, std::span<const std::string> frames, std::span<const std::string> groups);
+    void remove_group(std::string_view name);
     void add_frame(const NewFrame& frame);
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
@@ -108,6 +123,8 @@ public:
     // Goes to a configuration: joint_count() values.
     void forward(std::span<const double> q);
     SceneGraph freeze() const;
+    std::vector<std::string> group_names() const;
+    GroupSpecification group(std::string_view name) const;
 
     // Queries from any thread.
     std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
@@ -126,6 +143,17 @@ public:
     // Pose of target relative to reference, or to the root of its tree when there is none.
     Pose pose(std::string_view target, std::optional<std::string_view> reference = std::nullopt,
               const Configuration& q = std::nullopt) const;
+    // The same at a moment, and twists by differences: see SceneGraph.
+    Pose pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q, const Moment& moment) const;
+    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const Configuration& q,
+                              StampPolicy policy) const;
+    std::optional<StampedPoses> stamped_poses(std::string_view frame) const;
+    std::string body(std::string_view frame) const;
+    std::vector<std::string> body_names() const;  // as SceneGraph has them
+    std::vector<std::string> bare_bodies() const;
+    std::optional<TwistEdge> twist(std::string_view frame) const;
+    std::vector<std::string> twist_frames() const;
+    std::vector<std::string> twist_path(std::string_view from, std::string_view to) const;
     // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
     void jacobian(std::string_view frame, std::span<double> rows) const;
 
@@ -133,15 +161,14 @@ public:
     std::string defects() const;
 
 private:
-    enum : std::int32_t { frame_count, entry_count, count_of_counts };
+    enum : std::int32_t { frame_count, entry_count, twist_count, count_of_counts };
 
     struct JointNumbers {
         double lower, upper, velocity, effort, damping, friction, mimic_multiplier, mimic_offset;
     };
-    struct Group {
-        std::string name;
-        std::vector<FrameId> frames;
-        std::vector<std::string> groups;
+    struct Member {
+        Slot what = none;  // a frame or a group
+        Slot next = none;
     };
     struct PooledShape {
         AttachedShape attached;
@@ -152,10 +179,15 @@ private:
         std::int32_t target = 0, reference = 0;
         bool meet = false;
     };
-    enum class Trouble { nothing, target, reference, trees, length };
+    enum class Trouble { nothing, target, reference, trees, length, stamp, numbers };
     struct Found {
         Trouble trouble = Trouble::nothing;
         Pose pose;
+        Slot where = none;  // the edge that has no pose at the moment
+    };
+    struct TwistRow {
+        FrameId id;
+        Slot frame, on, reference;
     };
 
     // What a new or changed joint is to be, all rules checked.
@@ -170,8 +202,11 @@ private:
     // Construction
     void load(const SceneGraph& scene);
     void load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot);
+    void load_twists(const SceneGraph& scene);
     void load_groups(const SceneGraph& scene);
     FrameSpecification specification(Slot slot) const;
+    std::optional<StampedPoses> history(Slot slot) const;  // for readers too
+    GroupSpecification members_of(Slot group) const;
 
     // Rules, checked before anything is written
     Slot require_frame(std::string_view name) const;
@@ -182,7 +217,14 @@ private:
     // slot: the frame whose joint is changed, none for a new one
     JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
     Slot leader_for(std::string_view leader, std::string_view name, Slot slot) const;
-    void require_no_followers() const;  // of the frames that are marked
+    void require_no_followers() const;   // of the frames that are marked
+    void require_no_twists_from() const;  // the bodies of the frames that are marked
+    Slot require_body(std::string_view name) const;
+    Slot require_group(std::string_view name) const;
+    Slot require_edge_for_stamps(std::string_view frame) const;
+    void check_new_twist(Slot slot, Slot reference) const;
+    void check_twists_joined(Slot moving, Slot parent) const;
+    void mark_bodies_below(Slot body) const;  // to which paths of twists lead, itself included
     void check_bodies_on_move(Slot moving, Slot parent, Slot root) const;
     bool stays_on_body(Slot moving, Slot parent, const Pose& pose) const;
     Joint joint_of(Slot slot) const;
@@ -218,7 +260,21 @@ private:
     void refresh(Slot slot);
     void refresh_subtree(Slot top);
     void refresh_after_joint(Slot slot);
-    void join_body(Slot slot, Slot body);
+    void change_parent(Slot moving, Slot parent, bool joins_parts);
+    Slot take_body(std::string_view name);
+    Slot append_twist(Slot slot, Slot reference);
+    void drop_twist(Slot slot);
+    void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
+    void insert_stamp(Slot slot, const StampedPose& entry);
+    void append_member(Slot& first, Slot what);
+    void leave_groups();  // the frames that are marked
+    bool is_new_group(Slot group);
+    void forget_group_marks();
+    std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
+    std::vector<std::string> sorted_groups() const;
+    StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
+    template <class Goes>
+    void drop_members_if(Slot& first, Goes&& goes);
     void add_top(Slot slot);
     void remove_top(Slot slot);
     void leave_body(Slot slot);
@@ -235,11 +291,21 @@ private:
     Slot root_of(Slot slot) const;
     Ways ways(Slot target, Slot reference) const;
     Pose edge(Slot slot, const Configuration& q) const;
-    Pose pose_down(std::int32_t edges, Slot slot, const Configuration& q) const;
-    Found find_pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q) const;
+    Pose edge_from(Slot slot, const Pose& pose, const Configuration& q) const;
+    Found pose_at(Slot slot, const Moment& moment) const;
+    template <class EdgeOf>
+    Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
+    Found find_pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+                    const Moment* moment) const;
+    Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+                 const Moment* moment) const;  // throws what was in the way
+    std::string defects_of_pools() const;
+    Error outside_stamps(Slot slot, double stamp) const;
+    std::vector<TwistRow> twist_rows() const;  // by id
     Pose pose_between(Slot target, Slot reference, const Configuration& q) const;  // the writer; throws when disconnected
     Error disconnected(std::string_view target, std::string_view reference) const;
     Error unknown_frame(std::string_view name) const;
+    Error unknown_body(std::string_view name) const;
 
     static std::string_view pair_key(const std::array<FrameId, 2>& ids) {
         return {reinterpret_cast<const char*>(ids.data()), sizeof ids};
@@ -253,7 +319,8 @@ private:
     // Read by all, written under the lock.
     Column<std::int32_t> counts_;
     NameTable frame_names_, joint_names_, body_names_;  // by slot; by slot of the frame; by body
-    Column<Slot> parent_;
+    Column<Slot> parent_, body_;
+    Column<char> bare_;  // by body: it has a name, but no frame
     Column<FrameId> id_;
     Column<JointType> type_;
     Column<std::int32_t> entry_;  // of the configuration, none when nothing moves the frame
@@ -262,6 +329,15 @@ private:
     Column<Pose> pose_, root_pose_;
     Column<Slot> sequence_, entries_;
     Column<double> q_;
+    Column<Slot> twist_;  // by frame: its twist edge, none when it has none
+    Column<Slot> twist_frame_, twist_on_, twist_reference_;  // by twist edge: its frame, that one's body, the other body
+    Column<Vector6> twist_vector_;
+    Column<Slot> newest_;               // by frame: its newest stamped pose
+    Column<std::int32_t> stamp_count_;  // by frame: of stamped poses; none when none are kept
+    Column<std::uint64_t> stamp_capacity_;
+    Column<double> stamp_window_, stamp_;
+    Column<Pose> stamp_pose_;  // by stamped pose
+    Column<Slot> older_;       // by stamped pose: the one before it, or the next that is free
     NameTable pairs_;  // allowed pairs by their two ids, the smaller first
 
     // The writer's own.
@@ -271,25 +347,31 @@ private:
     std::vector<char> moves_;   // whether a joint is on the way to the root
     std::vector<Slot> leader_;  // the frame whose joint this one mimics
     std::int32_t followers_ = 0;
-    std::vector<Slot> body_, next_top_, previous_top_;  // by frame
-    std::vector<Slot> first_top_, inertia_frame_;       // by body
+    std::vector<Slot> next_top_, previous_top_;    // by frame
+    std::vector<Slot> first_top_, inertia_frame_;  // by body
     std::vector<Inertia> inertia_;
     std::vector<Slot> first_shape_;
-    std::vector<std::string> bare_bodies_;          // without a frame in the scene that this was made from
-    std::vector<Ref<const FrameDetails>> details_;  // classes, attributes, twist edge; shapes are in the pool
-    std::vector<Group> groups_;                     // each after those that it holds
+    std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; what else they hold is kept elsewhere
+    NameTable group_names_;
+    std::vector<char> is_group_;
+    std::vector<Slot> group_frames_, group_groups_;  // by group: the first member of each kind
+    std::vector<Member> members_;
     std::vector<PooledShape> shapes_;
     NameArena reasons_;
     std::vector<std::array<FrameId, 2>> pair_ids_;
+    std::vector<std::array<Slot, 2>> pair_frames_;
     std::int32_t pair_count_ = 0;
     FrameId next_id_ = 1;
-    std::vector<Slot> free_frames_, free_bodies_;  // stacks
-    Slot free_shape_ = none;
-    std::size_t free_shapes_ = 0;
+    std::vector<Slot> free_frames_, free_bodies_, free_groups_;  // stacks
+    Slot free_shape_ = none, free_stamp_ = none, free_member_ = none;
+    std::size_t free_shapes_ = 0, free_stamps_ = 0, free_members_ = 0;
 
     // Scratch.
-    mutable std::vector<std::uint32_t> mark_;
-    mutable std::uint32_t epoch_ = 0;
+    mutable std::vector<std::uint32_t> mark_, body_mark_;
+    mutable std::uint32_t epoch_ = 0, body_epoch_ = 0;
+    std::vector<std::uint32_t> group_mark_;
+    std::uint32_t group_epoch_ = 0;
+    std::vector<Slot> group_queue_;
     mutable std::vector<Slot> gathered_;
     std::vector<double> values_;  // by entry
 };

@@ -110,6 +110,9 @@ private:
     static Vector3 assembled(const std::array<std::uint64_t, 3>& w) noexcept {
         return {number(w[0]), number(w[1]), number(w[2])};
     }
+    static Vector6 assembled(const std::array<std::uint64_t, 6>& w) noexcept {
+        return {number(w[0]), number(w[1]), number(w[2]), number(w[3]), number(w[4]), number(w[5])};
+    }
     static Pose assembled(const std::array<std::uint64_t, 7>& w) noexcept {
         return {{number(w[0]), number(w[1]), number(w[2])}, {number(w[3]), number(w[4]), number(w[5]), number(w[6])}};
     }
