@@ -17,7 +17,7 @@ from support.scene_model import SceneModel
 from tmkit.errors import DisconnectedError, TmkitError, UnknownNameError
 from tmkit.graph import SceneArrays, SceneGraph
 
-_FRAMES, _NAME_BYTES = 16, 8
+_FRAMES, _NAME_BYTES = 16, 9
 
 
 def check_poses(arrays: SceneArrays, scene: SceneGraph) -> None:
@@ -66,16 +66,9 @@ class ArraysMachine(RuleBasedStateMachine):
         try:
             scene = edit.apply_to(self.scene)
         except TmkitError as refused:
-            if hasattr(self.arrays, edit.method):
-                self.refuse(edit, refused)
+            self.refuse(edit, refused)
             return
         assert scene is not None
-        if not hasattr(self.arrays, edit.method):  # what arrays carry, but do not edit
-            assert len(scene) == len(self.scene)
-            self.scene = scene
-            self.follow(edit)
-            self.begin_again()
-            return
         before = dict(zip(self.arrays.joint_names, self.arrays.q, strict=True))
         assert edit.apply_to(self.arrays) is None
         self.scene = scene
@@ -144,6 +137,8 @@ class ArraysMachine(RuleBasedStateMachine):
         assert list(map(frozen.frame_id, frozen.frame_names)) == list(map(scene.frame_id, scene.frame_names))
         assert frozen.body_names == scene.body_names
         assert frozen.allowed_pairs == scene.allowed_pairs
+        assert arrays.group_names == scene.group_names
+        assert [arrays.group(name) for name in scene.group_names] == [scene.group(name) for name in scene.group_names]
         assert arrays.frame_names == scene.frame_names
         assert arrays.joint_names == scene.joint_names
         assert len(arrays) == len(scene)
