@@ -98,6 +98,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
             edit.add_body(body)
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
+        _add_noises(edit, frames.values())
         _add_twists(edit, frames.values())  # when the bodies are there that they refer to
         _add_stamps(edit, frames.values())
         _add_mimics(edit, frames)
@@ -246,6 +247,14 @@ def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
         if draft.stamps is not None:
             with _reported(draft.place):
                 edit.set_stamped_poses(draft.name, draft.stamps)
+
+
+def _add_noises(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say how sure the poses of frames are."""
+    for draft in drafts:
+        if draft.noise is not None:
+            with _reported(draft.place):
+                edit.set_noise(draft.name, draft.noise)
 
 
 def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tmkit.files.places import Place
 
 if TYPE_CHECKING:
-    from tmkit.graph import Shape, StampedPoses
+    from tmkit.graph import EdgeNoise, Shape, StampedPoses
 
 __all__ = [
     "AllowedDraft",
@@ -165,6 +165,7 @@ class FrameDraft:
         attributes: free tags, by key.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
         stamps: the stamped poses of its edge.
+        noise: the error of its pose relative to its parent, ``None`` when it is exact.
     """
 
     name: str
@@ -182,6 +183,7 @@ class FrameDraft:
     attributes: Mapping[str, object] = field(default_factory=dict)
     twist: tuple[str, tuple[float, ...]] | None = None
     stamps: StampedPoses | None = None
+    noise: EdgeNoise | None = None
 
 
 @dataclass(frozen=True, slots=True)

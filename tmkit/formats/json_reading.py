@@ -100,6 +100,12 @@ class JsonNode:
             raise self.error(f"expected a finite number, received {_kind(self.value)}")
         return number
 
+    def integer(self) -> int:
+        """Return a whole number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self.error(f"expected a whole number, received {self.value!r}")
+        return self.value
+
     def limit(self, unlimited: float) -> float:
         """Return the value as a number, ``unlimited`` for null."""
         return unlimited if self.value is None else self.number()

@@ -21,6 +21,7 @@ from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitE
 from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
 from tmkit.formats.json_poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
+from tmkit.formats.json_noise import SourceList, noise_from_json, sources_from_json
 from tmkit.formats.json_reading import JsonNode, with_line
 from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader
@@ -34,6 +35,7 @@ from tmkit.graph import (
     Inertia,
     Joint,
     Mimic,
+    NoiseSource,
     Prismatic,
     Revolute,
     SceneGraph,
@@ -78,12 +80,13 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
     loader = loader if loader is not None else MeshLoader()
     shapes: dict[str, Json] = {}
     frames = []
+    sources = SourceList()
     for name in scene.frame_names:
         frame = scene.specification(name)
         for part in frame.shapes:
             if part.shape.digest not in shapes:
                 shapes[part.shape.digest] = shape_to_json(part.shape, loader)
-        frames.append(_frame_to_json(frame))
+        frames.append(_frame_to_json(frame, sources))
     document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
@@ -93,6 +96,8 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
     }
     if scene.group_names:  # said only where there is something to say, as attributes are
         document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
+    if sources:
+        document["noise_sources"] = sources.to_json()
     if scene.bare_bodies:
         document["bodies"] = list(scene.bare_bodies)
     return document
@@ -124,12 +129,13 @@ def scene_from_json(
     if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
         reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
         raise top.get("version").error(reason)
-    top.only("allowed", "bodies", "format", "frames", "groups", "shapes", "version")
+    top.only("allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version")
     listed = top.get("shapes")
     shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
-    frames = [_frame_from_json(node, shapes) for node in nodes]
+    sources = sources_from_json(top.get("noise_sources")) if "noise_sources" in document else []
+    frames = [_frame_from_json(node, shapes, sources) for node in nodes]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]
@@ -360,8 +366,10 @@ def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
     return edit.finish()
 
 
-def _frame_to_json(frame: FrameSpecification) -> Json:
+def _frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
     document: Json = {"attributes": frame.attributes} if frame.attributes else {}
+    if frame.noise is not None:
+        document["noise"] = sources.noise_to_json(frame.noise)
     if frame.twist is not None:
         reference, vector = frame.twist
         document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
@@ -379,10 +387,9 @@ def _frame_to_json(frame: FrameSpecification) -> Json:
     }
 
 
-def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecification:
-    node.only(
-        "attributes", "body", "classes", "inertia", "joint", "name", "parent", "pose", "shapes", "stamps", "twist"
-    )
+def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
+    known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
+    node.only(*known, "twist")
     parent = node.get("parent")
     return FrameSpecification(
         node.get("name").name(),
@@ -396,6 +403,7 @@ def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> FrameSpecif
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
         twist=_twist_from_json(node.get("twist")) if "twist" in node.table() else None,
         stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
+        noise=noise_from_json(node.get("noise"), sources) if "noise" in node.table() else None,
     )
 
 

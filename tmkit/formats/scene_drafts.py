@@ -50,6 +50,7 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
                 attributes=frame.attributes,
                 twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
                 stamps=frame.stamps,
+                noise=frame.noise,
             )
         )
     allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]

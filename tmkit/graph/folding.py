@@ -6,10 +6,13 @@ poses and shapes, a frame on a fixed edge can go, when what it carries moves to 
 at every configuration (to rounding), the same joints, the same answer to every collision query, the same mass
 properties of what moves together.
 
-What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a class
-or an attribute, or are in a group); the frames to ``keep``; and frames whose allowed pairs differ from those of the
-frame they would be folded into, since a pair is said of whole frames. Shapes of a folded frame hang off the frame
-above, where they stood. Its body goes when all frames of it went; then its mass joins that of the body above.
+The errors of the edges of a chain go over to the frame at its end, source by source, so that correlations stay.
+
+What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a
+class or an attribute, or are in a group); uncertain frames with shapes, or with a joint below them; the frames to
+``keep``; and frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is
+said of whole frames. Shapes of a folded frame hang off the frame above, where they stood. Its body goes when all
+frames of it went; then its mass joins that of the body above.
 
 Complexity O(n log n) for n frames. Source: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
 Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static
@@ -24,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, FrameSpecification, Inertia, SceneGraph, StampedPoses
+from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 
@@ -42,6 +45,7 @@ class _Kept:
     partners: frozenset[str]  # frames it may touch
     collides: bool
     stamps: StampedPoses | None
+    noise: EdgeNoise | None  # of its pose relative to the parent that it will have
     masses: list[tuple[Pose, Inertia]] = field(default_factory=list)  # of bodies that go: here_from_there, inertia
 
 
@@ -66,6 +70,7 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     meant = {frame for group in scene.group_names for frame in scene.group(group).frames} | kept_names
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
     references = {reference for reference, _ in edges}  # bodies that may not go with their frames
+    uncertain = {name for name in scene.noisy_frames if _holds_its_error(scene, name)}
     kept: dict[str, _Kept] = {}
     place: dict[str, tuple[str, Pose]] = {}  # by frame: the frame that holds it now, and holder_from_frame
     for root in scene.root_names:
@@ -74,12 +79,13 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
             collides = any(part.collision for part in frame.shapes)
             above, above_from_frame = _above(frame, place)
             says_motion = frame.twist is not None or frame.stamps is not None
-            is_meant = name in meant or says_motion or frame.body in references
+            is_meant = name in meant or says_motion or frame.body in references or name in uncertain
             if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
                 stamps = _stamps(frame, place)
+                noise = _noise(scene, frame, parent)
                 kept[name] = _Kept(
-                    frame, parent, above_from_frame, list(frame.shapes), partners[name], collides, stamps
+                    frame, parent, above_from_frame, list(frame.shapes), partners[name], collides, stamps, noise
                 )
                 place[name] = (name, Pose())
                 continue
@@ -140,6 +146,24 @@ def _stays(
     return partners - {above.specification.name} != above.partners - {frame.name}
 
 
+def _holds_its_error(scene: SceneGraph, name: str) -> bool:
+    """Tell whether the error of a frame's pose cannot go over to the frames below it.
+
+    It cannot when the frame carries shapes, which would seem to be where they may not be; and when a joint stands
+    below, from behind which the error looks different at every value of the joint.
+    """
+    if scene.shapes(name):
+        return True
+    return any(scene.joint(below).type != "fixed" for below in scene.subtree(name)[1:])
+
+
+def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> EdgeNoise | None:
+    """Return the errors of all edges between a frame and the one it will hang off, source by source."""
+    if parent is None or parent == frame.parent:
+        return frame.noise
+    return scene.path_noise(frame.name, parent)
+
+
 def _moved(part: AttachedShape, here_from_frame: Pose) -> AttachedShape:
     return part.moved(here_from_frame @ part.pose)
 
@@ -178,6 +202,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
         attributes=said.attributes,
         twist=said.twist,
         stamps=frame.stamps,
+        noise=frame.noise,
     )
 
 

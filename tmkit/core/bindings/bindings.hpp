@@ -130,6 +130,16 @@ Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps);
 ReadOnlyArray stamps_array(const StampedPoses& stamps);
 nb::object stamps_state(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_from_state(nb::handle state);
+// What Python holds of the noise of an edge and of a source.
+struct NoiseHandle {
+    Ref<const EdgeNoise> noise;
+};
+inline std::optional<NoiseHandle> noise_or_none(const Ref<const EdgeNoise>& noise) {
+    return noise ? std::optional(NoiseHandle{noise}) : std::nullopt;
+}
+struct SourceHandle {
+    Ref<const NoiseSource> source;
+};
 
 // What a group holds, as Python sees it.
 struct Group {
@@ -151,6 +161,9 @@ ReadOnlyArray covariance_array(const Covariance& covariance);
 void bind_pose(nb::module_& m);
 void bind_gaussian_pose(nb::module_& m);
 void bind_lie(nb::module_& m);
+void bind_noise(nb::module_& m);
+void bind_measurement(nb::module_& m);
+void bind_gaussian_queries(nb::class_<SceneGraph>& cls);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);

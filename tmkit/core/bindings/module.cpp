@@ -10,6 +10,8 @@ NB_MODULE(_core, m) {
     bind_pose(m);
     bind_gaussian_pose(m);
     bind_lie(m);
+    bind_noise(m);
+    bind_measurement(m);
     bind_shape(m);
     bind_joint(m);
     bind_inertia(m);

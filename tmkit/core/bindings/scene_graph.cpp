@@ -1,34 +1,11 @@
 #include "tmkit/scene_graph.hpp"
 
-#include "bindings.hpp"
+#include "edits.hpp"
 #include "tmkit/scene_difference.hpp"
-#include "tmkit/scene_edit.hpp"
 #include "../src/scene_errors.hpp"
 
 namespace tmkit::bindings {
 namespace {
-
-// Many edits, one new version: see the docstring below.
-struct SceneEditHandle {
-    SceneEdit edit;
-    bool discarded = false;
-};
-
-// A SceneGraph's edit gives a new version, or the very same object when nothing changed; a SceneEdit's works in place.
-template <class Edit>
-nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> self, Edit&& edit) {
-    const SceneGraph& scene = nb::cast<const SceneGraph&>(self);
-    SceneEdit next(scene);
-    edit(next);
-    if (next.scene().same_version(scene)) return self;
-    return nb::typed<nb::object, SceneGraph>(nb::cast(std::move(next).take()));
-}
-
-template <class Edit>
-void apply_edit(SceneEditHandle& self, Edit&& edit) {
-    if (self.discarded) throw Error(ErrorKind::scene, "this edit was discarded; begin another with scene.edit()");
-    edit(self.edit);
-}
 
 template <class Self>
 void bind_edits(auto& cls) {
@@ -122,9 +99,9 @@ Raises:
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
         .def("add_frame", [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                             const std::vector<AttachedShape>& shapes) {
+                             const std::vector<AttachedShape>& shapes, const std::optional<ArrayArgument>& covariance) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}};
+            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}, own_noise(covariance, name, parent.value_or(""))};
             return apply_edit(self, [&](SceneEdit& s) {
                 if (parent) return s.add_frame(specification);
                 if (!body) throw refusals::on_no_body(name);
@@ -133,6 +110,7 @@ Raises:
             });
         }, nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),
+           nb::arg("covariance") = nb::none(),
            R"(Add a frame under a parent. O(log n).
 
 Args:
@@ -146,6 +124,8 @@ Args:
         joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``.
     shapes: the shapes on the frame.
+    covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact when left out.
+        See ``set_covariance``.
 
 Raises:
     UnknownNameError: no such parent, no such body where no parent is given, or a mimic joint whose leader is not there.
@@ -163,13 +143,15 @@ Raises:
         .def("rename_frame", [](Self self, std::string_view frame, const std::string& name) {
             return apply_edit(self, [&](SceneEdit& s) { s.rename_frame(frame, name); });
         }, nb::arg("frame"), nb::arg("name"), "Give a frame another name; its joint and body keep theirs. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.\n    DuplicateNameError: the new name is taken.")
-        .def("reparent", [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose, const std::optional<ArrayArgument>& q) {
+        .def("reparent", [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose, const std::optional<ArrayArgument>& q,
+                            const std::optional<ArrayArgument>& covariance) {
             return apply_edit(self, [&](SceneEdit& s) {
                 if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
-                if (pose) s.reparent(frame, parent, *pose);
-                else s.reparent_keeping_pose(frame, parent, ConfigurationArgument(q, s.scene()).get());
+                Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+                if (pose) s.reparent(frame, parent, *pose, std::move(noise));
+                else s.reparent_keeping_pose(frame, parent, ConfigurationArgument(q, s.scene()).get(), std::move(noise));
             });
-        }, nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(),
+        }, nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(), nb::arg("covariance") = nb::none(),
            R"(Hang a frame, and with it its subtree, under another parent. O(depth log n).
 
 Args:
@@ -178,6 +160,10 @@ Args:
     pose: parent_from_frame in the new place, at joint value 0.
     q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); it may be left out
         when no joint is on the way between frame and parent.
+    covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of its own.
+        With ``pose`` it is the whole error of the new edge, which is exact without it. Else it comes on top (slip of a
+        grasp, placement): the new edge keeps the errors of all edges between frame and parent, source by source, so that
+        to first order every relative pose in the scene keeps its distribution.
 
 Raises:
     UnknownNameError: no such frame.
@@ -322,6 +308,7 @@ Args:
 Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with stays as
 it was. Used with ``with``, an exception discards all edits.)");
     bind_edits<SceneEditHandle&>(edit);
+    bind_noise_edits(scene, edit);
     edit.def_prop_ro("scene", [](const SceneEditHandle& e) { return e.edit.scene(); }, "The scene with the edits so far.")
         .def("finish", [](const SceneEditHandle& e) {
             if (e.discarded) throw Error(ErrorKind::scene, "this edit was discarded by an exception");

@@ -116,6 +116,7 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
 }  // namespace
 
 void bind_scene_queries(nb::class_<SceneGraph>& cls) {
+    bind_gaussian_queries(cls);
     cls.def_prop_ro("frame_names", [](const SceneGraph& s) { return tuple_of(s.frame_names()); }, "Names of all frames in insertion order; reparenting does not change it. O(n).")
         .def_prop_ro("joint_names", [](const SceneGraph& s) { return tuple_of(s.joint_names()); }, "Names of the joints that have an entry in the configuration, in its order. O(n).")
         .def_prop_ro("joint_frames", [](const SceneGraph& s) { return tuple_of(names_at(s, s.layout().joint_frame)); }, "The frame that each entry of the configuration moves. O(n).")

@@ -8,7 +8,8 @@
 
 namespace tmkit::bindings {
 
-// What pickle keeps: (format, shapes, frames, allowed pairs, groups). A shape is written once however many frames hold it.
+// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source are
+// written once however many frames hold them.
 nb::tuple scene_state(const SceneGraph& scene) {
     nb::list shapes, frames, allowed;
     std::unordered_map<const Shape*, std::size_t> places;
@@ -23,6 +24,18 @@ nb::tuple scene_state(const SceneGraph& scene) {
         }
         return attached;
     };
+    nb::list sources;
+    std::unordered_map<const NoiseSource*, std::size_t> numbers;
+    const auto noise_state = [&](const FrameRecord& record) -> nb::object {
+        if (!record.noise) return nb::none();
+        nb::list terms;
+        for (const NoiseTerm& term : record.noise->terms) {
+            const auto [number, is_new] = numbers.emplace(term.source.get(), numbers.size());
+            if (is_new) sources.append(nb::make_tuple(term.source->dimension, term.source->label));
+            terms.append(number->second);
+        }
+        return nb::make_tuple(record.noise->covariance.matrix(), terms, record.noise->maps);
+    };
     for (const std::string& name : scene.frame_names()) {
         const FrameRecord& record = scene.record(name);
         const BodyRecord& body = scene.body(record.body);
@@ -31,7 +44,7 @@ nb::tuple scene_state(const SceneGraph& scene) {
         frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
                                      record.details ? record.details->classes : std::vector<std::string>{},
                                      attached_state(record), inertia, attributes_on(record), twist_tuple(scene.twist(name)),
-                                     stamps_state(scene.stamped_poses(name))));
+                                     stamps_state(scene.stamped_poses(name)), noise_state(record)));
     }
     nb::list groups;
     for (const std::string& name : scene.group_names()) {
@@ -39,14 +52,32 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(6, shapes, frames, allowed, groups, scene.bare_bodies());
+    return nb::make_tuple(7, shapes, frames, allowed, groups, scene.bare_bodies(), sources);
 }
 
 SceneGraph scene_from_state(const nb::tuple& state) {
     const int format = nb::cast<int>(state[0]);
-    if (format < 2 || format > 6)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 6 are read");
+    if (format < 2 || format > 7)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise
+        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 7 are read");
     const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
+    std::vector<Ref<const NoiseSource>> sources;
+    if (format > 6)
+        for (const auto& [dimension, label] : nb::cast<std::vector<std::pair<std::size_t, std::string>>>(state[6]))
+            sources.emplace_back(new NoiseSource(dimension, label));
+    const auto read_noise = [&](nb::handle entry) -> Ref<const EdgeNoise> {
+        if (entry.is_none()) return nullptr;
+        const nb::tuple n = nb::cast<nb::tuple>(entry);
+        const auto made = make_ref<EdgeNoise>();
+        made->covariance = Covariance::checked(nb::cast<Matrix6>(n[0]), "covariance");
+        std::size_t columns = 0;
+        for (const std::size_t number : nb::cast<std::vector<std::size_t>>(n[1])) {
+            made->terms.push_back({sources.at(number), columns});
+            columns += sources.at(number)->dimension;
+        }
+        made->maps = nb::cast<std::vector<Vector6>>(n[2]);
+        if (made->maps.size() != columns) throw Error(ErrorKind::scene, "a pickled scene holds a covariance whose maps do not fit its sources");
+        return made;
+    };
     std::vector<FrameSpecification> specifications;
     for (nb::handle entry : nb::cast<nb::list>(state[2])) {
         const nb::tuple f = nb::cast<nb::tuple>(entry);
@@ -62,7 +93,8 @@ SceneGraph scene_from_state(const nb::tuple& state) {
                                   nb::cast<std::optional<Inertia>>(f[7]),
                                   nb::len(f) > 8 ? nb::cast<Attributes>(f[8]) : Attributes{},
                                   nb::len(f) > 9 ? read_twist(nb::cast<std::optional<TwistArgument>>(f[9])) : std::nullopt,
-                                  nb::len(f) > 10 ? stamps_from_state(f[10]) : nullptr});
+                                  nb::len(f) > 10 ? stamps_from_state(f[10]) : nullptr,
+                                  nb::len(f) > 11 ? read_noise(f[11]) : nullptr});
     }
     SceneEdit edit{SceneGraph()};
     if (format > 4)

@@ -1,11 +1,12 @@
 // When two versions say the same, and the bytes and the number that stand for what a version says.
 //
-// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists,
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, errors, stamped poses, twists,
 // classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
 // that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
-// rotation, make two poses, and two versions. Of a mesh counts what it is, not where it was read.
+// rotation, make two poses, and two versions. Noise sources count by which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
 #include <bit>
 #include <map>
+#include <unordered_map>
 
 #include "tmkit/scene_graph.hpp"
 
@@ -80,7 +81,27 @@ void write(Writer& out, const StampedPoses& stamps) {
     }
 }
 
-void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
+// Noise sources by the order in which the frames come to them.
+class SourceNumbers {
+public:
+    std::uint64_t operator()(const Ref<const NoiseSource>& source) { return numbers_.emplace(source.get(), numbers_.size()).first->second; }
+
+private:
+    std::unordered_map<const NoiseSource*, std::uint64_t> numbers_;
+};
+
+void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
+    const Matrix6 covariance = noise.covariance.matrix();
+    out.numbers(covariance);
+    out.number(static_cast<std::uint64_t>(noise.terms.size()));
+    for (const NoiseTerm& term : noise.terms) {
+        out.number(number(term.source));
+        out.number(static_cast<std::uint64_t>(term.source->dimension));
+    }
+    for (const Vector6& column : noise.maps) out.numbers(column);
+}
+
+void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
     out.text(frame.name->text);
     out.flag(frame.parent != no_frame);
@@ -107,6 +128,8 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame) {
         out.numbers(details.twist->vector);
     }
     if (details.stamps) write(out, *details.stamps);
+    out.flag(static_cast<bool>(frame.noise));
+    if (frame.noise) write(out, *frame.noise, number);
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
@@ -115,6 +138,15 @@ bool same_joint(const FrameRecord& a, const FrameRecord& b) {
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {
     return a.details == b.details || (a.details && b.details && a.details->same_content(*b.details));
+}
+
+bool same_noise(const FrameRecord& a, const FrameRecord& b, SourceNumbers& number_a, SourceNumbers& number_b) {
+    if (!a.noise || !b.noise) return a.noise == b.noise;
+    const EdgeNoise &x = *a.noise, &y = *b.noise;
+    if (!(x.covariance == y.covariance) || x.terms.size() != y.terms.size() || x.maps != y.maps) return false;
+    for (std::size_t i = 0; i < x.terms.size(); ++i)
+        if (number_a(x.terms[i].source) != number_b(y.terms[i].source) || x.terms[i].column != y.terms[i].column) return false;
+    return true;
 }
 
 bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b, const FrameRecord& b) {
@@ -130,7 +162,8 @@ bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGrap
 std::string SceneGraph::content_bytes() const {
     Writer out;
     out.number(static_cast<std::uint64_t>(frames_.size()));
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame); });
+    SourceNumbers number;
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
     std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
     for (AllowedPair& pair : allowed_pairs()) {
         if (pair.b < pair.a) std::swap(pair.a, pair.b);
@@ -180,8 +213,10 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     other.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { others.push_back(frame.get()); });
     bool same = true;
     std::size_t index = 0;
+    SourceNumbers mine, theirs;
     frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
-        if (same) same = same_frame(*this, *frame, other, *others[index++]);
+        const FrameRecord* twin = same ? others[index++] : nullptr;
+        if (same) same = same_frame(*this, *frame, other, *twin) && same_noise(*frame, *twin, mine, theirs);
     });
     if (!same) return false;
     for (const AllowedPair& pair : allowed_pairs()) {

@@ -9,6 +9,10 @@
 namespace tmkit {
 namespace {
 
+bool same_noise(const Ref<const EdgeNoise>& a, const Ref<const EdgeNoise>& b) {
+    return a == b || (a && b && a->same_content(*b));
+}
+
 bool has(const SceneGraph& scene, FrameId id) { return scene.find(id) != nullptr; }
 
 std::optional<FrameSpecification> specification_of(const SceneGraph& scene, FrameId id) {
@@ -106,6 +110,7 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
     take(&FrameSpecification::attributes);
     take(&FrameSpecification::twist);
     if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
+    if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
     if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
     return frame;
 }
@@ -148,6 +153,8 @@ bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) 
         if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
         if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
         if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
+        if (!same_noise(record(name).noise, after.noise) && (before.parent != after.parent || !same_noise(before.noise, after.noise)))
+            set_noise(name, after.noise);
         if (name != after.name) rename_frame(name, after.name);
         return true;
     } catch (const Error&) {

@@ -77,6 +77,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     require_new_frame_name(specification.name);
     if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
         throw refusals::root_with_edge(specification.name);
+    if (!parent && specification.noise) throw refusals::root_without(specification.name, "covariance");
     check_entry(specification, parent);
     if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
@@ -91,6 +92,8 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     record->joint = joint;
     record->body = enter_body(specification, id, parent_id);
     if (joint) put_joint(id, joint);
+    record->noise = specification.noise;
+    if (record->noise) scene_.noises_.assign(id, record->noise);
     scene_.names_.assign(record->name, id);
     scene_.frames_.assign(id, Ref<const FrameRecord>(record));
     scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
@@ -171,6 +174,7 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
         drop_joint(frame);
         leave_body(frame);
         scene_.names_.remove(std::string_view(frame.name->text));
+        if (frame.noise) scene_.noises_.remove(*at);
         scene_.frames_.remove(*at);
         scene_.twists_.remove(*at);
     }

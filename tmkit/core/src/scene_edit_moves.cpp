@@ -2,6 +2,7 @@
 
 #include "scene_errors.hpp"
 #include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_gaussian.hpp"
 
 namespace tmkit {
 
@@ -154,22 +155,32 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     });
 }
 
-void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose) {
+void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose, Ref<const EdgeNoise> noise) {
     const FrameRecord& moving = record(frame);  // of two that are not there, the first is named
+    const FrameId id = moving.id;
     move(moving, record(parent), pose);
+    put_noise(id, std::move(noise));
 }
 
-void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q) {
+void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q, Ref<const EdgeNoise> slip) {
     const FrameRecord& moving = record(frame);
     const FrameRecord& target = record(parent);
-    if (moving.parent == target.id) return;
+    const FrameId id = moving.id;
+    if (moving.parent == target.id) {
+        if (slip) add_noise(frame, *slip);
+        return;
+    }
     if (scene_.is_ancestor(moving.id, target.id)) return move(moving, target, moving.pose);  // which refuses
     Pose parent_from_frame = scene_.pose(frame, parent, q);
     if (moving.joint)  // the new edge must give this pose at the joint's present value
         parent_from_frame =
             parent_from_frame *
             joint_motion(moving.joint_type, moving.joint->axis, scene_.joint_value(moving, q)).inverse();
-    return move(moving, target, parent_from_frame);
+    if (!scene_.has_noise() && !slip) return move(moving, target, parent_from_frame);
+    NoiseSum error = path_noise(scene_, target, moving, q);
+    if (slip) error.add(*slip, [](const Vector6& column) { return column; });
+    move(moving, target, parent_from_frame);
+    put_noise(id, error.edge());
 }
 
 void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) {

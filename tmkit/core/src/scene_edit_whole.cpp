@@ -1,5 +1,6 @@
 // Edits that bring in or take out whole scenes.
 #include <algorithm>
+#include <map>
 
 #include "scene_errors.hpp"
 #include "tmkit/scene_edit.hpp"
@@ -31,8 +32,15 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     std::vector<FrameSpecification> frames;
     frames.reserve(other.size());
     std::size_t roots = 0;
+    std::map<const NoiseSource*, Ref<const NoiseSource>> twins;  // a copy of a thing has errors of its own
+    const auto twin = [&](const Ref<const NoiseSource>& source) {
+        Ref<const NoiseSource>& made = twins[source.get()];
+        if (!made) made = Ref<const NoiseSource>(new NoiseSource(source->dimension, std::string(prefix) + source->label));
+        return made;
+    };
     for (const FrameSpecification& frame : specifications(other)) {
         frames.push_back(prefixed(frame, prefix));
+        if (frame.noise) frames.back().noise = frame.noise->with_sources(twin);
         if (!frame.parent.empty()) continue;
         frames.back().parent = parent;
         frames.back().pose = pose;
@@ -107,6 +115,7 @@ void SceneEdit::extract(std::string_view frame) {
         made.pose = Pose{};
         made.joint = Joint{};
         made.stamps = nullptr;
+        made.noise = nullptr;
     }
     part.add_frames(frames);
     whole.allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {

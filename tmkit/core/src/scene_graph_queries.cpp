@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ascent.hpp"
 #include "scene_errors.hpp"
 #include "tmkit/scene_graph.hpp"
 
@@ -22,7 +23,7 @@ std::vector<std::string> keys_of(const Map& map) {
 SceneGraph::SceneGraph(const SceneGraph& other)
     : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
       bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
-      twists_(other.twists_),
+      twists_(other.twists_), noises_(other.noises_),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
       changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
@@ -34,7 +35,7 @@ SceneGraph::SceneGraph(SceneGraph&& other) noexcept
     : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
       joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
       body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
-      twists_(std::move(other.twists_)),
+      twists_(std::move(other.twists_)), noises_(std::move(other.noises_)),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
       changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_), layout_(other.layout_.exchange(nullptr)) {}
 
@@ -48,6 +49,7 @@ SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     allowed_ = std::move(other.allowed_);
     groups_ = std::move(other.groups_);
     twists_ = std::move(other.twists_);
+    noises_ = std::move(other.noises_);
     layout_before_ = std::move(other.layout_before_);
     changed_ = other.changed_;
     change_count_ = other.change_count_;
@@ -90,6 +92,7 @@ FrameSpecification SceneGraph::specification(std::string_view name) const {
         made.twist = frame.details->twist;
         made.stamps = frame.details->stamps;
     }
+    made.noise = frame.noise;
     if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
     return made;
 }
@@ -182,41 +185,6 @@ double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const 
     return joint_rule(frame).value(q);
 }
 
-namespace {
-
-// The frames from one up to its root, without a heap allocation unless the tree is very deep.
-class Ascent {
-public:
-    Ascent(const SceneGraph& scene, const FrameRecord& frame) {
-        push(&frame);
-        for (FrameId at = frame.parent; at != no_frame; at = back()->parent) push(&scene.record(at));
-    }
-    std::size_t size() const { return size_; }
-    const FrameRecord* operator[](std::size_t i) const { return i < near_.size() ? near_[i] : far_[i - near_.size()]; }
-    const FrameRecord* back() const { return (*this)[size_ - 1]; }
-
-private:
-    void push(const FrameRecord* frame) {
-        if (size_ < near_.size()) near_[size_] = frame;
-        else far_.push_back(frame);
-        ++size_;
-    }
-    std::array<const FrameRecord*, 32> near_;
-    std::vector<const FrameRecord*> far_;
-    std::size_t size_ = 0;
-};
-
-// How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected) when there is none.
-std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
-    if (a.back() != b.back())
-        throw refusals::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text, b.back()->name->text);
-    std::size_t i = a.size(), j = b.size();
-    while (i > 0 && j > 0 && a[i - 1] == b[j - 1]) --i, --j;
-    return {i, j};
-}
-
-}  // namespace
-
 FrameId SceneGraph::common_ancestor(FrameId a, FrameId b) const {
     const Ascent up(*this, record(a)), other(*this, record(b));
     return up[below_common(up, other).first]->id;
@@ -251,9 +219,7 @@ Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
 
 Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
     const Ascent to(*this, record(target)), from(*this, record(reference));
-    return along(to, from, [&](const FrameRecord& edge) {
-        return edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : edge.pose;
-    });
+    return along(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
 }
 
 Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const {
@@ -321,7 +287,7 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
 std::string SceneGraph::defects() const {
     if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
         !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid() ||
-        !twists_.is_valid())
+        !twists_.is_valid() || !noises_.is_valid())
         return "a map is out of order or balance";
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size()) return "names and records differ in number";
     std::string defect;
@@ -360,6 +326,15 @@ std::string SceneGraph::defects() const {
         const Ref<const FrameRecord>* frame = frames_.find(id);
         if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text) defect = "joint index misses " + name->text;
     });
+    std::size_t noises = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        if (!frame->noise) return;
+        ++noises;
+        const Ref<const EdgeNoise>* indexed = noises_.find(id);
+        if (!indexed || !(*indexed == frame->noise)) defect = "noise index misses that of " + frame->name->text;
+        if (frame->parent == no_frame) defect = "root " + frame->name->text + " has noise";
+    });
+    if (noises != noises_.size()) defect = "noises and their index differ in number";
     std::size_t twists = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
         if (!frame->details || !frame->details->twist) return;

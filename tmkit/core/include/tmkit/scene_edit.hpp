@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "tmkit/measurement.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
@@ -35,8 +36,10 @@ public:
     void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
-    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
-    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q);
+    // The new edge has this noise, and nothing of the old one: its pose is said anew. Null: exact.
+    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame, Ref<const EdgeNoise> noise = {});
+    // The new edge keeps the errors of all edges between its ends, source by source; `slip` comes on top.
+    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q, Ref<const EdgeNoise> slip = {});
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
     // Hangs a root, and with it its tree, under a frame of another tree.
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);
@@ -46,6 +49,11 @@ public:
     // history, or the usual ones. A history belongs to an edge: reparenting ends it.
     void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
     void set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps);  // all at once; null takes them away
+    void set_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
+    void add_noise(std::string_view frame, const EdgeNoise& noise);  // besides what is there
+    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and those that mimic it.
+    void add_joint_noise(std::string_view joint, double variance);
+    ConditionReport condition(const Measurement& measurement, const double* q, const ConditionOptions& options);
     void set_joint(std::string_view frame, Joint joint);
     void set_classes(std::string_view frame, std::vector<std::string> classes);
     void set_shapes(std::string_view frame, std::vector<AttachedShape> shapes);
@@ -80,6 +88,7 @@ private:
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;
     void set_details(const FrameRecord& frame, FrameDetails details);
+    void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
     FrameDetails details_of(const FrameRecord& frame) const { return frame.details ? *frame.details : FrameDetails{}; }
     void require_edge_for_stamps(const FrameRecord& frame) const;
     void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;

@@ -14,6 +14,7 @@
 //     allowed  (id, id) -> reason      pairs of frames that may touch, smaller id first
 //     groups   name -> GroupRecord
 //     twists   id   -> body            frames with a twist edge, and the body that it refers to
+//     noises   id   -> EdgeNoise       frames whose edge is not exact
 //
 // Frames have ids that survive rename and reparenting and grow with insertion, so that the map of frames is in insertion
 // order. A mimic joint is in `joint_names` but not in `joints`.
@@ -107,6 +108,8 @@ public:
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const;
+    std::vector<FrameId> frames_with_noise() const;
+    bool has_noise() const { return noises_.size() > 0; }
     // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id; none when
     // there is no path.
     std::vector<FrameId> twist_path(BodyId from, BodyId to) const;
@@ -188,6 +191,7 @@ private:
     PersistentMap<Pair, Ref<const Name>> allowed_;
     PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
     PersistentMap<FrameId, BodyId> twists_;
+    PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
     // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or got

@@ -15,6 +15,7 @@
 
 #include "tmkit/joint.hpp"
 #include "tmkit/layout.hpp"
+#include "tmkit/noise.hpp"
 #include "tmkit/shape.hpp"
 #include "tmkit/stamped_poses.hpp"
 
@@ -87,6 +88,7 @@ struct FrameRecord : Shared {
     Ref<const Name> name;
     Ref<const Joint> joint;           // null for fixed and free
     Ref<const FrameDetails> details;  // null when there are none
+    Ref<const EdgeNoise> noise;       // error of the edge, in the frame's tangent behind the joint; null when it is exact
 };
 
 struct BodyRecord : Shared {
@@ -121,6 +123,7 @@ struct FrameSpecification {
     Attributes attributes;
     std::optional<TwistEdge> twist;
     Ref<const StampedPoses> stamps;
+    Ref<const EdgeNoise> noise;  // its sources keep their identity
 
     bool same_content(const FrameSpecification& other) const;
 };

@@ -1,0 +1,274 @@
+"""Covariances in the scene graph: queries, correlations through structural edits, what a version says of its errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import noise_model as model
+from tmkit import Fixed, GaussianPose, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
+from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
+from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.graph import EdgeNoise, consolidated, diff
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def close(a: np.ndarray, b: np.ndarray, *, tolerance: float = 1e-11) -> bool:
+    """Tell whether two covariances agree, relative to the greater of both."""
+    return bool(
+        np.abs(a - b).max(initial=0.0) <= tolerance * max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+    )
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_queries_say_what_dense_matrices_say(seed: int) -> None:
+    """Poses, covariances, joint covariances and shares of sources are those of the plain model, also after reparenting."""
+    random = np.random.default_rng(seed)
+    scene = model.random_tree(random, 12)
+    for _ in range(4):
+        a, b, c, d = (f"f{number}" for number in random.choice(12, size=4, replace=False))
+        answer = scene.gaussian_pose(a, b)
+        assert answer.mean == scene.pose(a, b)
+        assert close(answer.covariance, model.covariance(scene, a, b))
+        assert close(scene.gaussian_pose(b, a).covariance, answer.inverse().covariance)
+        means, joint = scene.joint_gaussian([(a, b), (c, d), (a, "world")])
+        assert means == (scene.pose(a, b), scene.pose(c, d), scene.pose(a, "world"))
+        assert close(joint, model.joint_covariance(scene, [(a, b), (c, d), (a, "world")]))
+        shares = scene.contributions(a, b)
+        assert close(sum((share for _, share in shares), start=np.zeros((6, 6))), answer.covariance)
+        assert len({source for source, _ in shares}) == len(shares)
+        if a not in scene.ancestors(b):
+            scene = scene.reparent(a, b)
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_reparenting_keeps_every_distribution(seed: int) -> None:
+    """Keeping the world pose keeps, to first order, the joint distribution of all relative poses; the old scene too."""
+    random = np.random.default_rng(seed)
+    scene = model.random_tree(random, 10)
+    pairs = [(f"f{a}", f"f{b}") for a, b in random.integers(0, 10, size=(5, 2)) if a != b]
+    before = scene.joint_gaussian(pairs)[1]
+    moved = scene
+    for _ in range(5):
+        a, b = (f"f{number}" for number in random.choice(10, size=2, replace=False))
+        if a not in moved.ancestors(b):
+            moved = moved.reparent(a, b)
+    assert close(moved.joint_gaussian(pairs)[1], before, tolerance=1e-9)
+    assert np.array_equal(scene.joint_gaussian(pairs)[1], before)
+
+
+@settings(max_examples=40)
+@given(SEEDS)
+def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
+    """Pickle, JSON, specifications and differences give a scene that says the same, with its correlations."""
+    random = np.random.default_rng(seed)
+    start = model.random_tree(random, 8)
+    free = [frame for frame in start.frame_names[1:] if "f7" not in (frame, *start.ancestors(frame))]
+    scene = start.reparent("f7", free[int(random.integers(len(free)))]) if free else start
+    twins = [
+        pickle.loads(pickle.dumps(scene)),
+        scene_from_json(scene_to_json(scene)),
+        SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names]),
+        start.apply(diff(start, scene)),
+    ]
+    for twin in twins:
+        assert twin == scene
+        assert twin.digest == scene.digest
+        assert np.array_equal(
+            twin.gaussian_pose("f7", "world").covariance, scene.gaussian_pose("f7", "world").covariance
+        )
+    assert scene.apply(diff(scene, start)) == start
+    assert scene == scene.reparent("f7", str(scene.parent("f7")))
+
+
+def test_correlations_are_content() -> None:
+    """Two scenes whose edges have the same covariances but share sources differently are different scenes."""
+    source = NoiseSource(1, "thermal")
+    bend = np.array([[0, 0, 0, 0, 1e-3, 0]]).T
+    base = SceneGraph().add_frame("a", "world").add_frame("b", "a")
+    together = base.set_noise("a", {source: bend}).set_noise("b", {source: bend})
+    apart = base.set_noise("a", {source: bend}).set_noise("b", {NoiseSource(1): bend})
+    renamed = base.set_noise("a", {(twin := NoiseSource(1, "heat")): bend}).set_noise("b", {twin: bend})
+    assert together != apart
+    assert together.digest != apart.digest
+    assert together == renamed
+    assert together.digest == renamed.digest
+    assert together.gaussian_pose("b", "world").covariance[4, 4] == pytest.approx(4e-6)
+    assert apart.gaussian_pose("b", "world").covariance[4, 4] == pytest.approx(2e-6)
+
+
+def test_what_cancels_cancels() -> None:
+    """An arm's error is in the picked cup and in the hand: relative to its table the cup is as sure as it was."""
+    scene = (
+        SceneGraph()
+        .add_frame("table", "world")
+        .add_frame("cup", "table", pose=Pose([0.5, 0, 0.1]), covariance=np.diag([1e-6] * 6))
+        .add_frame("shoulder", "world", pose=Pose([0, 0, 0.5]))
+        .add_frame(
+            "elbow", "shoulder", pose=Pose([0.2, 0, 0]), joint=Revolute([0, 1, 0]), covariance=np.diag([1e-5] * 6)
+        )
+        .add_frame("hand", "elbow", pose=Pose([0.3, 0, -0.3]), covariance=np.diag([1e-4] * 6))
+    )
+    q = [0.3]
+    before = scene.gaussian_pose("cup", "table").covariance
+    held = scene.reparent("cup", "hand", q=q)
+    assert held.noise("cup") is not None
+    assert close(held.gaussian_pose("cup", "table", q=q).covariance, before, tolerance=1e-12)
+    assert scene.gaussian_pose("cup", "hand", q=q).covariance.trace() == pytest.approx(
+        held.edge_covariance("cup").trace()
+    )
+    naive = held.set_covariance("cup", held.edge_covariance("cup"))
+    assert naive.gaussian_pose("cup", "table", q=q).covariance.trace() > 100 * before.trace()
+    slipped = scene.reparent("cup", "hand", q=q, covariance=np.diag([1e-6, 0, 0, 0, 0, 0]))
+    assert np.trace(slipped.gaussian_pose("cup", "table", q=q).covariance - before) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_a_pose_that_is_given_is_what_is_known() -> None:
+    """Reparenting to a given pose says the edge anew: exact, or with the covariance that comes with it."""
+    scene = SceneGraph().add_frame("hand", "world").add_frame("cup", "world", covariance=np.eye(6))
+    assert scene.reparent("cup", "hand", pose=Pose([0, 0, 1])).noise("cup") is None
+    placed = scene.reparent("cup", "hand", pose=Pose([0, 0, 1]), covariance=1e-4 * np.eye(6))
+    assert np.array_equal(placed.edge_covariance("cup"), 1e-4 * np.eye(6))
+    assert np.array_equal(scene.set_pose("cup", Pose([1, 0, 0])).edge_covariance("cup"), np.eye(6))
+    assert scene.set_covariance("cup", None).noisy_frames == ()
+    assert scene.set_covariance("cup", np.zeros((6, 6))).noise("cup") is None
+    assert scene.noisy_frames == ("cup",)
+
+
+def test_joint_values_that_are_not_sure() -> None:
+    """An encoder's error turns what hangs on the joint and all joints that mimic it, as the Jacobian says."""
+    scene = (
+        SceneGraph()
+        .add_frame("upper", "world", pose=Pose([0, 0, 1]), joint=Revolute([0, 1, 0], name="a"))
+        .add_frame(
+            "lower",
+            "upper",
+            pose=Pose([0.4, 0, 0]),
+            joint=Revolute([0, 0, 1], name="b", mimic=Mimic("a", multiplier=-2)),
+        )
+        .add_frame("slide", "lower", pose=Pose([0.3, 0, 0.1]), joint=Prismatic([1, 0, 0], name="c"))
+        .add_frame("tip", "slide", pose=Pose.exp([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))
+        .add_joint_noise("a", 1e-4)
+        .add_joint_noise("c", 4e-6)
+    )
+    q = np.array([0.7, 0.05])
+    answer = scene.gaussian_pose("tip", "world", q=q)
+    at = scene.at(q)
+    jacobian = at.jacobian("tip", axes="tip")
+    assert close(answer.covariance, jacobian @ np.diag([1e-4, 4e-6]) @ jacobian.T)
+    with pytest.raises(SceneError, match="joint 'b' mimics joint 'a': say how sure the value of that one is"):
+        scene.add_joint_noise("b", 1.0)
+    with pytest.raises(SceneError, match="the variance of joint 'a' must be a finite number and not negative, not -1"):
+        scene.add_joint_noise("a", -1.0)
+    with pytest.raises(UnknownNameError, match="unknown joint 'aa'"):
+        scene.add_joint_noise("aa", 1.0)
+
+
+@pytest.mark.parametrize("reparented", [False, True])
+def test_samples_have_the_covariance(reparented: bool) -> None:
+    """Sampled poses have the covariance of first order where errors are small (floor sqrt(42 / n), about 1.5 %)."""
+    random = np.random.default_rng(5)
+    scene = model.random_tree(random, 12, scale=0.3)
+    scene = scene.reparent("f2", "f11") if reparented and "f2" not in scene.ancestors("f11") else scene
+    target, reference = "f10", "f4"
+    poses = scene.sample_poses(target, reference, count=20_000, seed=3)
+    assert np.array_equal(poses, scene.sample_poses(target, reference, count=20_000, seed=3))
+    assert not np.array_equal(poses, scene.sample_poses(target, reference, count=20_000, seed=4))
+    xi = model.errors(scene.pose(target, reference), poses)
+    expected = scene.gaussian_pose(target, reference).covariance
+    assert np.linalg.norm(xi.T @ xi / len(xi) - expected) < 0.04 * np.linalg.norm(expected)
+
+
+def test_copies_of_a_scene_have_errors_of_their_own() -> None:
+    """A template mounted twice is two things: correlated each in itself, independent of each other."""
+    source = NoiseSource(1, "press")
+    part = SceneGraph().add_frame("plate", "world").add_frame("hole", "plate")
+    part = part.set_noise("plate", {source: np.eye(6)[:, :1]}).set_noise("hole", {source: np.eye(6)[:, :1]})
+    both = SceneGraph().mount(part, "world", prefix="left/").mount(part, "world", prefix="right/")
+    assert both.gaussian_pose("left/hole", "world").covariance[0, 0] == pytest.approx(4.0)
+    assert both.gaussian_pose("left/hole", "right/hole").covariance[0, 0] == pytest.approx(8.0)
+    assert both.noise("left/hole").sources[0].label == "left/press"  # type: ignore[union-attr]
+    assert both.extract("left/plate").noise("left/plate") is None
+
+
+def test_folding_keeps_what_is_known() -> None:
+    """A chain of fixed uncertain frames becomes one edge with the errors of all, correlated as they were."""
+    random = np.random.default_rng(8)
+    scene = SceneGraph().add_frame("base", "world", classes=["robot"], covariance=model.random_covariance(random))
+    for frame, parent in (
+        ("mount", "base"),
+        ("flange", "mount"),
+        ("camera", "flange"),
+        ("left", "flange"),
+        ("arm", "flange"),
+    ):
+        joint = Revolute([0, 0, 1]) if frame == "arm" else Fixed()
+        pose = Pose.exp(0.3 * random.normal(size=6))
+        scene = scene.add_frame(frame, parent, pose=pose, joint=joint, covariance=model.random_covariance(random))
+    scene = scene.reparent("left", "camera")
+    folded = consolidated(scene, keep=["camera", "left"])
+    assert folded.frame_names == ("world", "base", "mount", "flange", "camera", "left", "arm")
+    still = consolidated(scene.remove_frame("arm"), keep=["camera", "left"])
+    assert still.frame_names == ("world", "base", "camera", "left")
+    pairs = [("camera", "world"), ("left", "base"), ("left", "camera")]
+    assert close(still.joint_gaussian(pairs)[1], scene.joint_gaussian(pairs)[1])
+
+
+def test_edits_that_go_on_count_too() -> None:
+    """In one edit many errors are set; an exception leaves the scene as it was; removal takes errors along."""
+    scene = SceneGraph().add_frame("a", "world", covariance=np.eye(6)).add_frame("b", "a", covariance=np.eye(6))
+    with scene.edit() as edit:
+        edit.reparent("b", "world")
+        edit.set_covariance("a", None)
+    changed = edit.finish()
+    assert changed.noisy_frames == ("b",)
+    assert close(changed.gaussian_pose("b", "world").covariance, 2 * np.eye(6))
+    assert scene.remove_frame("b").noisy_frames == ("a",)
+    assert diff(scene, scene.set_covariance("b", None)).frames[0].fields == ("covariance",)
+    assert scene.set_covariance("b", scene.edge_covariance("b")) != scene.set_covariance("b", None)
+
+
+def test_bad_input_is_refused_with_its_defect() -> None:
+    """Each refusal names the edge and what is wrong with the numbers."""
+    scene = SceneGraph().add_frame("cup", "world")
+    with pytest.raises(
+        SceneError,
+        match=r"the covariance of 'cup' in 'world' is not positive semi-definite: its eigenvalues are \[-2, 1, 1, 1, 1, 1\]",
+    ):
+        scene.set_covariance("cup", np.diag([1, 1, 1, 1, 1, -2]))
+    with pytest.raises(SceneError, match="is not symmetric: two entries that should be equal differ by 1"):
+        scene.set_covariance("cup", np.eye(6) + np.eye(6, k=1))
+    with pytest.raises(SceneError, match=r"must have shape \(m, 6\), not \(3, 3\)"):
+        scene.add_frame("x", "cup", covariance=np.eye(3))
+    with pytest.raises(SceneError, match="frame 'world' is a root, which has no covariance"):
+        scene.set_covariance("world", np.eye(6))
+    with pytest.raises(SceneError, match=r"the map of noise source 'heat' must have shape \(6, 2\)"):
+        scene.set_noise("cup", {NoiseSource(2, "heat"): np.ones((3, 2))})
+    with pytest.raises(SceneError, match="a noise source needs a dimension of at least 1"):
+        NoiseSource(0)
+    with pytest.raises(SceneError, match="the covariance is not the sum of the squares of the maps"):
+        EdgeNoise({NoiseSource(1): np.ones((6, 1))}, covariance=np.eye(6))
+    with pytest.raises(DisconnectedError):
+        scene.add_root("moon").gaussian_pose("cup", "moon")
+    with pytest.raises(ConfigurationError, match="joint 'lid' is on the path"):
+        scene.add_frame("lid", "cup", joint=Revolute([0, 1, 0])).gaussian_pose("lid", "world")
+
+
+def test_exact_scenes_answer_exactly() -> None:
+    """Without errors the covariance is zero and a singular one stays singular."""
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", pose=Pose([1, 2, 3]))
+        .add_frame("b", "a", covariance=np.diag([0, 0, 1e-4, 0, 0, 0]))
+    )
+    assert scene.gaussian_pose("a", "world") == GaussianPose(Pose([1, 2, 3]))
+    assert np.linalg.matrix_rank(scene.gaussian_pose("b", "world").covariance) == 1
+    assert scene.noise("b").sources[0].dimension == 1  # type: ignore[union-attr]
+    assert scene.gaussian_pose("b", "b") == GaussianPose()

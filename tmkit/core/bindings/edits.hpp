@@ -1,0 +1,36 @@
+// How an edit is bound once and works for both: scenes, which give a new version, and SceneEdit, which works in place.
+#pragma once
+
+#include "bindings.hpp"
+#include "tmkit/scene_edit.hpp"
+
+namespace tmkit::bindings {
+
+// Many edits, one new version: see the docstring below.
+struct SceneEditHandle {
+    SceneEdit edit;
+    bool discarded = false;
+};
+
+// A SceneGraph's edit gives a new version, or the very same object when nothing changed; a SceneEdit's works in place.
+template <class Edit>
+nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> self, Edit&& edit) {
+    const SceneGraph& scene = nb::cast<const SceneGraph&>(self);
+    SceneEdit next(scene);
+    edit(next);
+    if (next.scene().same_version(scene)) return self;
+    return nb::typed<nb::object, SceneGraph>(nb::cast(std::move(next).take()));
+}
+
+template <class Edit>
+void apply_edit(SceneEditHandle& self, Edit&& edit) {
+    if (self.discarded) throw Error(ErrorKind::scene, "this edit was discarded; begin another with scene.edit()");
+    edit(self.edit);
+}
+
+// A covariance that is given: a source of its own, called after the edge. Null when there is none.
+Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view parent);
+
+void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
+
+}  // namespace tmkit::bindings

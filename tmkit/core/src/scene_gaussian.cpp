@@ -1,0 +1,176 @@
+#include "tmkit/scene_gaussian.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "noise_path.hpp"
+#include "tmkit/random.hpp"
+
+namespace tmkit {
+namespace {
+
+// Goes down one side of a path. Between errors poses are gathered, so that an exact edge costs a product of poses only.
+class Descent {
+public:
+    void step(const Pose& edge) {
+        pose = pose * edge;
+        if (uncertain_) pending_ = exact_since_ ? pending_ * edge : edge;
+        exact_since_ = true;
+    }
+    void add(const Covariance& error) {
+        settle();
+        covariance_ += error;
+        uncertain_ = true;
+    }
+    // The covariance of root_from_here, in the tangent here.
+    const Covariance& settle() {
+        if (uncertain_ && exact_since_) covariance_ = covariance_.carried_down(pending_);
+        exact_since_ = false;
+        return covariance_;
+    }
+    bool uncertain() const { return uncertain_; }
+
+    Pose pose;
+
+private:
+    Covariance covariance_;
+    Pose pending_;
+    bool uncertain_ = false, exact_since_ = false;
+};
+
+Vector6 scaled(double factor, Vector6 xi) {
+    for (double& value : xi) value *= factor;
+    return xi;
+}
+
+void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+    sum.add(noise, [&](const Vector6& column) { return scaled(sign, carried_down(column, child_from_target)); });
+}
+
+NoiseSum path_noise_of(const SceneGraph& scene, const Path& path, const double* q, Pose* mean) {
+    NoiseSum sum;
+    const Pose relative = for_each_error(scene, path, q, [&](const FrameRecord& edge, double sign, const Pose& child_from_target) {
+        add_error(sum, *edge.noise, sign, child_from_target);
+    });
+    if (mean) *mean = relative;
+    return sum;
+}
+
+// Standard normal numbers in pairs (Box and Muller).
+class Normal {
+public:
+    explicit Normal(std::uint64_t seed) : random_(seed) {}
+    double operator()() {
+        if (has_second_) {
+            has_second_ = false;
+            return second_;
+        }
+        const double radius = std::sqrt(-2.0 * std::log(1.0 - random_.uniform())), angle = 2.0 * std::numbers::pi * random_.uniform();
+        second_ = radius * std::sin(angle);
+        has_second_ = true;
+        return radius * std::cos(angle);
+    }
+
+private:
+    Random random_;
+    double second_ = 0.0;
+    bool has_second_ = false;
+};
+
+}  // namespace
+
+GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q) {
+    const Path path(scene, scene.record(reference), scene.record(target));
+    Descent down, up;
+    const auto go = [&](Descent& way, const FrameRecord& edge) {
+        way.step(edge_pose(scene, edge, q));
+        if (edge.noise && !(path.any_shared() && path.is_shared(*edge.noise))) way.add(edge.noise->covariance);
+    };
+    for (std::size_t i = 0; i < path.down(); ++i) go(down, path.to(i));
+    for (std::size_t i = 0; i < path.up(); ++i) go(up, path.from(i));
+    GaussianPose result{path.up() == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
+    if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
+    if (path.any_shared()) {
+        NoiseSum common;
+        for_each_error(scene, path, q, [&](const FrameRecord& edge, double sign, const Pose& child_from_target) {
+            if (path.is_shared(*edge.noise)) add_error(common, *edge.noise, sign, child_from_target);
+        });
+        result.covariance += common.covariance();
+    }
+    return result;
+}
+
+NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q) {
+    return path_noise_of(scene, Path(scene, reference, target), q, nullptr);
+}
+
+JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pair<std::string, std::string>>& pairs, const double* q) {
+    const std::size_t m = pairs.size();
+    JointGaussian result{std::vector<Pose>(m), std::vector<double>(36 * m * m, 0.0)};
+    std::vector<NoiseSum> errors;
+    for (std::size_t i = 0; i < m; ++i)
+        errors.push_back(path_noise_of(scene, Path(scene, scene.record(pairs[i].second), scene.record(pairs[i].first)), q, &result.means[i]));
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t j = 0; j <= i; ++j)
+            for (const NoiseTerm& term : errors[i].terms()) {
+                const NoiseTerm* twin = errors[j].find(term.source.get());
+                if (!twin) continue;
+                const auto a = errors[i].map(term), b = errors[j].map(*twin);
+                for (std::size_t c = 0; c < a.size(); ++c)
+                    for (std::size_t r = 0; r < 6; ++r)
+                        for (std::size_t s = 0; s < 6; ++s) result.covariance[(6 * i + r) * 6 * m + 6 * j + s] += a[c][r] * b[c][s];
+            }
+    for (std::size_t r = 0; r < 6 * m; ++r)
+        for (std::size_t s = r + 1; s < 6 * m; ++s) result.covariance[r * 6 * m + s] = result.covariance[s * 6 * m + r];
+    return result;
+}
+
+std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q,
+                               std::size_t count, std::uint64_t seed) {
+    const Path path(scene, scene.record(reference), scene.record(target));
+    struct Step {
+        Pose pose;
+        const EdgeNoise* noise;
+        std::vector<std::size_t> first;  // by term: where the numbers of its source begin
+    };
+    NoiseSum sources;  // only to number the columns
+    const auto steps_of = [&](std::size_t steps, auto&& edge_at) {
+        std::vector<Step> made;
+        for (std::size_t i = 0; i < steps; ++i) {
+            const FrameRecord& edge = edge_at(i);
+            made.push_back({edge_pose(scene, edge, q), edge.noise.get(), {}});
+            if (!edge.noise) continue;
+            sources.add(*edge.noise, as_it_is);
+            for (const NoiseTerm& term : edge.noise->terms) made.back().first.push_back(sources.find(term.source.get())->column);
+        }
+        return made;
+    };
+    const std::vector<Step> down = steps_of(path.down(), [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
+    const std::vector<Step> up = steps_of(path.up(), [&](std::size_t i) -> const FrameRecord& { return path.from(i); });
+    std::vector<double> w(sources.columns().size());
+    const auto walk = [&](const std::vector<Step>& steps) {
+        Pose pose;
+        for (const Step& step : steps) {
+            pose = pose * step.pose;
+            if (!step.noise) continue;
+            Vector6 xi{};
+            for (std::size_t t = 0; t < step.first.size(); ++t) {
+                const auto map = step.noise->map(step.noise->terms[t]);
+                for (std::size_t c = 0; c < map.size(); ++c)
+                    for (std::size_t k = 0; k < 6; ++k) xi[k] += w[step.first[t] + c] * map[c][k];
+            }
+            pose = pose * Pose::exp(xi);
+        }
+        return pose;
+    };
+    Normal normal(seed);
+    std::vector<Pose> poses(count);
+    for (Pose& pose : poses) {
+        for (double& number : w) number = normal();
+        pose = walk(down);
+        if (!up.empty()) pose = walk(up).inverse() * pose;
+    }
+    return poses;
+}
+
+}  // namespace tmkit
