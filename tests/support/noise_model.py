@@ -1,11 +1,9 @@
 """A plain reading of what a scene says of its errors, in numpy: the oracle of the tests of uncertainty.
 
-Everything goes through names, dense matrices and poses that the scene gives; nothing of how the core walks paths is here.
+Everything goes through names, dense matrices and poses that the scene gives; nothing of how the core walks is here.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +78,3 @@ def errors(mean: Pose, poses: Array) -> Array:
     """Return xi with pose = mean @ exp(xi) for rows of poses."""
     inverse = mean.inverse()
     return np.array([(inverse @ Pose.from_array(row)).log() for row in poses])
-
-
-def chain_names(frames: int) -> list[tuple[str, str]]:
-    """Return the edges of a chain of frames."""
-    names = ["world", *(f"f{number}" for number in range(frames))]
-    return list(pairwise(names))

@@ -1,9 +1,9 @@
 """The errors of poses in JSON documents of scenes.
 
 A document lists its noise sources once, under ``noise_sources``, each with its dimension and label; a frame whose pose
-is not exact has ``noise``: the covariance, and for each source its number in that list and the map, row by row. So errors
-that are correlated in the scene are correlated in what is read back. A source that is read is a new one: files have
-nothing in common with scenes that are in memory.
+is not exact has ``noise``: the covariance, and for each source its number in that list and the map, row by row. So
+errors that are correlated in the scene are correlated in what is read back. A source that is read is a new one: files
+have nothing in common with scenes that are in memory.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ import numpy as np
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
-from tmkit.formats.json_poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
 from tmkit.formats.json_noise import SourceList, noise_from_json, sources_from_json
+from tmkit.formats.json_poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
 from tmkit.formats.json_reading import JsonNode, with_line
 from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader

@@ -159,8 +159,8 @@ def _holds_its_error(scene: SceneGraph, name: str) -> bool:
 
 def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> EdgeNoise | None:
     """Return the errors of all edges between a frame and the one it will hang off, source by source."""
-    if parent is None or parent == frame.parent:
-        return frame.noise
+    if parent is None or parent == frame.parent or frame.joint.type != "fixed":
+        return frame.noise  # above a joint no uncertain frame was folded
     return scene.path_noise(frame.name, parent)
 
 

@@ -23,8 +23,8 @@ public:
     void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
     void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
     void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
-    void flags(bool first, bool second, bool third) {
-        bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0) + (third ? 4 : 0)));
+    void flags(bool first, bool second, bool third, bool fourth) {
+        bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0) + (third ? 4 : 0) + (fourth ? 8 : 0)));
     }
     void text(std::string_view text) {
         number(static_cast<std::uint64_t>(text.size()));
@@ -121,14 +121,13 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     out.number(static_cast<std::uint64_t>(details.shapes.size()));
     for (const AttachedShape& attached : details.shapes) write(out, attached);
     const bool carries_inertia = body.inertia_frame == frame.id;
-    out.flags(carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps));
+    out.flags(carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps), static_cast<bool>(frame.noise));
     if (carries_inertia) write(out, body.inertia);
     if (details.twist) {
         out.text(details.twist->reference);
         out.numbers(details.twist->vector);
     }
     if (details.stamps) write(out, *details.stamps);
-    out.flag(static_cast<bool>(frame.noise));
     if (frame.noise) write(out, *frame.noise, number);
 }
 

@@ -31,16 +31,6 @@ std::vector<Reached> bodies_up(const std::vector<Step>& steps, BodyId body) {
     return reached;
 }
 
-Matrix3 product(const Matrix3& a, const Matrix3& b) {
-    Matrix3 c{};
-    for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j)
-            for (std::size_t k = 0; k < 3; ++k) c[3 * i + j] += a[3 * i + k] * b[3 * k + j];
-    return c;
-}
-
-Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
-
 }  // namespace
 
 bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view body) {
@@ -59,7 +49,7 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
     const Matrix3 turned = scene.pose(frame, reference, q).rotation();
     if (axes == reference) return turned;
     const Matrix3 by = scene.pose(reference, axes, q).rotation();
-    return product(product(by, turned), transposed(by));
+    return multiply_transposed(multiply(by, turned), by);
 }
 
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
