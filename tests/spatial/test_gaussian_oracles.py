@@ -13,7 +13,7 @@ from tmkit.spatial import (
     BearingMeasurement,
     GaussianPose,
     JointGaussianPose,
-    Measurement,
+    MeasurementModel,
     Pose,
     PoseMeasurement,
     PositionMeasurement,
@@ -87,7 +87,7 @@ def _model(gtsam: Any, covariance: Array) -> Any:
     return gtsam.noiseModel.Gaussian.Covariance(covariance)
 
 
-def _factor(gtsam: Any, key: int, measurement: Measurement, pose: Pose) -> Any:
+def _factor(gtsam: Any, key: int, measurement: MeasurementModel, pose: Pose) -> Any:
     """Return a factor of gtsam for a measurement of a pose in the world, by gtsam's own error where it has one."""
     if isinstance(measurement, PoseMeasurement):
         matrix, covariance = to_gtsam(measurement.pose)
@@ -104,7 +104,7 @@ def _factor(gtsam: Any, key: int, measurement: Measurement, pose: Pose) -> Any:
     return gtsam.CustomFactor(_model(gtsam, np.array(measurement.noise)), [key], error)
 
 
-def _solved(gtsam: Any, links: list[GaussianPose], measurement: Measurement) -> tuple[Any, Any, float]:
+def _solved(gtsam: Any, links: list[GaussianPose], measurement: MeasurementModel) -> tuple[Any, Any, float]:
     """Return the most probable poses along a chain, the marginals there, and the cost."""
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     there = Pose()
@@ -125,7 +125,7 @@ def _solved(gtsam: Any, links: list[GaussianPose], measurement: Measurement) -> 
     return solved, gtsam.Marginals(graph, solved), graph.error(solved)
 
 
-def _measurements(pose: Pose) -> dict[str, Measurement]:
+def _measurements(pose: Pose) -> dict[str, MeasurementModel]:
     """Return measurements of a pose that is near this one."""
     near = pose @ Pose.exp([0.05, -0.08, 0.03, 0.1, -0.06, 0.08])
     point = np.array([0.1, 0.2, -0.1])

@@ -17,7 +17,7 @@ from tmkit.spatial import (
     BearingMeasurement,
     GaussianPose,
     JointGaussianPose,
-    Measurement,
+    MeasurementModel,
     Pose,
     PoseMeasurement,
     PositionMeasurement,
@@ -33,7 +33,7 @@ _points = st.tuples(*[st.floats(-1.0, 1.0)] * 3)
 _kinds = st.sampled_from(["pose", "position", "bearing", "range"])
 
 
-def _measurement(kind: str, pose: Pose, point: tuple[float, float, float]) -> Measurement:
+def _measurement(kind: str, pose: Pose, point: tuple[float, float, float]) -> MeasurementModel:
     """Return a measurement of what is at this pose, exactly where it is."""
     seen = pose.apply(point)
     if kind == "pose":
@@ -69,7 +69,7 @@ def test_what_is_where_it_was_seen_has_no_error(kind: str, pose: Pose, point: tu
     assume(np.linalg.norm(pose.apply(point)) > 0.2)
     measurement = _measurement(kind, pose, point)
     np.testing.assert_allclose(measurement.compared(pose)[0], 0.0, atol=1e-12)
-    assert isinstance(measurement, Measurement)
+    assert isinstance(measurement, MeasurementModel)
 
 
 def test_a_bearing_is_the_angle_between_directions() -> None:

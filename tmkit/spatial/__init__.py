@@ -10,6 +10,7 @@ from tmkit._core import (
     GaussianPose,
     Pose,
     adjoint,
+    compose,
     compose_each,
     exp_each,
     inverse_left_jacobian,
@@ -49,10 +50,10 @@ from tmkit.spatial.converters import (
 )
 from tmkit.spatial.covariances import checked_covariance, covariance_root, swapped_parts
 from tmkit.spatial.fusion import Fusion, fuse
-from tmkit.spatial.joint_gaussian import JointGaussianPose, compose
+from tmkit.spatial.joint_gaussian import JointGaussianPose
 from tmkit.spatial.measurement import (
     BearingMeasurement,
-    Measurement,
+    MeasurementModel,
     PoseMeasurement,
     PositionMeasurement,
     RangeMeasurement,
@@ -69,7 +70,7 @@ __all__ = [
     "GaussianPose",
     "GaussianTwist",
     "JointGaussianPose",
-    "Measurement",
+    "MeasurementModel",
     "Nees",
     "Pose",
     "PoseMeasurement",

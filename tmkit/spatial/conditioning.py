@@ -30,7 +30,7 @@ from tmkit._core import GaussianPose, Pose, right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import covariance_root
 from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps
-from tmkit.spatial.measurement import Measurement
+from tmkit.spatial.measurement import MeasurementModel
 
 __all__ = ["ConditionedChain", "condition"]
 
@@ -73,7 +73,7 @@ class ConditionedChain:
 
 def condition(
     links: JointGaussianPose | Sequence[GaussianPose],
-    measurement: Measurement,
+    measurement: MeasurementModel,
     *,
     iterations: int = 50,
     tolerance: float = 1e-12,
@@ -123,7 +123,7 @@ def condition(
 
 def _answer(
     prior: JointGaussianPose,
-    measurement: Measurement,
+    measurement: MeasurementModel,
     xi: Array,
     spread: Array,
     *,

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
-from tmkit.spatial.measurement import Measurement
+from tmkit.spatial.measurement import MeasurementModel
 
 __all__ = [
     "ConfidenceEllipsoid",
@@ -119,7 +119,7 @@ class Gate:
     degrees: int
 
 
-def gate(pose: GaussianPose, measurement: Measurement, *, probability: float = 0.997) -> Gate:
+def gate(pose: GaussianPose, measurement: MeasurementModel, *, probability: float = 0.997) -> Gate:
     """Return whether a measurement of an uncertain pose is within what was to be expected.
 
     Args:

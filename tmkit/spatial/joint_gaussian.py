@@ -23,25 +23,9 @@ from tmkit._core import GaussianPose, Pose, adjoint
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 
-__all__ = ["JointGaussianPose", "compose"]
+__all__ = ["JointGaussianPose"]
 
 Array = NDArray[np.float64]
-
-
-def compose(poses: Sequence[GaussianPose], *, order: int = 1) -> GaussianPose:
-    """Return the product of independent uncertain poses, from left to right.
-
-    Args:
-        poses: a_from_b, b_from_c, ...; none give the exact identity.
-        order: 1 or 4: the highest order of errors in the covariance.
-
-    Raises:
-        SceneError: another order.
-    """
-    product = GaussianPose()
-    for pose in poses:
-        product = product.compose(pose, order=order)
-    return product
 
 
 @dataclass(frozen=True, eq=False)

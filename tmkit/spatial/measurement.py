@@ -29,13 +29,13 @@ from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 
-__all__ = ["BearingMeasurement", "Measurement", "PoseMeasurement", "PositionMeasurement", "RangeMeasurement"]
+__all__ = ["BearingMeasurement", "MeasurementModel", "PoseMeasurement", "PositionMeasurement", "RangeMeasurement"]
 
 Array = NDArray[np.float64]
 
 
 @runtime_checkable
-class Measurement(Protocol):
+class MeasurementModel(Protocol):
     """Something measured of the pose of a target relative to a reference."""
 
     @property

@@ -84,6 +84,26 @@ Raises:
         .def("__repr__", &text_of)
         .def("__getstate__", [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); })
         .def("__setstate__", [](GaussianPose& self, const nb::tuple& state) { new (&self) GaussianPose{nb::cast<Pose>(state[0]), read_covariance({state[1]}, "covariance")}; });
+    m.def("compose", [](const nb::typed<nb::iterable, GaussianPose>& poses, int order) {
+        if (order != 1 && order != 4)
+            throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+        GaussianPose product;
+        bool first = true;
+        for (nb::handle item : poses) {
+            const GaussianPose& pose = nb::cast<const GaussianPose&>(item);
+            product = first ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
+            first = false;
+        }
+        return product;
+    }, nb::arg("poses"), nb::kw_only(), nb::arg("order") = 1,
+          R"(Return the product of independent uncertain poses, from left to right.
+
+Args:
+    poses: a_from_b, b_from_c, ...; none give the exact identity.
+    order: 1 or 4: the highest order of errors in the covariance.
+
+Raises:
+    SceneError: another order.)");
     cls.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 

@@ -1,6 +1,7 @@
 #include "tmkit/gaussian_pose.hpp"
 
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 namespace tmkit {
 namespace {
@@ -59,11 +60,22 @@ Matrix3 even(const Matrix3& m) {
 
 Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
 
+// Whether Cholesky's factorisation fails, with room for rounding on the diagonal.
 bool has_negative(const Covariance& covariance) {
-    const Matrix6 m = covariance.matrix();
-    std::vector<double> values, vectors;
-    symmetric_eigen({m.begin(), m.end()}, 6, values, vectors);
-    return values.front() < -1e-13 * values.back();
+    Matrix6 m = covariance.matrix();
+    double greatest = 0.0;
+    for (std::size_t i = 0; i < 6; ++i) greatest = std::max(greatest, m[7 * i]);
+    for (std::size_t j = 0; j < 6; ++j) {
+        double pivot = m[7 * j] + 1e-13 * greatest;
+        for (std::size_t k = 0; k < j; ++k) pivot -= m[6 * j + k] * m[6 * j + k];
+        if (!(pivot > 0.0)) return greatest > 0.0 || pivot < 0.0;
+        m[7 * j] = std::sqrt(pivot);
+        for (std::size_t i = j + 1; i < 6; ++i) {
+            for (std::size_t k = 0; k < j; ++k) m[6 * i + j] -= m[6 * i + k] * m[6 * j + k];
+            m[6 * i + j] /= m[7 * j];
+        }
+    }
+    return false;
 }
 
 void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
