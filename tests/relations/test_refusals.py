@@ -48,7 +48,7 @@ from tmkit.spatial import Pose
         (lambda: PositionCoord("{e}|C", "f|D", "[r]"), r"a point on a body is written as e\|C"),
         (lambda: OrientationCoord("a|C", "[b]|D", "[b]"), r"an orientation frame on a body is written as \[a\]\|C"),
         (lambda: TwistCoord("e|C", "f|D", "[r]"), "a body is written as C"),
-        (lambda: TwistSemantics.named(point="e", body="", ref_body="D"), "a body is written as C"),
+        (lambda: TwistSemantics.named(point="e", body="", ref_body="D"), "body is a name, without spaces"),
     ],
 )
 def test_notation_that_is_none(make: Any, message: str) -> None:
@@ -113,7 +113,7 @@ def test_representations_constrain_coordinates() -> None:
         SemanticTwist(TwistCoord("e|C", "D", "[r]"), [1, 2, 3])
     with pytest.raises(SemanticError, match="has coordinates of class TwistCoord"):
         SemanticTwist(PositionCoord("e|C", "f|D", "[r]"), np.zeros(6))
-    with pytest.raises(SemanticError, match=r"a representation of a Twist .RotationMatrix"):
+    with pytest.raises(SemanticError, match=r"a representation of a Twist is asked for by its class .RotationMatrix"):
         SemanticTwist(TwistCoord("e|C", "D", "[r]"), np.zeros(6)).in_representation(RotationMatrix)
 
 

@@ -37,8 +37,13 @@ def declares(
         arguments: what the arguments are, by name; others are not checked.
 
     Raises:
-        TypeError: the function has no argument of such a name; raised when it is decorated.
+        TypeError: what is declared is no semantics or coordinates, or the function has no argument of such a name;
+            raised when it is decorated.
     """
+    for name, declared in {**arguments, "returns": returns}.items():
+        if not isinstance(declared, Semantics) and not (name == "returns" and declared is None):
+            example = "PoseCoord('{?g}|?C', '{?h}|?D', '[?h]')"
+            raise TypeError(f"'{name}' is declared by coordinates or semantics, such as {example}, not by {declared!r}")
 
     def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         signature = inspect.signature(function)

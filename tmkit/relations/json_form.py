@@ -56,6 +56,9 @@ def from_json(data: Mapping[str, Any]) -> Any:
         SemanticError: a field is missing, is there though the relation has none of that name, or is no name.
         UnknownNameError: no such relation or representation.
     """
+    if not isinstance(data, Mapping):
+        rule = "a relation in JSON is an object with the name of the relation in 'rel'"
+        raise SemanticError.of("from_json", [Violation(rule, repr(data)[:80])])
     rel = data.get("rel")
     if rel not in _RELATIONS:
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")

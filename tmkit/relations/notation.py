@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["read_body", "read_frame", "read_orientation", "read_point", "read_pose", "show_pose"]
+__all__ = ["read_body", "read_frame", "read_name", "read_orientation", "read_point", "read_pose", "show_pose"]
 
 _NAME = r"[^\s|{}\[\](),]+"
 _POINT = re.compile(rf"({_NAME})\|({_NAME})")
@@ -33,8 +33,8 @@ def read_point(text: str) -> tuple[str, str]:
     Raises:
         SemanticError: the text is not in this form.
     """
-    match = _POINT.fullmatch(text)
-    return (match[1], match[2]) if match else _refuse(text, "a point on a body", "e|C")
+    match = _POINT.fullmatch(text) if isinstance(text, str) else None
+    return (match[1], match[2]) if match else _refuse(text, "a point on a body", "e|C", "{0}|{1}")
 
 
 def read_orientation(text: str) -> tuple[str, str]:
@@ -43,8 +43,8 @@ def read_orientation(text: str) -> tuple[str, str]:
     Raises:
         SemanticError: the text is not in this form.
     """
-    match = _ORIENTATION.fullmatch(text)
-    return (match[1], match[2]) if match else _refuse(text, "an orientation frame on a body", "[a]|C")
+    match = _ORIENTATION.fullmatch(text) if isinstance(text, str) else None
+    return (match[1], match[2]) if match else _refuse(text, "an orientation frame on a body", "[a]|C", "[{0}]|{1}")
 
 
 def read_pose(text: str) -> tuple[str, str, str]:
@@ -53,11 +53,13 @@ def read_pose(text: str) -> tuple[str, str, str]:
     Raises:
         SemanticError: the text is not in one of these forms.
     """
-    if match := _FRAME.fullmatch(text):
-        return match[1], match[1], match[2]
-    if match := _POSE.fullmatch(text):
-        return match[1], match[2], match[3]
-    return _refuse(text, "a frame, or a point and an orientation frame, on a body", "{g}|C or (e,[a])|C")
+    if isinstance(text, str):
+        if match := _FRAME.fullmatch(text):
+            return match[1], match[1], match[2]
+        if match := _POSE.fullmatch(text):
+            return match[1], match[2], match[3]
+    what = "a frame, or a point and an orientation frame, on a body"
+    return _refuse(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
 
 
 def read_body(text: str) -> str:
@@ -66,7 +68,7 @@ def read_body(text: str) -> str:
     Raises:
         SemanticError: the text is no name.
     """
-    return text if isinstance(text, str) and _BODY.fullmatch(text) else _refuse(text, "a body", "C")
+    return text if isinstance(text, str) and _BODY.fullmatch(text) else _refuse(text, "a body", "C", "{1}")
 
 
 def read_frame(text: str) -> str:
@@ -75,8 +77,20 @@ def read_frame(text: str) -> str:
     Raises:
         SemanticError: the text is not in this form.
     """
-    match = _COORD.fullmatch(text)
-    return match[1] if match else _refuse(text, "the frame of expression", "[r]")
+    match = _COORD.fullmatch(text) if isinstance(text, str) else None
+    return match[1] if match else _refuse(text, "the frame of expression", "[r]", "[{0}]")
+
+
+def read_name(text: str, what: str) -> str:
+    """Return a name, which stands by itself in a field.
+
+    Raises:
+        SemanticError: the text is no name.
+    """
+    if isinstance(text, str) and _BODY.fullmatch(text):
+        return text
+    rule = f"{what} is a name, without spaces and without any of | {{ }} [ ] ( ) ,"
+    raise SemanticError.of("notation", [Violation(rule, repr(text))])
 
 
 def show_pose(point: str, ori: str, body: str) -> str:
@@ -84,6 +98,20 @@ def show_pose(point: str, ori: str, body: str) -> str:
     return f"{{{point}}}|{body}" if point == ori else f"({point},[{ori}])|{body}"
 
 
-def _refuse(text: object, what: str, form: str) -> NoReturn:
-    rule = f"{what} is written as {form}"
-    raise SemanticError.of("notation", [Violation(rule, repr(text))])
+_ANY = re.compile(rf"[{{\[(]*({_NAME})[}}\])]*(?:\|({_NAME}))?")
+
+
+def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
+    """Refuse a text, and say how it would be written."""
+    repair = ""
+    if not isinstance(text, str):
+        repair = "give it as text"
+    elif re.search(r"\s", text.strip()) and not _POSE.fullmatch(text):
+        repair = "names have no spaces"
+    elif match := _ANY.fullmatch(text.strip()):
+        name, body = match[1], match[2]
+        if body or "{1}" not in wanted:
+            repair = f"write '{wanted.format(name, body)}'"
+        elif "{0}" in wanted:
+            repair = f"say which body it is fixed to: '{wanted.format(name, 'Body')}'"
+    raise SemanticError.of("notation", [Violation(f"{what} is written as {form}", repr(text), repair=repair)])

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 from tmkit.relations.notation import (
     read_body,
     read_frame,
+    read_name,
     read_orientation,
     read_point,
     read_pose,
@@ -87,7 +88,7 @@ class Semantics:
         if names.keys() != set(cls.fields):
             wanted, got = ", ".join(cls.fields), ", ".join(names)
             raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
-        return cls._of(*(read_body(names[name]) for name in cls.fields))
+        return cls._of(*(read_name(names[name], name) for name in cls.fields))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
@@ -106,7 +107,20 @@ class Semantics:
         return _restore, (type(self), self._values)
 
     def replace(self, **names: str) -> Self:  # the fields of the class, by name
-        """Return the same with other names in some fields."""
+        """Return the same with other names in some fields.
+
+        Raises:
+            TypeError: there is no field of that name.
+            SemanticError: a name that is none.
+        """
+        unknown = [name for name in names if name not in self.fields]
+        if unknown:
+            known = ", ".join(self.fields)
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}")
+        return self._replaced(**{name: read_name(value, name) for name, value in names.items()})
+
+    def _replaced(self, **names: str) -> Self:
+        """Return the same with other names in some fields, which are known to be fields and names."""
         return self._of(*(names.get(name, getattr(self, name)) for name in self.fields))
 
 

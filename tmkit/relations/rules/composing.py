@@ -144,7 +144,9 @@ def chain_check(x: Any, y: Any) -> Check:
         what = ("point of the first", "point of the second")
         check.same(x.point, y.point, "velocities are composed at one point", what, CHANGE_POINT)
     what = ("reference body of the first", "body of the second")
-    check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what)
+    turned = "inverse2" if isinstance(x, MATRIX_LIKE) else "inverse"
+    repair = f"compose with what lies between them first, or turn one round with {turned}"
+    check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what, repair)
     if isinstance(x, PoseCoord) or (isinstance(x, OrientationCoord) and x.coord != y.coord):
         require_own_reference(check, x, "the first operand")
         require_own_reference(check, y, "the second operand")

@@ -8,6 +8,7 @@ Invariants: values are immutable. With the checks on, no value exists whose repr
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tmkit.relations import rules
 from tmkit.relations.representation import Numbers, Representation, Vector, frozen
+from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SemanticRelation",
+    "coord_of",
     "cross",
 ]
 
@@ -54,8 +57,7 @@ class SemanticRelation:
             SemanticError: the representation is not one of this relation, or its constraint does not hold.
         """
         if not isinstance(coord, self.coord_class):
-            rule = f"a {type(self).__name__} has coordinates of class {self.coord_class.__name__}"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, repr(coord))])
+            raise SemanticError.of(type(self).__name__, [self._no_coordinates(coord)])
         self._fill(coord, self._represented(values))
 
     def _fill(self, coord: Any, representation: Any) -> None:
@@ -65,6 +67,18 @@ class SemanticRelation:
                 raise SemanticError.of(f"{type(representation).__name__} for {coord!r}", broken)
         object.__setattr__(self, "coord", coord)
         object.__setattr__(self, "representation", representation)
+
+    def _no_coordinates(self, coord: object) -> Violation:
+        """Return why something is not the coordinates of this relation, and what to give."""
+        wanted = self.coord_class.__name__
+        repair = f"make it first: {_EXAMPLES[wanted]}"
+        if isinstance(coord, Semantics) and f"{coord.relation}Coord" == wanted:
+            words = repr(coord).replace("Semantics(", "Coord(").removesuffix(")")
+            repair = f"add the frame of expression: {words}, '[r]')"
+        elif isinstance(coord, Coord):
+            repair = f"use a Semantic{coord.relation}"
+        what = " ".join(repr(coord).split())
+        return Violation(f"a {type(self).__name__} has coordinates of class {wanted}", what[:80], repair=repair)
 
     @classmethod
     def _of(cls, coord: Any, representation: Any) -> Self:
@@ -88,11 +102,55 @@ class SemanticRelation:
         if chosen is None:
             shapes = ", ".join(str(known) for known in self.by_shape if known)
             rule = f"the numbers of a {relation} have one of the shapes {shapes}"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, f"shape {shape}")])
+            repair = f"or say what they are by a representation of a {relation}"
+            if relation == "Pose":
+                repair = "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw), VectorAndMatrix(vector, matrix)"
+            raise SemanticError.of(type(self).__name__, [Violation(rule, f"shape {shape}", repair=repair)])
         return chosen(values)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say where that is which people look for here."""
+        kind, relation = type(self).__name__, type(self).coord_class.__name__.removesuffix("Coord")
+        if name.startswith("_"):
+            raise AttributeError(f"a {kind} has no '{name}'")
+        if name in type(self).coord_class.fields:  # type: ignore[attr-defined]
+            raise AttributeError(f"a {kind} has its names in its coordinates: use .coord.{name}")
+        if any(name in getattr(other, "__dict__", {}) for other in _all_relations(SemanticRelation)):
+            can = ", ".join(sorted(item for item in dir(type(self)) if not item.startswith("_")))
+            raise AttributeError(f"there is no {name} of a {relation}; a {kind} has {can}")
+        hint = "its numbers are in .representation as they were given, in .numbers as plain arrays"
+        raise AttributeError(
+            f"a {kind} has no '{name}'; {hint}, and .in_representation(...) gives them in any other form"
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers")
+
+    def _no_operator(self, other: object) -> NoReturn:
+        del other
+        raise TypeError(
+            f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes two of one kind, "
+            "a.inverse() turns one round, and change_point, change_coordinate_frame and their like bring one elsewhere"
+        )
+
+    __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _no_operator
+
+    def __neg__(self) -> NoReturn:
+        self._no_operator(None)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether coordinates, the kind of representation and the numbers are the same, exactly."""
+        if not isinstance(other, SemanticRelation):
+            return NotImplemented
+        if self.coord != other.coord or type(self.representation) is not type(other.representation):
+            return False
+        return all(np.array_equal(a, b) for a, b in zip(self.numbers, other.numbers, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.coord))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.coord, self.representation)
@@ -117,9 +175,10 @@ class SemanticRelation:
         Raises:
             SemanticError: the representation cannot say this relation.
         """
-        if not hasattr(representation, "relation") or representation.relation != self.coord.relation:
-            rule = f"a representation of a {self.coord.relation}"
-            raise SemanticError.of("in_representation", [Violation(rule, representation.__name__)])
+        if not isinstance(representation, type) or getattr(representation, "relation", "") != self.coord.relation:
+            rule = f"a representation of a {self.coord.relation} is asked for by its class"
+            given_name = representation.__name__ if isinstance(representation, type) else repr(representation)[:60]
+            raise SemanticError.of("in_representation", [Violation(rule, given_name)])
         if type(self.representation) is representation and like is None:
             given: _Representation = self.representation
             return given
@@ -152,7 +211,12 @@ class SemanticRelation:
             SemanticError: the representation does not allow it, as a matrix does not; see ``inverse2``.
         """
         coord = rules.inverse(self.coord, is_matrix=False)
-        return self._result(coord, *self._inverted())
+        try:
+            return self._result(coord, *self._inverted())
+        except SemanticError as error:
+            repair = "use inverse2, which expresses the result in its own reference frame"
+            broken = [replace(violation, repair=repair) for violation in error.violations]
+            raise SemanticError.of(f"inverse({self.coord!r})", broken) from None
 
     def _inverted(self) -> Numbers:
         return tuple(-number for number in self.numbers)
@@ -166,6 +230,7 @@ class SemanticRelation:
             SemanticError: the two do not chain.
         """
         if not isinstance(other, type(self)):
+            coord_of(other, self.coord.relation)
             rule = f"a {self.coord.relation} is composed with another"
             raise SemanticError.of("compose", [Violation(rule, type(other).__name__)])
         coord, swapped = rules.compose(self.coord, other.coord)
@@ -184,12 +249,47 @@ class SemanticRelation:
         Raises:
             SemanticError: ``by`` speaks of another frame, or the representation does not allow it.
         """
-        coord = rules.change_coord(self.coord, by.coord, is_matrix=False)
+        coord = rules.change_coord(self.coord, coord_of(by, "Orientation"), is_matrix=False)
         turned = by.numbers[0]
         return self._result(coord, *self._turned(turned))
 
     def _turned(self, turned: Vector) -> Numbers:
         return tuple(turned @ number for number in self.numbers)
+
+
+def coord_of(operand: object, relation: str) -> Any:
+    """Return the coordinates of an operand.
+
+    Raises:
+        SemanticError: it is no relation with numbers.
+    """
+    if isinstance(operand, SemanticRelation):
+        return operand.coord
+    repair = f"say what they mean: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"
+    if isinstance(operand, Coord):
+        repair = (
+            f"give it numbers: Semantic{operand.relation}(coordinates, numbers); or use apply, on coordinates alone"
+        )
+    what = " ".join(repr(operand).split())[:80]
+    raise SemanticError.of("operand", [Violation("an operand is a relation with numbers", what, repair=repair)])
+
+
+_EXAMPLES = {
+    "PositionCoord": "PositionCoord('e|C', 'f|D', '[r]')",
+    "OrientationCoord": "OrientationCoord('[a]|C', '[b]|D', '[b]')",
+    "PoseCoord": "PoseCoord('{g}|C', '{h}|D', '[h]')",
+    **{f"{name}Coord": f"{name}Coord('e|C', 'D', '[r]')" for name in ("LinearVelocity", "Twist", "Torque", "Wrench")},
+    **{f"{name}Coord": f"{name}Coord('C', 'D', '[r]')" for name in ("AngularVelocity", "Force")},
+}
+
+
+def _all_relations(base: type) -> list[type]:
+    """Return a class and all that are made from it."""
+    found = [base]
+    children: list[type] = base.__subclasses__()
+    for child in children:
+        found += _all_relations(child)
+    return found
 
 
 def cross(a: Vector, b: Vector) -> Vector:
