@@ -80,6 +80,12 @@ def apply(op: str, *relations: Any) -> Any:
     with_numbers = [isinstance(relation, SemanticRelation) for relation in relations]
     if not with_numbers or not any(with_numbers):
         return _without_numbers(name, relations)
+    if any(isinstance(relation, Coord) for relation in relations):
+        rule = "the operands have numbers, all or none"
+        kinds = " and ".join(type(relation).__name__ for relation in relations)
+        raise SemanticError.of(
+            name, [Violation(rule, kinds, repair="give numbers to the others, or take .coord of these")]
+        )
     if name == "pose":
         return SemanticPose.of(*relations)
     first, *others = relations

@@ -99,6 +99,8 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
     try:
         if hasattr(values, "magnitude") and hasattr(values, "to"):
             values = _converted(values, unit, what)
+        if isinstance(values, str) or np.asarray(values).dtype.kind in "US":
+            raise ValueError("text")
         array = np.array(values, dtype=float)
     except SemanticError:
         raise
@@ -196,12 +198,13 @@ def in_reference(coord: Any, what: str) -> list[Violation]:
     """Return whether coordinates with an orientation are not expressed in their reference orientation frame."""
     if coord.coord == coord.ref_ori:
         return []
+    free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
     return [
         Violation(
             f"{what} is expressed in its reference orientation frame",
             f"coordinate frame {coord.coord}",
             f"reference orientation frame {coord.ref_ori}",
-            "express it there, or use a representation that allows it (a rotation vector)",
+            f"express it there, or use a representation that allows it ({free})",
         )
     ]
 

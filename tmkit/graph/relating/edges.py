@@ -46,12 +46,19 @@ def add_edge(
             axes.
 
     Raises:
+        UnknownNameError: no such kind of edge or of node, or no such node.
         SemanticError: an edge of this kind does not join nodes of these kinds.
         SceneError: the rules forbid it.
     """
     wanted = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
     if wanted is None:
         raise UnknownNameError.of("kind of edge", kind, ("pose", "twist"))
+    for node in (tail, head):
+        if not isinstance(node, Node):
+            repair = f"write Node('frame', {node!r}) or Node('body', {node!r})"
+            raise SemanticError.of(f"add_edge({kind})", [Violation("an edge joins nodes", repr(node), repair=repair)])
+        if node.kind not in ("frame", "body"):
+            raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
     if (tail.kind, head.kind) != wanted:
         rules = {
             "pose": "a pose edge joins two frames",

@@ -12,9 +12,17 @@ from typing import Any
 
 from tmkit._core import SceneGraph
 from tmkit.errors import UnknownNameError
-from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, Violation
+from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 
-__all__ = ["body_of", "check_names", "frames_on", "is_on_reference", "require_body"]
+__all__ = [
+    "body_of",
+    "check_names",
+    "coord_of",
+    "frames_on",
+    "is_on_reference",
+    "require_body",
+    "require_conflict_answer",
+]
 
 
 def body_of(scene: SceneGraph, frame: str) -> str:
@@ -39,6 +47,29 @@ def require_body(scene: SceneGraph, body: str) -> None:
     """
     if body not in scene.body_names:
         raise UnknownNameError.of("body", body, scene.body_names)
+
+
+def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> Any:
+    """Return the coordinates of what is put into a scene.
+
+    Raises:
+        SemanticError: it is not such a relation.
+    """
+    if isinstance(relation, kind):
+        return relation.coord
+    what = " ".join(repr(relation).split())[:80]
+    repair = f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"
+    raise SemanticError.of(operation, [Violation(f"it takes a {kind.__name__}", what, repair=repair)])
+
+
+def require_conflict_answer(on_conflict: str) -> None:
+    """Refuse a word that does not say what to do with a conflict.
+
+    Raises:
+        UnknownNameError: it is none.
+    """
+    if on_conflict not in ("refuse", "invert"):
+        raise UnknownNameError.of("on_conflict", on_conflict, ("refuse", "invert"))
 
 
 def is_on_reference(scene: SceneGraph, coord: Any) -> bool:

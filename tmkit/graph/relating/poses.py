@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import Fixed, Joint, SceneGraph
 from tmkit.errors import CycleError, SceneError
-from tmkit.graph.relating.names import check_names
+from tmkit.graph.relating.names import check_names, coord_of, require_conflict_answer
 from tmkit.graph.relating.queries import orientation_of_frame, position_of_frame
 from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
 from tmkit.spatial import Pose
@@ -48,7 +48,8 @@ def add_pose(
             The attribute ``rule`` has the name of the rule, such as ``PE3``.
         CycleError: the reference frame hangs off the frame.
     """
-    check_names(scene, pose.coord)
+    require_conflict_answer(on_conflict)
+    check_names(scene, coord_of(pose, SemanticPose, "add_pose"))
     between = _between_frames(scene, pose, q)
     frame, reference = between.coord.ori, between.coord.ref_ori
     try:
@@ -76,13 +77,14 @@ def set_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = Non
         SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
         SceneError: there is no such edge, or it is inside a body, where poses are constant.
     """
-    check_names(scene, pose.coord)
+    check_names(scene, coord_of(pose, SemanticPose, "set_pose"))
     between = _between_frames(scene, pose, q)
     if scene.parent(between.coord.ref_ori) == between.coord.ori:
         between = between.inverse2()
     frame, reference = between.coord.ori, between.coord.ref_ori
     if scene.parent(frame) != reference:
-        raise SceneError(f"there is no edge between '{frame}' and '{reference}' whose pose could be set", frame=frame)
+        message = f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it with add_pose"
+        raise SceneError(message, frame=frame)
     return scene.set_pose(frame, _pose_of(between))
 
 
@@ -98,7 +100,7 @@ def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, jo
     if parent == reference:
         return scene.set_pose(frame, pose)
     if parent is not None:
-        message = f"frame '{frame}' hangs off '{parent}' already, and has one parent only"
+        message = f"frame '{frame}' hangs off '{parent}' already, and has one parent only; reparent it"
         raise SceneError(message, frame=frame, parent=parent, rule="PE3")
     return scene.attach(frame, reference, pose=pose, joint=joint)
 

@@ -82,6 +82,10 @@ def relate(
     """
     answer = _ANSWERS.get(type(coord))
     if answer is None:
+        if not isinstance(coord, Coord):
+            what = " ".join(repr(coord).split())[:80]
+            repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
+            raise SemanticError.of("relate", [Violation("it is asked by coordinates", what, repair=repair)])
         check_names(scene, coord)
         rule = "a scene knows positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
@@ -90,7 +94,8 @@ def relate(
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
         check_names(scene, coord)
-        raise SemanticError.of(f"relate({coord!r})", [Violation("a path of poses leads there", str(error))]) from error
+        violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
+        raise SemanticError.of(f"relate({coord!r})", [violation]) from error
     if representation is None:
         is_elsewhere = usual[1] is not None and coord.coord != coord.ref_ori  # type: ignore[union-attr]
         representation = usual[1] if is_elsewhere else usual[0]
@@ -183,10 +188,11 @@ def _explained(scene: SceneGraph, coord: Any) -> Vector:
     """
     check_names(scene, coord)
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
-    why = "there is none"
+    why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or ask with qd"
     if scene.twist_path(coord.ref_body, coord.body) or scene.twist_path(coord.body, coord.ref_body):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
-    raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why)])
+        repair = "add what is missing with add_pose"
+    raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])
 
 
 def _joint_twist(scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike | None, qd: ArrayLike) -> Vector:

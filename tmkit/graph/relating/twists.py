@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
-from tmkit.graph.relating.names import body_of, check_names, frames_on, is_on_reference, require_body
+from tmkit.graph.relating.names import (
+    body_of,
+    check_names,
+    coord_of,
+    frames_on,
+    is_on_reference,
+    require_body,
+    require_conflict_answer,
+)
 from tmkit.graph.relating.poses import OnConflict
 from tmkit.graph.relating.queries import brought
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
@@ -49,7 +57,8 @@ def add_twist(
         SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The attribute ``rule`` has the
             name of the rule, such as ``TE3``.
     """
-    c = twist.coord
+    require_conflict_answer(on_conflict)
+    c = coord_of(twist, SemanticTwist, "add_twist")
     check_names(scene, c)
     require_body(scene, c.ref_body)
     head = _head(scene, c, frame)
@@ -84,12 +93,12 @@ def set_twist(
         SceneError: there is no such edge.
         SemanticError: as for :func:`add_twist`.
     """
-    c = twist.coord
+    c = coord_of(twist, SemanticTwist, "set_twist")
     check_names(scene, c)
     head = _head(scene, c, frame)
     edge = scene.twist_edge(head)
     if edge is None or edge[0] != c.ref_body:
-        known = f"it is relative to '{edge[0]}'" if edge else "it has none"
+        known = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
         raise SceneError(f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}", frame=head)
     return add_twist(scene, twist, frame=head, q=q)
 

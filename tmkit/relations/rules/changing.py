@@ -100,7 +100,7 @@ def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, kee
             check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, CHANGE_COORD)
         check.done()
     body = c.body if keeps_body else by.body
-    made: _Coord = c.replace(point=by.point, body=body)
+    made: _Coord = c._replaced(point=by.point, body=body)
     return made
 
 
@@ -145,7 +145,7 @@ def _moved_ref_point(x: _Coord, by: PositionCoord, *, operation: str, keeps_body
         check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
         check.done()
     body = c.ref_body if keeps_body else by.ref_body
-    made: _Coord = c.replace(ref_point=by.ref_point, ref_body=body)
+    made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=body)
     return made
 
 
@@ -172,7 +172,7 @@ def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
         require_own_reference(check, by, "the change")
         require_own_reference(check, c, "the relation")
         check.done()
-    made: _Coord = c.replace(ori=by.ori)
+    made: _Coord = c._replaced(ori=by.ori)
     return made
 
 
@@ -203,7 +203,7 @@ def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
         require_own_reference(check, by, "the change")
         require_own_reference(check, c, "the relation")
         check.done()
-    made: _Coord = c.replace(ref_ori=by.ref_ori, coord=by.ref_ori)
+    made: _Coord = c._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
     return made
 
 
@@ -231,7 +231,7 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
         if is_matrix is not False and isinstance(x, MATRIX_LIKE):
             require_matrix(check, x, by.ref_ori, c.ref_ori)
         check.done()
-    made: _Coord = c.replace(coord=by.ref_ori)
+    made: _Coord = c._replaced(coord=by.ref_ori)
     return made
 
 
@@ -255,9 +255,9 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
             check = chain_check(x, by)
             check.operation = "change_reference_body"
             check.done()
-        made: _Coord = c.replace(ref_body=by.ref_body)
+        made: _Coord = c._replaced(ref_body=by.ref_body)
         return made
-    joined: _Coord = c.replace(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
+    joined: _Coord = c._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
     return joined
 
 
@@ -276,7 +276,7 @@ def change_body(x: _Coord, by: Coord | str) -> _Coord:
     c: Any = x
     if not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit("change_body", x, by)
-    joined: _Coord = c.replace(body=_joined_to("change_body", x, c.body, by, "body"))
+    joined: _Coord = c._replaced(body=_joined_to("change_body", x, c.body, by, "body"))
     return joined
 
 

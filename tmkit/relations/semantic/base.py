@@ -119,12 +119,11 @@ class SemanticRelation:
         if name in type(self).coord_class.fields:  # type: ignore[attr-defined]
             raise AttributeError(f"a {kind} has its names in its coordinates: use .coord.{name}")
         if any(name in getattr(other, "__dict__", {}) for other in _all_relations(SemanticRelation)):
-            can = ", ".join(sorted(item for item in dir(type(self)) if not item.startswith("_")))
-            raise AttributeError(f"there is no {name} of a {relation}; a {kind} has {can}")
+            hidden = ("by_shape", "coord_class", "of")
+            can = ", ".join(item for item in sorted(dir(type(self))) if item[0] != "_" and item not in hidden)
+            raise AttributeError(f"there is no {name} of relation {relation}; a {kind} has {can}")
         hint = "its numbers are in .representation as they were given, in .numbers as plain arrays"
-        raise AttributeError(
-            f"a {kind} has no '{name}'; {hint}, and .in_representation(...) gives them in any other form"
-        )
+        raise AttributeError(f"a {kind} has no '{name}'; {hint}; .in_representation(...) gives them in another form")
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers")
@@ -267,9 +266,7 @@ def coord_of(operand: object, relation: str) -> Any:
         return operand.coord
     repair = f"say what they mean: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"
     if isinstance(operand, Coord):
-        repair = (
-            f"give it numbers: Semantic{operand.relation}(coordinates, numbers); or use apply, on coordinates alone"
-        )
+        repair = f"give it numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on coordinates alone"
     what = " ".join(repr(operand).split())[:80]
     raise SemanticError.of("operand", [Violation("an operand is a relation with numbers", what, repair=repair)])
 

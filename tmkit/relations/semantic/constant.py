@@ -9,7 +9,7 @@ import numpy as np
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
 from tmkit.relations.representation import Numbers, Vector, elapsed, rotations
-from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.relations.semantic.base import SemanticRelation, coord_of
 from tmkit.relations.semantics import (
     OrientationCoord,
     PoseCoord,
@@ -75,7 +75,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return self._result(rules.change_point(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0])
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the position of a point of a rigidly joined body.
@@ -83,7 +83,9 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return self._result(rules.change_point_body(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+        return self._result(
+            rules.change_point_body(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
+        )
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
@@ -91,7 +93,9 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return self._result(rules.change_ref_point(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+        return self._result(
+            rules.change_ref_point(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
+        )
 
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
         """Return the position relative to a point of a rigidly joined body.
@@ -99,7 +103,9 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return self._result(rules.change_ref_point_body(self.coord, by.coord), self.numbers[0] + by.numbers[0])
+        return self._result(
+            rules.change_ref_point_body(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
+        )
 
     def differentiate(self, later: SemanticPosition, dt: float) -> SemanticLinearVelocity:
         """Return the mean velocity (m/s) over ``dt`` seconds; the frame of expression is fixed to the reference body.
@@ -107,7 +113,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: the two are not the same relation.
         """
-        coord = rules.differentiate(self.coord, later.coord)
+        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
         from tmkit.relations.semantic.velocities import SemanticLinearVelocity  # velocities are made of positions too
 
         return SemanticLinearVelocity(coord, (later.numbers[0] - self.numbers[0]) / elapsed(dt))
@@ -150,7 +156,7 @@ class SemanticOrientation(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the orientation frame.
         """
-        return self._result(rules.change_ori(self.coord, by.coord), self.numbers[0] @ by.numbers[0])
+        return self._result(rules.change_ori(self.coord, coord_of(by, "Orientation")), self.numbers[0] @ by.numbers[0])
 
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the orientation relative to another frame; ``by`` is that of the old reference relative to it.
@@ -158,7 +164,9 @@ class SemanticOrientation(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference orientation frame.
         """
-        return self._result(rules.change_ref_ori(self.coord, by.coord), by.numbers[0] @ self.numbers[0])
+        return self._result(
+            rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ self.numbers[0]
+        )
 
     def differentiate(self, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity:
         """Return the constant angular velocity (rad/s) that leads there in ``dt`` seconds, less than half a turn.
@@ -166,7 +174,7 @@ class SemanticOrientation(_Constant):
         Raises:
             SemanticError: the two are not the same relation.
         """
-        coord = rules.differentiate(self.coord, later.coord)
+        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
         turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
         from tmkit.relations.semantic.velocities import SemanticAngularVelocity  # as above
 
@@ -191,7 +199,7 @@ class SemanticPose(_Constant):
         Raises:
             SemanticError: they speak of different bodies or frames of expression.
         """
-        coord = rules.pose_of(position.coord, orientation.coord)
+        coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
         return cls(coord, reps.VectorAndMatrix(position.numbers[0], orientation.numbers[0]))
 
     @property
@@ -234,7 +242,7 @@ class SemanticPose(_Constant):
             SemanticError: ``by`` does not begin at the point, or the representation does not allow it.
         """
         p, q = self.numbers
-        return self._result(rules.change_point(self.coord, by.coord), p + by.numbers[0], q)
+        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), p + by.numbers[0], q)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
@@ -243,7 +251,7 @@ class SemanticPose(_Constant):
             SemanticError: ``by`` does not end at the reference point, or the representation does not allow it.
         """
         p, q = self.numbers
-        return self._result(rules.change_ref_point(self.coord, by.coord), p + by.numbers[0], q)
+        return self._result(rules.change_ref_point(self.coord, coord_of(by, "Position")), p + by.numbers[0], q)
 
     def change_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the pose with another orientation frame; ``by`` is its orientation relative to the old one.
@@ -252,7 +260,7 @@ class SemanticPose(_Constant):
             SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
         """
         p, q = self.numbers
-        return self._result(rules.change_ori(self.coord, by.coord), p, q @ by.numbers[0])
+        return self._result(rules.change_ori(self.coord, coord_of(by, "Orientation")), p, q @ by.numbers[0])
 
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the pose relative to another orientation frame, expressed there.
@@ -262,7 +270,9 @@ class SemanticPose(_Constant):
                 allow it.
         """
         p, q = self.numbers
-        return self._result(rules.change_ref_ori(self.coord, by.coord), by.numbers[0] @ p, by.numbers[0] @ q)
+        return self._result(
+            rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ p, by.numbers[0] @ q
+        )
 
     def differentiate(self, later: SemanticPose, dt: float, *, screw: bool = False) -> SemanticTwist:
         """Return the constant twist that leads there in ``dt`` seconds.
@@ -275,7 +285,7 @@ class SemanticPose(_Constant):
         Raises:
             SemanticError: the two are not the same relation, or no poses between frames.
         """
-        coord = rules.differentiate(self.coord, later.coord, screw=screw)
+        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation), screw=screw)
         now, then = _pose(self.numbers), _pose(later.numbers)
         moved = then @ now.inverse() if screw else now.inverse() @ then
         from tmkit.relations.semantic.velocities import SemanticTwist  # as above

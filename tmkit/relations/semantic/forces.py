@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.semantic.base import SemanticRelation, cross
+from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticPosition
 from tmkit.relations.semantic.velocities import SemanticTwist
 from tmkit.relations.semantics import (
@@ -45,7 +45,7 @@ class SemanticTorque(SemanticRelation):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        coord = rules.change_point(self.coord, by.coord, force.coord)
+        coord = rules.change_point(self.coord, coord_of(by, "Position"), coord_of(force, "Force"))
         return self._result(coord, self.numbers[0] - cross(by.numbers[0], force.numbers[0]))
 
 
@@ -76,7 +76,7 @@ class SemanticWrench(SemanticRelation):
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
         f, t = self.numbers
-        return self._result(rules.change_point(self.coord, by.coord), f, t - cross(by.numbers[0], f))
+        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), f, t - cross(by.numbers[0], f))
 
     def dot(self, twist: SemanticTwist) -> float:
         """Return the power (W) of the wrench on a twist.
@@ -84,6 +84,6 @@ class SemanticWrench(SemanticRelation):
         Raises:
             SemanticError: they speak of different bodies or points, or are expressed in different frames.
         """
-        rules.dot(self.coord, twist.coord)
+        rules.dot(self.coord, coord_of(twist, "Twist"))
         (f, t), (v, w) = self.numbers, twist.numbers
         return float(f @ v + t @ w)

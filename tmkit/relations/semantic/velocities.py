@@ -9,7 +9,7 @@ import numpy as np
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
 from tmkit.relations.representation import rotations, seconds
-from tmkit.relations.semantic.base import SemanticRelation, cross
+from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
@@ -64,7 +64,7 @@ class SemanticLinearVelocity(_Velocity):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        coord = rules.change_point(self.coord, by.coord, angular.coord)
+        coord = rules.change_point(self.coord, coord_of(by, "Position"), coord_of(angular, "AngularVelocity"))
         return self._result(coord, self.numbers[0] + cross(angular.numbers[0], by.numbers[0]))
 
     def integrate(self, dt: float) -> SemanticPosition:
@@ -113,7 +113,7 @@ class SemanticTwist(_Velocity):
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
         v, w = self.numbers
-        return self._result(rules.change_point(self.coord, by.coord), v + cross(w, by.numbers[0]), w)
+        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), v + cross(w, by.numbers[0]), w)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the twist at a point of a rigidly joined body.
@@ -122,7 +122,9 @@ class SemanticTwist(_Velocity):
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
         v, w = self.numbers
-        return self._result(rules.change_point_body(self.coord, by.coord), v + cross(w, by.numbers[0]), w)
+        return self._result(
+            rules.change_point_body(self.coord, coord_of(by, "Position")), v + cross(w, by.numbers[0]), w
+        )
 
     def integrate(self, dt: float) -> SemanticPose:
         """Return the pose after ``dt`` seconds relative to before, as a homogeneous matrix.
