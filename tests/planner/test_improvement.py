@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from support.blocks import SUSSMAN, blocks_scene, with_box
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import SceneGraph
 from tmkit.planner import ImprovementProgress, Plan, PlanningProgress
 from tmkit.planner.plans.plan_file import plan_from_dict, plan_to_dict
@@ -175,3 +176,44 @@ def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
         result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
         assert result.plan is not None, result.explanation
         assert result.plan.cost == cost
+
+
+def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
+    """The plan and its file keep the values of the problem's functions, and the checker works costs out by them."""
+    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
+    text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
+    functions = "(:functions (total-cost) - number (weight ?x - block) - number)"
+    text = text.replace("(:action pick-up", f"{functions}\n  (:action pick-up", 1)
+    domain = tmp_path / "weights.pddl"
+    domain.write_text(text.replace(":effect (and ", ":effect (and (increase (total-cost) (weight ?x)) "))
+    problem = tmp_path / "p.pddl"
+    problem.write_text(
+        "(define (problem p) (:domain blocks) (:objects a b - block) (:init (= (weight a) 3) (= (weight b) 7))"
+        " (:goal (on a b)) (:metric minimize (total-cost)))"
+    )
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    result = tk.plan(scene, domain=domain, semantics="blocks", problem=problem, robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert [step.cost for step in result.plan.steps] == [3.0, 3.0]
+    document = json.loads(json.dumps(plan_to_dict(result.plan)))
+    assert document["values"] == [{"of": ["weight", "a"], "is": 3.0}, {"of": ["weight", "b"], "is": 7.0}]
+    assert plan_to_dict(plan_from_dict(document)) == document
+    assert plan_from_dict(document).check(domain=domain, semantics="blocks").ok
+    document["values"][0]["is"] = 4.0
+    report = plan_from_dict(document).check(domain=domain, semantics="blocks")
+    assert report.problems == ("(pick-up a table__0__0) costs 4, not 3", "(stack a b) costs 4, not 3")
+    document["values"][0]["of"] = []
+    with pytest.raises(PlanFileError, match="name of a function"):
+        plan_from_dict(document)
+
+
+def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_path: Path) -> None:
+    """Where a problem asks for few actions in a domain with costs, the checker does not ask for costs."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}))"
+    (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
+    result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    document = plan_to_dict(result.plan)
+    assert document["metric"] == "length"
+    assert plan_from_dict(document).check(domain=priced, semantics="blocks").ok

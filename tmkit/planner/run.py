@@ -35,7 +35,7 @@ from tmkit.planner.answers.diagnosing import diagnose_actions, find_goal_conflic
 from tmkit.planner.answers.explanation import explain
 from tmkit.planner.answers.remedies import find_remedies
 from tmkit.planner.domains.loading import PlanningDomain
-from tmkit.planner.domains.problems import replace_problem
+from tmkit.planner.domains.problems import metric_of, replace_problem
 from tmkit.planner.domains.refutations import Refutation, necessary_facts
 from tmkit.planner.domains.semantics import ProvingSemantics
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
@@ -329,6 +329,8 @@ class PlanningRun:
             seed=self.seed,
             steps=steps,
             continuous_goals=self.continuous_goals,
+            metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
+            values=dict(self.problem.values),
         )
 
     def _diagnosis(self, status: PlanStatus) -> Diagnosis:

@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from support.blocks import blocks_scene
+from support.built_domain import OF_OURS, Meaning
 from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit.data import data_path
 from tmkit.errors import FileFormatError, MissingFileError, TaskError
-from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
-from tmkit.planner import ActionContext, Candidate, DomainSemantics, PythonDomain, load_planning_domain
-from tmkit.planner.plans.values import Configuration
-from tmkit.tasks import Domain, GroundAction, State, load_domain, make_domain, make_predicate
+from tmkit.planner import PythonDomain, load_planning_domain
+from tmkit.tasks import Domain, load_domain, make_domain, make_predicate
 
 BLOCKS = load_domain(data_path("domains/blocks") / "domain.pddl")
-OF_OURS = load_planning_domain("blocks", manipulator=GANTRY).semantics
-
-
-class Meaning:
-    """The meaning of our blocks domain, under another name."""
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.same: DomainSemantics = type(OF_OURS)(manipulator)  # type: ignore[call-arg]
-
-    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return what there is."""
-        return self.same.objects(scene)
-
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
-        """Return what holds."""
-        return self.same.state(scene, objects)
-
-    def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
-        """Return what is of use."""
-        return self.same.useful_objects(scene, q)
-
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to do it."""
-        return self.same.candidates(action, context)
 
 
 def renamed(name: str) -> Domain:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.blocks import blocks_scene
+from support.built_domain import Meaning
 from support.gantry import GANTRY
 from support.worker_jobs import Lost
 
@@ -18,7 +19,9 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.graph import SceneGraph
 from tmkit.motion import PathQuery
-from tmkit.planner import PlanningSettings, PlanStatus, PortfolioProgress, PortfolioResult, plan_portfolio
+from tmkit.planner import PlanningSettings, PlanStatus, PortfolioProgress, PortfolioResult, PythonDomain, plan_portfolio
+from tmkit.planner.plans.plan_file import plan_to_dict
+from tmkit.tasks import load_domain
 
 
 def two() -> SceneGraph:
@@ -127,3 +130,26 @@ def test_wrong_arguments_are_refused() -> None:
 
     with pytest.raises(ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"):
         portfolio([PlanningSettings(motion_planner=Local()), 1], processes=2)
+
+
+def test_domains_built_in_python_travel_too() -> None:
+    """The words and the class of the meaning reach the workers; the plan is that of one process."""
+    domain = PythonDomain(load_domain(tk.data_path("domains/blocks") / "domain.pddl"), Meaning)
+    plans = [portfolio([0, 1], processes=processes, domain=domain).plan for processes in (1, 2)]
+    assert all(plan is not None and plan.check(domain=domain).ok for plan in plans)
+    assert plan_to_dict(plans[0]) == plan_to_dict(plans[1])
+
+
+def test_semantics_that_no_other_process_finds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a script and those inside a function: the message says what to do; one process needs nothing."""
+
+    class Inner(Meaning):
+        pass
+
+    words = load_domain(tk.data_path("domains/blocks") / "domain.pddl")
+    with pytest.raises(ConfigurationError, match=r"Inner' of domain 'blocks' are defined inside a function.*module"):
+        portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))
+    assert portfolio([0], processes=2, domain=PythonDomain(words, Inner)).solved
+    monkeypatch.setattr(Inner, "__module__", "__main__")
+    with pytest.raises(ConfigurationError, match=r"in the script that was started.*or use one process"):
+        portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))

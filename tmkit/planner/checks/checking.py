@@ -114,7 +114,7 @@ def check_plan(
 
     Raises:
         MissingFileError: the domain is not there.
-        TaskError: the plan's goal is none in the words of the domain.
+        TaskError: the plan's goal is none in the words of the domain, or the values of functions are none.
         SceneError: the plan's first scene cannot be told in the words of the domain.
     """
     check = _Check(plan, _load_domain(plan, domain, semantics), on_progress)
@@ -154,7 +154,14 @@ class _Check:
     def run(self) -> None:
         if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
             self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
-        problem = derive_problem(self.plan.scene, self.domain, q=self.plan.q, goal=self.plan.goal)
+        problem = derive_problem(
+            self.plan.scene,
+            self.domain,
+            q=self.plan.q,
+            goal=self.plan.goal,
+            metric=self.plan.metric,
+            values=self.plan.values,
+        )
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         self._check_limits(scene, q, "at the start")

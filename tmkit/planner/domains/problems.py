@@ -12,9 +12,9 @@ from tmkit.errors import TaskError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.values import Configuration
-from tmkit.tasks import Domain, Formula, Metric, Problem, State, load_problem, parse_goal
+from tmkit.tasks import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
 
-__all__ = ["derive_problem", "replace_problem"]
+__all__ = ["derive_problem", "metric_of", "replace_problem"]
 
 
 def derive_problem(
@@ -24,6 +24,8 @@ def derive_problem(
     q: Configuration | None = None,
     goal: str | Formula | None = None,
     problem: str | Path | None = None,
+    metric: Metric | None = None,
+    values: Mapping[Fact, float] | None = None,
 ) -> Problem:
     """Return the task whose objects and initial facts are derived from the scene.
 
@@ -33,9 +35,11 @@ def derive_problem(
         q: (n_joints,) configuration at the start; zero when left out.
         goal: the goal, in PDDL or parsed.
         problem: a PDDL problem file instead.
+        metric: what plans should have little of, beside a goal; what the domain says when left out.
+        values: the values of numeric functions, beside a goal.
 
     Raises:
-        TaskError: the goal is wrong or missing, or the problem file contradicts the scene.
+        TaskError: the goal or a value is wrong or missing, or the problem file contradicts the scene.
     """
     objects = domain.semantics.objects(scene)
     types = ["object", *(declared.name for declared in domain.domain.types)]
@@ -46,16 +50,16 @@ def derive_problem(
     if problem is not None:
         given = load_problem(problem, domain.domain)
         _compare_with_scene(given, objects, init)
-        formula, name, metric, values = given.goal, given.name, given.metric, dict(given.values)
+        formula, name, metric, values = given.goal, given.name, given.metric, given.values
     elif goal is not None:
         formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
-        name, metric, values = "from-scene", _metric_of(domain.domain), {}
+        name, metric = "from-scene", metric or metric_of(domain.domain)
     else:
         raise TaskError.at("goal", "give either a goal or a problem file")
     return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
 
 
-def _metric_of(domain: Domain) -> Metric:
+def metric_of(domain: Domain) -> Metric:
     """Return what plans should have little of where no problem says so: cost, if the actions of the domain have any.
 
     Costs that depend on functions need a problem with their values.

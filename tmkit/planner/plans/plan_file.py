@@ -37,14 +37,14 @@ from tmkit.planner.goals.continuous_goals import goal_from_json
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
-from tmkit.tasks import GroundAction
+from tmkit.tasks import Fact, GroundAction, Metric
 
 __all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
 
 _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
-_KEYS = ("domain", "format", "goal", "goals", "q", "robots", "scene", "seed", "steps", "version")
+_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
 _SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent", "robot")
 
 
@@ -56,7 +56,7 @@ def save_plan(plan: Plan, path: str | Path) -> None:
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
     """Return a plan as plain values."""
-    return {
+    written = {
         "format": _FORMAT,
         "version": _VERSION,
         "scene": scene_to_json(plan.scene),
@@ -71,7 +71,15 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "goal": plan.goal,
         "seed": plan.seed,
         "steps": [_step_to_dict(step) for step in plan.steps],
-    } | ({"goals": [goal.to_json() for goal in plan.continuous_goals]} if plan.continuous_goals else {})
+    }
+    if plan.continuous_goals:  # these three, most plans do not have
+        written["goals"] = [goal.to_json() for goal in plan.continuous_goals]
+    if plan.metric is not None:
+        written["metric"] = plan.metric.value
+    if plan.values:
+        values = sorted(plan.values.items())
+        written["values"] = [{"of": [term.predicate, *term.arguments], "is": value} for term, value in values]
+    return written
 
 
 def _step_to_dict(step: PlanStep) -> dict[str, Any]:
@@ -206,7 +214,17 @@ def _read_plan(top: JsonNode) -> Plan:
         seed.value,
         tuple(steps),
         tuple(map(goal_from_json, top.get("goals").items())) if "goals" in top.table() else (),
+        Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
+        dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
     )
+
+
+def _read_value(node: JsonNode) -> tuple[Fact, float]:
+    node.only("is", "of")
+    words = [item.name() for item in node.get("of").items()]
+    if not words:
+        raise node.get("of").error("expected the name of a function and its arguments, received nothing")
+    return Fact(words[0], tuple(words[1:])), node.get("is").number()
 
 
 def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:

@@ -28,7 +28,7 @@ from tmkit.planner.goals.continuous_goals import ContinuousGoal
 from tmkit.planner.plans.class_changes import ClassChange
 from tmkit.planner.plans.diagnosis import Diagnosis
 from tmkit.spatial import Pose
-from tmkit.tasks import GroundAction
+from tmkit.tasks import Fact, GroundAction, Metric
 
 if TYPE_CHECKING:
     from tmkit.planner.checks.checking import CheckReport
@@ -185,6 +185,8 @@ class Plan:
         seed: the seed that the plan was made with.
         steps: the actions in order; none when the goal held at the start.
         continuous_goals: what is wanted besides the goal in PDDL.
+        metric: what it was to have little of; None where that is what the domain alone says.
+        values: the values of the problem's functions, on which costs depend; a problem file gives them.
     """
 
     scene: SceneGraph
@@ -198,6 +200,8 @@ class Plan:
     seed: int
     steps: tuple[PlanStep, ...]
     continuous_goals: tuple[ContinuousGoal, ...] = ()
+    metric: Metric | None = None
+    values: Mapping[Fact, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

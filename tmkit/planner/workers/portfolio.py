@@ -25,6 +25,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots
+from tmkit.planner.domains.loading import PythonDomain
 from tmkit.planner.goals.continuous_goals import ContinuousGoal
 from tmkit.planner.plans.class_changes import with_class_changes
 from tmkit.planner.plans.values import Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep, Segment
@@ -136,7 +137,7 @@ def plan_portfolio(
     *,
     settings: Sequence[PlanningSettings | int],
     processes: int = 2,
-    domain: str | Path = "blocks",
+    domain: str | Path | PythonDomain = "blocks",
     goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
     problem: str | Path | None = None,
     goal_scene: SceneGraph | GoalScene | None = None,
@@ -151,7 +152,7 @@ def plan_portfolio(
         q: as for :func:`tmkit.plan`, and so all arguments that are not explained here.
         settings: what to try, best first; a number stands for the settings with that seed.
         processes: how many entries are tried at a time; with 1 all is done in this process.
-        domain: the domain.
+        domain: the domain; one built in Python needs its semantics in a module, where other processes find the class.
         goal: the goal.
         problem: a PDDL problem file instead.
         goal_scene: a scene that shows the goal instead.
@@ -173,6 +174,8 @@ def plan_portfolio(
         raise ConfigurationError("settings must have at least one entry")
     start = None if q is None else np.array(q, dtype=float)
     is_remote = processes > 1 and len(entries) > 1
+    if is_remote and isinstance(domain, PythonDomain):
+        _require_in_module(domain)
     jobs = [
         _Entry(scene, start, domain, goal, problem, goal_scene, semantics, robot, entry, is_remote) for entry in entries
     ]
@@ -193,13 +196,28 @@ def plan_portfolio(
     return PortfolioResult(entries, tuple(_with_scenes(result, scene) for result in results))
 
 
+def _require_in_module(domain: PythonDomain) -> None:
+    """Refuse semantics that another process does not find by their name.
+
+    Raises:
+        ConfigurationError: they are in the script that was started, or inside a function.
+    """
+    name, module = domain.semantics.__qualname__, domain.semantics.__module__
+    where = "in the script that was started" if module == "__main__" else "inside a function"
+    if module == "__main__" or "<locals>" in name:
+        what = f"the semantics '{name}' of domain '{domain.domain.name}' are defined {where}"
+        raise ConfigurationError(
+            f"{what}, where no other process finds them: put them into a module, or use one process"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class _Entry:
     """All that one entry needs."""
 
     scene: SceneGraph
     q: NDArray[np.float64] | None
-    domain: str | Path
+    domain: str | Path | PythonDomain
     goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None
     problem: str | Path | None
     goal_scene: SceneGraph | GoalScene | None

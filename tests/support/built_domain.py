@@ -1,0 +1,39 @@
+"""A meaning of the blocks domain in a class of a module, where other processes find it too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from support.gantry import GANTRY
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+from tmkit.planner import ActionContext, Candidate, DomainSemantics, load_planning_domain
+from tmkit.planner.plans.values import Configuration
+from tmkit.tasks import GroundAction, State
+
+__all__ = ["OF_OURS", "Meaning"]
+
+OF_OURS = load_planning_domain("blocks", manipulator=GANTRY).semantics
+
+
+class Meaning:
+    """The meaning of our blocks domain, under another name."""
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.same: DomainSemantics = type(OF_OURS)(manipulator)  # type: ignore[call-arg]
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return what there is."""
+        return self.same.objects(scene)
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return what holds."""
+        return self.same.state(scene, objects)
+
+    def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
+        """Return what is of use."""
+        return self.same.useful_objects(scene, q)
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to do it."""
+        return self.same.candidates(action, context)
