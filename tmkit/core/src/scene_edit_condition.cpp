@@ -26,6 +26,7 @@
 namespace tmkit {
 namespace {
 
+constexpr double well_known = 1e-8;        // what Cholesky may lose of a diagonal of S before eigenvectors are asked
 constexpr double no_information = 1e-13;   // of the greatest eigenvalue of S: a direction that is known exactly
 constexpr double contradiction = 1e-6;     // metres or radians by which a measurement may miss what is known exactly
 
@@ -130,6 +131,7 @@ struct Whitening {
                 s[j * m + i] = s[i * m + j];
             }
         innovation_covariance = s;
+        if (by_cholesky(s, m)) return;
         symmetric_eigen(s, m, values, vectors);
         std::size_t null = 0;
         while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
@@ -139,6 +141,31 @@ struct Whitening {
             for (std::size_t k = 0; k < m; ++k)
                 if (i < null) exact(i, k) = vectors[i * m + k];
                 else matrix(i - null, k) = vectors[i * m + k] / std::sqrt(values[i]);
+    }
+    // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or nearly so.
+    bool by_cholesky(const std::vector<double>& s, std::size_t m) {
+        std::vector<double> l(m * m, 0.0);
+        double least = 1.0, greatest = 0.0;
+        for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) {
+                double sum = s[i * m + j];
+                for (std::size_t k = 0; k < j; ++k) sum -= l[i * m + k] * l[j * m + k];
+                if (i != j) l[i * m + j] = sum / l[j * m + j];
+                else if (!(sum > well_known * s[i * m + i])) return false;
+                else l[i * m + i] = std::sqrt(sum);
+            }
+            least = i == 0 ? s[0] : std::min(least, s[i * m + i]);
+            greatest = std::max(greatest, s[i * m + i]);
+        }
+        if (!(least > well_known * greatest)) return false;
+        matrix = Rows(m, m);
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                double sum = i == j ? 1.0 : 0.0;
+                for (std::size_t k = j; k < i; ++k) sum -= l[i * m + k] * matrix(k, j);
+                matrix(i, j) = sum / l[i * m + i];
+            }
+        return true;
     }
     Rows times(const Rows& a) const {
         Rows g(matrix.rows, a.columns);
@@ -242,7 +269,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
             report.squared_mahalanobis = product(white.data(), white.data(), white.size());
         }
         if (options.most_iterations == 0) return report;  // only compared
-        if (report.converged || report.iterations >= options.most_iterations || d == 0) break;
+        if (d == 0) break;
         ++report.iterations;
         double step = 0.0;
         std::vector<double> next(d, 0.0);
@@ -255,7 +282,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         double size = 1.0;
         for (double number : w) size = std::max(size, std::abs(number));
         report.converged = step <= options.tolerance * size;
-        if (options.most_iterations == 1) break;  // the posterior of one step is that of where it began
+        if (report.converged || report.iterations >= options.most_iterations) break;  // with the derivatives of the last step
     }
     if (d == 0) {
         report.converged = true;
@@ -272,27 +299,26 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     std::vector<Change> changes;
     std::vector<std::vector<Vector6>> maps;
     scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) {
-        Rows j(6, d);
-        bool uses = false;
+        // J L = J - (J G^T) C G, where J has few columns that are not zero.
+        std::vector<Vector6> columns, onto(g.rows);
         sources.for_each_column(*noise, [&](std::size_t source, const Vector6& column) {
-            uses = true;
-            for (std::size_t k = 0; k < 6; ++k) j(k, source) = column[k];
+            if (columns.empty()) columns.resize(d);
+            columns[source] = column;
+            for (std::size_t i = 0; i < g.rows; ++i)
+                for (std::size_t k = 0; k < 6; ++k) onto[i][k] += g(i, source) * column[k];
         });
-        if (!uses) return;
+        if (columns.empty()) return;
         const Vector6 xi = sources.error(*noise, w);
         changes.push_back({id, xi, right_jacobian(xi)});
-        std::vector<Vector6>& columns = maps.emplace_back(d);
-        for (std::size_t k = 0; k < 6; ++k) {
-            std::vector<double> onto(g.rows, 0.0);
-            for (std::size_t i = 0; i < g.rows; ++i) onto[i] = product(j.row(k), g.row(i), d);
-            std::vector<double> row(j.row(k), j.row(k) + d);
-            for (std::size_t i = 0; i < g.rows; ++i) {
-                const double factor = product(c.row(i), onto.data(), g.rows);
-                for (std::size_t s = 0; s < d; ++s) row[s] -= factor * g(i, s);
-            }
-            for (std::size_t s = 0; s < d; ++s) columns[s][k] = row[s];
+        for (std::size_t i = 0; i < g.rows; ++i) {
+            Vector6 factor{};
+            for (std::size_t r = 0; r < g.rows; ++r)
+                for (std::size_t k = 0; k < 6; ++k) factor[k] += c(i, r) * onto[r][k];
+            for (std::size_t s = 0; s < d; ++s)
+                for (std::size_t k = 0; k < 6; ++k) columns[s][k] -= factor[k] * g(i, s);
         }
         for (Vector6& column : columns) column = times(changes.back().jacobian, column);
+        maps.push_back(std::move(columns));
     });
     if (d > 6 * maps.size()) compress(maps);
     const Ref<const NoiseSource> joint(

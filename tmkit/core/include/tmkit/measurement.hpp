@@ -37,7 +37,9 @@ struct Measurement {
 
 struct ConditionOptions {
     int most_iterations = 50;
-    double tolerance = 1e-12;  // of the change of sources, which have variance 1
+    // Of the last change of sources, which have variance 1. Steps shrink by the ratio of errors to curvature, so what is left
+    // is far less than that.
+    double tolerance = 1e-9;
 };
 
 struct ConditionReport {

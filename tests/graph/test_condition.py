@@ -1,0 +1,243 @@
+"""Conditioning a scene on measurements: against Gaussian algebra, a least-squares solver, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import least_squares
+
+from tests.support import noise_model as model
+from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
+from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
+
+SEEDS = st.integers(0, 2**32 - 1)
+KINDS = ("pose", "position", "bearing", "range")
+
+
+def jumbled(random: np.random.Generator, frames: int = 9) -> SceneGraph:
+    """Return a random scene with correlations: some frames were picked up and put elsewhere."""
+    scene = model.random_tree(random, frames)
+    for _ in range(3):
+        a, b = (f"f{number}" for number in random.choice(frames, size=2, replace=False))
+        if a not in scene.ancestors(b):
+            scene = scene.reparent(a, b)
+    return scene
+
+
+@settings(max_examples=40)
+@given(SEEDS)
+def test_what_was_expected_only_makes_surer(seed: int) -> None:
+    """A pose measured where it was expected moves no mean; all covariances become those of Gaussian algebra."""
+    random = np.random.default_rng(seed)
+    scene = jumbled(random)
+    target, reference = "f8", "f0"
+    if target == reference or scene.gaussian_pose(target, reference).covariance.max() < 1e-20:
+        return
+    noise = model.random_covariance(random) + 1e-9 * np.eye(6)
+    after = scene.condition(Measurement.of_pose(target, reference, scene.pose(target, reference), noise))
+    pairs = [(target, reference), *((f"f{n}", "world") for n in range(9)), ("f3", "f6")]
+    means, prior = scene.joint_gaussian(pairs)
+    gain = prior[:, :6] @ np.linalg.inv(prior[:6, :6] + noise)
+    expected = prior - gain @ prior[:6, :]
+    new_means, posterior = after.joint_gaussian(pairs)
+    assert all(a.is_close(b) for a, b in zip(means, new_means, strict=True))
+    assert np.abs(posterior - expected).max() <= 1e-9 * np.abs(prior).max()
+
+
+def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> dict[str, Pose]:
+    """Return the most likely poses relative to the parents by a general least-squares solver over the sources."""
+    frames = scene.noisy_frames
+    noises = {frame: scene.noise(frame) for frame in frames}
+    sources = list(dict.fromkeys(source for noise in noises.values() for source in noise.sources))  # type: ignore[union-attr]
+    starts = np.cumsum([0, *(source.dimension for source in sources)])
+    slices = {source: slice(a, b) for source, a, b in zip(sources, starts, starts[1:], strict=False)}
+
+    def moved(w: np.ndarray) -> SceneGraph:
+        with scene.edit() as edit:
+            for frame, noise in noises.items():
+                xi = sum(noise.map(source) @ w[slices[source]] for source in noise.sources)  # type: ignore[union-attr]
+                edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi))
+        return edit.finish()
+
+    def cost(w: np.ndarray) -> np.ndarray:
+        return np.concatenate([w, residual_of(moved(w))])  # type: ignore[operator]
+
+    solution = least_squares(cost, np.zeros(starts[-1]), xtol=1e-15, ftol=1e-15, gtol=1e-12)
+    best = moved(solution.x)
+    return {frame: best.local_pose(frame) for frame in frames}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
+    """For every kind, edges on the path and off it move to where a general solver finds the least sum of squares."""
+    random = np.random.default_rng([seed, KINDS.index(kind)])
+    scene = jumbled(random, 6)
+    seen_pose = scene.pose("f5", "f0") @ Pose.exp(5e-3 * random.normal(size=6))
+    point = random.normal(size=3)
+    place = seen_pose.apply(point)
+    root = np.linalg.cholesky(model.random_covariance(random) + 1e-8 * np.eye(6))
+    if kind == "pose":
+        seen = Measurement.of_pose("f5", "f0", seen_pose, root @ root.T)
+
+        def residual(s: SceneGraph) -> np.ndarray:
+            return np.linalg.solve(root, (seen_pose.inverse() @ s.pose("f5", "f0")).log())
+    elif kind == "position":
+        corner = np.linalg.cholesky((root @ root.T)[:3, :3])
+        seen = Measurement.of_position("f5", "f0", place, corner @ corner.T, point=point)
+
+        def residual(s: SceneGraph) -> np.ndarray:
+            return np.linalg.solve(corner, s.pose("f5", "f0").apply(point) - place)
+    elif kind == "bearing":
+        seen = Measurement.of_bearing("f5", "f0", place, deviation=1e-3, point=point)
+
+        def residual(s: SceneGraph) -> np.ndarray:
+            a, b = place / np.linalg.norm(place), s.pose("f5", "f0").apply(point)
+            axis = np.cross(a, b / np.linalg.norm(b))  # of length sin(angle); small angles here
+            return axis * (np.arcsin(np.linalg.norm(axis)) / np.linalg.norm(axis)) / 1e-3
+    else:
+        seen = Measurement.of_range("f5", "f0", float(np.linalg.norm(place)), deviation=1e-3, point=point)
+
+        def residual(s: SceneGraph) -> np.ndarray:
+            return np.array([np.linalg.norm(s.pose("f5", "f0").apply(point)) - np.linalg.norm(place)]) / 1e-3
+
+    after = scene.condition(seen)
+    for frame, pose in most_likely(scene, seen, residual).items():
+        assert after.local_pose(frame).is_close(pose, translation_tolerance=1e-7, rotation_tolerance=1e-7), frame
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
+    """Over random truths the squared distance has the mean of its chi-square law, within four deviations."""
+    random = np.random.default_rng(KINDS.index(kind))
+    scene = model.random_tree(random, 5, scale=0.3)
+    distances = []
+    size = {"pose": 6, "position": 3, "bearing": 2, "range": 1}[kind]
+    for truth in scene.sample_poses("f4", "world", count=400, seed=7):
+        pose = Pose.from_array(truth)
+        point = np.array([0.3, 0.1, -0.2])
+        place = pose.apply(point)
+        if kind == "pose":
+            seen = Measurement.of_pose("f4", "world", pose @ Pose.exp(1e-3 * random.normal(size=6)), 1e-6 * np.eye(6))
+        elif kind == "position":
+            near = place + 1e-3 * random.normal(size=3)
+            seen = Measurement.of_position("f4", "world", near, 1e-6 * np.eye(3), point=point)
+        elif kind == "bearing":
+            across = np.cross(place, random.normal(size=3))
+            turn = Pose.exp([0, 0, 0, *(1e-3 * across / np.linalg.norm(across) * np.hypot(*random.normal(size=2)))])
+            seen = Measurement.of_bearing("f4", "world", turn.rotate(place), deviation=1e-3, point=point)
+        else:
+            near = float(np.linalg.norm(place) + 1e-3 * random.normal())
+            seen = Measurement.of_range("f4", "world", near, deviation=1e-3, point=point)
+        innovation = scene.innovation(seen)
+        assert innovation.residual.shape == (size,)
+        assert innovation.covariance.shape == (size, size)
+        distances.append(innovation.squared_mahalanobis)
+    assert abs(np.mean(distances) - size) < 4 * np.sqrt(2 * size / 400)
+
+
+def test_what_hangs_on_what_was_measured_moves_along() -> None:
+    """A cup picked by an unsure arm: seeing the hand tells where the cup is, and seeing the cup where the hand is."""
+    scene = (
+        SceneGraph()
+        .add_frame("camera", "world", pose=Pose([0, 0, 2]))
+        .add_frame("arm", "world", pose=Pose([1, 0, 0]), joint=Revolute([0, 0, 1], name="turn"))
+        .add_frame("elbow", "arm", pose=Pose([0.1, 0, 0.1]), joint=Revolute([0, 1, 0], name="lift"))
+        .add_frame("hand", "elbow", pose=Pose([0.4, 0, 0.1]), covariance=1e-4 * np.eye(6))
+        .add_frame("cup", "world", pose=Pose([1.5, 0, 0.3]), covariance=1e-6 * np.eye(6))
+        .add_joint_noise("turn", 1e-2)
+    )
+    q = [0.3, 0.0]
+    held = scene.reparent("cup", "hand", q=q)
+    expected = Measurement.of_pose("hand", "camera", held.pose("hand", "camera", q=q), 1e-8 * np.eye(6))
+    seen = held.condition(expected, q=q)
+    assert np.trace(seen.gaussian_pose("cup", "world", q=q).covariance) < np.trace(
+        held.gaussian_pose("hand", "world", q=q).covariance
+    )
+    shifted = held.pose("cup", "camera", q=q) @ Pose([0.005, 0, 0])
+    here = held.condition(Measurement.of_pose("cup", "camera", shifted, 1e-10 * np.eye(6)), q=q)
+    assert here.pose("cup", "camera", q=q).is_close(shifted, translation_tolerance=1e-5, rotation_tolerance=1e-5)
+    assert here.pose("hand", "camera", q=q).is_close(held.pose("hand", "camera", q=q))  # it was picked where it stood
+    away = [0.3, -1.2]  # there the arm's errors are the cup's
+    shifted = held.pose("cup", "camera", q=away) @ Pose([0.005, 0, 0])
+    there = held.condition(Measurement.of_pose("cup", "camera", shifted, 1e-10 * np.eye(6)), q=away)
+    assert held.pose("hand", "camera", q=away).distance(there.pose("hand", "camera", q=away))[0] > 1e-3
+    seen_turned = Measurement.of_pose("hand", "world", held.pose("hand", "world", q=[0.35, 0.0]), 1e-10 * np.eye(6))
+    turned = held.condition(seen_turned, q=q)
+    for other in ([0.0, 0.0], [1.0, 0.5]):  # an error along the joint's own axis is right at every configuration
+        distance = turned.pose("hand", "world", q=other).distance(
+            held.pose("hand", "world", q=[other[0] + 0.05, other[1]])
+        )
+        assert max(distance) < 2e-3
+
+
+def test_many_looks_stay_small() -> None:
+    """However often one looks, the joint source has no more dimensions than the edges that use it."""
+    random = np.random.default_rng(2)
+    scene = model.random_tree(random, 8)
+    looked = scene
+    for number in range(30):
+        target = f"f{number % 8}"
+        near = looked.pose(target, "world") @ Pose.exp(1e-4 * random.normal(size=6))
+        looked = looked.condition(Measurement.of_pose(target, "world", near, 1e-6 * np.eye(6)))
+    noises = [looked.noise(frame) for frame in looked.noisy_frames]
+    sources = {source for noise in noises for source in noise.sources}  # type: ignore[union-attr]
+    assert sum(source.dimension for source in sources) <= 6 * len(looked.noisy_frames)
+    before, after = (np.trace(each.gaussian_pose("f7", "world").covariance) for each in (scene, looked))
+    assert after < before
+    assert np.linalg.eigvalsh(looked.joint_gaussian([("f7", "world"), ("f3", "world")])[1])[0] > -1e-15
+
+
+def test_exact_measurements_and_exact_paths() -> None:
+    """What is measured exactly is so; a measurement of what is known exactly changes nothing or contradicts."""
+    scene = SceneGraph().add_frame("a", "world", covariance=np.diag([1e-4, 1e-4, 0, 0, 0, 0])).add_frame("b", "a")
+    exact = scene.condition(Measurement.of_pose("b", "world", Pose([0.01, -0.02, 0]), np.zeros((6, 6))))
+    assert exact.pose("b", "world").is_close(Pose([0.01, -0.02, 0]))
+    assert np.abs(exact.gaussian_pose("b", "world").covariance).max() < 1e-18
+    same = Measurement.of_pose("b", "a", Pose(), np.zeros((6, 6)))
+    assert scene.condition(same) is scene
+    assert scene.condition(Measurement.of_pose("b", "a", Pose([1, 0, 0]), np.eye(6))) is scene
+    with pytest.raises(SceneError, match="measurement of frame 'b' in frame 'world' contradicts what is known exactly"):
+        scene.condition(Measurement.of_pose("b", "world", Pose([0, 0, 0.01]), np.zeros((6, 6))))
+
+
+def test_bad_measurements_are_refused() -> None:
+    """Each message says what was wrong; a failed conditioning leaves the scene and an edit as they were."""
+    scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), covariance=np.eye(6)).add_root("moon")
+    good = Measurement.of_pose("a", "world", Pose(), np.eye(6))
+    with pytest.raises(ConfigurationError, match="joint 'a' is on the path"):
+        scene.condition(good)
+    with pytest.raises(UnknownNameError, match="unknown frame 'b'"):
+        scene.condition(Measurement.of_pose("b", "world", Pose(), np.eye(6)), q=[0.0])
+    with pytest.raises(DisconnectedError):
+        scene.condition(Measurement.of_pose("a", "moon", Pose(), np.eye(6)), q=[0.0])
+    with pytest.raises(SceneError, match=r"covariance must have shape \(3, 3\)"):
+        Measurement.of_position("a", "world", [0, 0, 0], np.eye(3)[:2])
+    with pytest.raises(SceneError, match=r"covariance is not positive semi-definite: its eigenvalues are \[-1"):
+        Measurement.of_pose("a", "world", Pose(), -np.eye(6))
+    with pytest.raises(SceneError, match="direction is zero, which points nowhere"):
+        Measurement.of_bearing("a", "world", [0, 0, 0], deviation=0.1)
+    with pytest.raises(SceneError, match="standard deviation of a range must be a finite number and not negative"):
+        Measurement.of_range("a", "world", 1.0, deviation=-1.0)
+    with pytest.raises(SceneError, match="frame 'a' stands where frame 'world' does: there is no direction"):
+        scene.condition(Measurement.of_range("a", "world", 1.0, deviation=1.0), q=[0.0])
+    with pytest.raises(SceneError, match="iterations must be at least 1, not 0"):
+        scene.condition(good, q=[0.0], iterations=0)
+    with scene.edit() as edit:
+        edit.condition(good, q=[0.2])
+    assert edit.finish() == scene.condition(good, q=[0.2])
+
+
+def test_one_source_may_move_many_frames() -> None:
+    """A shared source seen at one frame corrects all, on the path or not."""
+    warm = NoiseSource(1, "temperature")
+    longer = np.array([[1e-3, 0, 0, 0, 0, 0]]).T
+    scene = SceneGraph()
+    for name in ("a", "b", "c"):
+        scene = scene.add_frame(name, "world").set_noise(name, {warm: longer})
+    seen = scene.condition(Measurement.of_position("a", "world", [2e-3, 0, 0], 1e-12 * np.eye(3)))
+    for name in ("a", "b", "c"):
+        assert seen.pose(name, "world").translation[0] == pytest.approx(2e-3, rel=1e-5)
+    assert np.abs(seen.gaussian_pose("a", "c").covariance).max() < 1e-20
