@@ -52,6 +52,8 @@ _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value 
 _STANDS = 0.005  # metres that an item may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _TILT = 0.05  # radians that it may lean
+_BESIDE = 0.02  # metres between neighbours, from above
+_OVER = 0.01  # metres above its neighbours from which an item is lowered between them
 _OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
 
 
@@ -194,7 +196,7 @@ class Semantics:
             except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
-                yield Place(item, placement.support, placement.support_from_item)
+                yield Place(item, placement.support, placement.support_from_item, lift=_lift_among(resting, item))
 
     def _region_of(self, scene: SceneGraph, item: str, regions: Sequence[_Region]) -> _Region:
         """Return the smallest region that an item is on.
@@ -268,6 +270,28 @@ def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
             raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
         found.append(_Region(frame, name, support, *_bounds(scene, frame, only_solid=is_solid)))
     return tuple(found)
+
+
+def _lift_among(scene: SceneGraph, item: str) -> float | None:
+    """Return how far above its place an item is when it is lowered: above its neighbours where it has several.
+
+    Between them a path would have to be found through a gap of its own size. None for the usual lift.
+    """
+    own_low, own_high = _extent(scene, item)
+    tops = []
+    for other in movable_frames(scene):
+        if other != item and scene.parent(other) == scene.parent(item):
+            low, high = _extent(scene, other)
+            if np.all(np.maximum(low - own_high, own_low - high)[:2] < _BESIDE):
+                tops.append(float(high[2]))
+    return max(tops) - float(own_low[2]) + _OVER if len(tops) > 1 else None
+
+
+def _extent(scene: SceneGraph, item: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners (3,) of the upright box around an item, in its parent."""
+    low, high = _bounds(scene, item)
+    corners = scene.local_pose(item).apply(np.where(_SIDES, high, low))
+    return corners.min(axis=0), corners.max(axis=0)
 
 
 def _gain(scene: SceneGraph, item: str, word: str) -> tuple[ClassChange, ...]:

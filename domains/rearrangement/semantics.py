@@ -16,8 +16,9 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place
+from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, pddl_name
 from tmkit.planner.domains.standing import (
+    alike,
     grasps_steepest_first,
     held_object,
     pddl_names,
@@ -92,6 +93,10 @@ class Semantics:
         """Return all objects: there are few."""
         del q
         return frozenset(_frames(scene))
+
+    def alike(self, scene: SceneGraph) -> list[list[str]]:
+        """Return the items in groups of one shape: which of them stands at a place makes no difference to the arm."""
+        return [[pddl_name(item) for item in group] for group in alike(scene, movable_frames(scene))]
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or turns in which to put it down, best first."""

@@ -177,6 +177,32 @@ def test_solutions_differ_and_are_free() -> None:
     assert nothing.blocking_pairs == ()
 
 
+def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
+    """What moves as one with the tip stands to a wall alike in all solutions: one that collides there settles all."""
+    scene = add_boxes(robot_scene("panda"), {"wall": ((0.02, 1.0, 1.0), (0.46, 0.0, 0.3))})
+    q = scene.configuration({"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04})
+    joints, world = arm_joints(scene), CollisionWorld(scene)
+    for x in (0.2, 0.3, 0.4, 0.43, 0.45, 0.47):
+        target = Pose([x, 0.1, 0.25], [1, 0, 0, 0])
+        found, every = (
+            inverse_kinematics_solutions(
+                scene, "panda_grasptarget", target=target, joints=joints, q=q, count=8, world=in_world
+            )
+            for in_world in (world, None)
+        )
+        contacts = [
+            {frozenset((contact.frame_a, contact.frame_b)) for contact in world.contacts(solution)}
+            for solution in every.configurations
+        ]
+        in_all = frozenset.intersection(*map(frozenset, contacts))
+        assert found.target_collides == (x >= 0.43)
+        if found.target_collides:
+            ((frame_a, frame_b, count),) = found.blocking_pairs
+            assert frozenset((frame_a, frame_b)) in in_all
+            assert count == found.in_collision == 1
+            assert found.status is InverseKinematicsStatus.NOT_FOUND
+
+
 def test_misuse_is_refused() -> None:
     """Unknown names, other trees, starts outside the limits and senseless options are errors that say so."""
     scene = planar(limit=1.0).add_root("map")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -26,10 +26,10 @@ from tmkit.planner import (
 )
 from tmkit.planner.actions.arm_motion import Refinement, arm_motions
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
-from tmkit.planner.answers.causes import context_of, facts_about
+from tmkit.planner.answers.causes import context_of, facts_about, with_alike
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
-from tmkit.planner.refinement import RefinementBudget, RefinementOutcome, refine_skeleton
+from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementTree
 from tmkit.tasks import Fact, GroundAction, Problem, State, parse_domain
 
@@ -243,6 +243,39 @@ def test_causes_are_facts_about_things_and_what_they_stand_on() -> None:
     assert facts_about(["c"], state) == (Fact.of("on", "c", "b"), Fact.of("ontable", "b", "l1"))
     assert facts_about(["e"], state) == (Fact.of("holding", "e"),)
     assert facts_about(["nothing"], state) == ()
+
+
+def test_what_is_learned_of_one_thing_is_learned_of_all_that_are_alike() -> None:
+    """Names are exchanged within groups, in the action and in the facts; with too many, nothing follows."""
+    scene = gantry_scene()
+    for name in "abcd":
+        scene = with_block(scene, name, [0.1 * ord(name) - 10.0, 0.0, BLOCK / 2])
+    tree, context = blocks_tree(scene, "(on a b)"), (Fact.of("on", "b", "a"),)
+    cause = Cause(action("unstack b a"), tree.root, frozenset("ab"), is_proved=False)
+    assert with_alike(cause.action, context, cause, tree.domain) == ()
+
+    class Alike:
+        """A domain that says what is alike."""
+
+        def __init__(self, *groups: str) -> None:
+            self.groups = groups
+
+        def alike(self, scene: SceneGraph) -> list[list[str]]:
+            """Return the groups, by their letters."""
+            del scene
+            return [list(group) for group in self.groups]
+
+    def followed(*groups: str) -> set[str]:
+        domain = replace(tree.domain, semantics=Alike(*groups))  # type: ignore[arg-type]  # all that is asked of it
+        found = with_alike(cause.action, context, cause, domain)
+        return {f"{act} while {' '.join(map(str, facts))}" for act, facts in found}
+
+    assert followed("abc") == {
+        f"(unstack {x} {y}) while (on {x} {y})" for x, y in itertools.permutations("abc", 2) if (x, y) != ("b", "a")
+    }
+    assert followed("bd", "a") == {"(unstack d a) while (on d a)"}
+    assert followed("cd") == set()
+    assert followed("abcdefghijklmnop") == set()
 
 
 def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:

@@ -18,6 +18,7 @@ from tmkit.planner.checks.checking import CheckReport, check_plan
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.refutations import Refutation
 from tmkit.planner.domains.semantics import (
+    AlikeSemantics,
     ConfiguredSemantics,
     DomainSemantics,
     GoalSemantics,
@@ -80,6 +81,7 @@ from tmkit.planner.workers.portfolio import PlanningSettings, PortfolioResult, p
 __all__ = [
     "ActionContext",
     "ActionDiagnosis",
+    "AlikeSemantics",
     "ArmAt",
     "ArmMotion",
     "BlockingBody",

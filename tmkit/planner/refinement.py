@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from tmkit.graph import SceneGraph
 from tmkit.planner.plans.failures import FailureKind
 from tmkit.planner.plans.values import PlanStep
-from tmkit.planner.refinement_tree import Expansion, RefinementNode, RefinementTree
+from tmkit.planner.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
 from tmkit.tasks import GroundAction
 
 __all__ = ["Cause", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
@@ -87,12 +87,23 @@ class RefinementOutcome:
 
 @dataclass(eq=False)
 class _Level:
-    """One action on the way down: its expansion, the next child to try, and the conflict collected so far."""
+    """One action on the way down: its expansion, the next child to try, and the conflict collected so far.
+
+    ``dead_end`` is what was tried in vain in the same scene with the arm elsewhere; then nothing is tried here.
+    ``refuted`` are the scenes, by key, of children that led to a failure which does not depend on where the arm is:
+    their like would lead to the same. ``depends_on_way`` tells of a failure, here or further down, that does.
+    """
 
     expansion: Expansion
     conflict: set[int] = field(default_factory=set)
     next_child: int = 0
-    new_attempts: int = 0
+    dead_end: Expansion | None = None
+    refuted: set[bytes] = field(default_factory=set)
+    depends_on_way: bool = False
+
+    @property
+    def failures(self) -> list[FailureRecord]:
+        return (self.expansion if self.dead_end is None else self.dead_end).failures
 
 
 def refine_skeleton(
@@ -140,6 +151,7 @@ class _Descent:
         self.levels: list[_Level] = []
         self.attempts = self.visits = 0
         self.cause: tuple[int, Cause] | None = None
+        self.records: list[FailureRecord] = []  # of all failures of the deepest action
 
     def run(self) -> RefinementOutcome:
         while len(self.levels) < len(self.skeleton):
@@ -168,12 +180,17 @@ class _Descent:
     def _next(self, level: _Level) -> RefinementNode | None:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
         expansion, self.visits = level.expansion, self.visits + 1
+        level.dead_end = self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)
+        if level.dead_end is not None:
+            return None
         while not self._is_used_up():
             may_grow = not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
             is_wide = len(expansion.children) >= self.budget.width or not may_grow
             if is_wide and level.next_child < len(expansion.children):
                 level.next_child += 1
                 child = self._ordered(expansion)[level.next_child - 1]
+                if child.scene_key in level.refuted:
+                    continue
                 if self._is_short_enough(child) and self._can_end(child):
                     return child
                 level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
@@ -213,11 +230,20 @@ class _Descent:
         failed = self.levels[-1]
         index = len(self.levels) - 1
         conflict = self._conflict(failed, index)
+        self.tree.note_dead_end(failed.expansion)
         if self.cause is None or index >= self.cause[0]:
+            if self.cause is None or index > self.cause[0]:
+                self.records = []
+            self.records += failed.failures
             self.cause = index, self._cause(failed)
         if not conflict:
             return None
         back = max(conflict)
+        depends_on_way = failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
+        if depends_on_way:
+            self.levels[back].depends_on_way = True
+        else:
+            self.levels[back].refuted.add(self.nodes[back + 1].scene_key)
         del self.levels[back + 1 :], self.nodes[back + 1 :]
         self.levels[back].conflict |= conflict - {back}
         return self.levels[back]
@@ -227,7 +253,7 @@ class _Descent:
         conflict = set(level.conflict)
         if self.budget.is_chronological and index:
             conflict.add(index - 1)
-        for record in level.expansion.failures:
+        for record in level.failures:
             if record.frames is None:
                 conflict.update([index - 1] if index else [])
             else:
@@ -245,7 +271,7 @@ class _Descent:
                 carriers -= moved
 
     def _cause(self, level: _Level) -> Cause:
-        records = level.expansion.failures
+        records = self.records or level.failures
         known = [record.frames for record in records if record.frames is not None]
         frames = frozenset().union(*known) if len(known) == len(records) and known else None
         proved = (FailureKind.OUT_OF_REACH,)

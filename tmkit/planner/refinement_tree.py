@@ -27,7 +27,7 @@ import numpy as np
 from tmkit.errors import SemanticsMismatchError
 from tmkit.graph import SceneGraph, diff
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
-from tmkit.planner.actions.candidates import ActionContext, Candidate
+from tmkit.planner.actions.candidates import ActionContext, Candidate, Pick, Place
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, no_room
@@ -107,6 +107,8 @@ class RefinementNode:
         step: the action that led here with its motion; None at the root.
         changed: frames whose edge this step changed, or that hang off a joint which it moved.
         key: 16 bytes that say how it was reached.
+        scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
+            nodes have one scene, but for rounding, and differ in where the arm is.
         expansions: what was tried here, by action.
     """
 
@@ -116,6 +118,7 @@ class RefinementNode:
     step: PlanStep | None
     changed: frozenset[str]
     key: bytes
+    scene_key: bytes
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
 
 
@@ -126,6 +129,7 @@ class Expansion:
         children: nodes that the motions found so far lead to.
         failures: what failed.
         attempts: motions and failures together.
+        depends_on_way: whether a failure depends on where the arm was before, or may do so.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
     """
@@ -134,6 +138,7 @@ class Expansion:
         self.node, self.action = node, action
         self.children: list[RefinementNode] = []
         self.failures: list[FailureRecord] = []
+        self.depends_on_way = False
         self.attempts = self.restarts = 0
         self.is_exhausted = False
         self._tree = tree
@@ -167,7 +172,7 @@ class Expansion:
             self._record(candidate, attempt)
             return attempt
         _logger.debug("%s refined: %s", self.action, attempt.choice)
-        child = self._tree.child(self, attempt, self._predicted)
+        child = self._tree.child(self, candidate, attempt, self._predicted)
         self.children.append(child)
         return child
 
@@ -187,6 +192,8 @@ class Expansion:
             frames = frozenset([support, *(other for _, other in failure.pairs)])
         record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
         self.failures.append(record)
+        is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
+        self.depends_on_way |= failure.is_of_way or not is_of_scene
         self._tree.log.add(record)
 
 
@@ -223,7 +230,8 @@ class RefinementTree:
         self._sampling = sampling or Sampling(Samplers(), first, seed)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
-        self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key)
+        self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._types = {name: types[0] for name, types in problem.objects.items()}
 
     def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
@@ -232,6 +240,21 @@ class RefinementTree:
         if found is None:
             found = node.expansions[action] = Expansion(self, node, action)
         return found
+
+    def note_dead_end(self, expansion: Expansion) -> None:
+        """Remember that an action came to nothing in a scene, wherever the arm was, so that it is not tried again."""
+        if not expansion.children and expansion.failures and not expansion.depends_on_way:
+            key = expansion.node.scene_key, expansion.action
+            known = self._dead_ends.get(key)
+            if known is None or known.attempts < expansion.attempts:
+                self._dead_ends[key] = expansion
+
+    def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
+        """Return what was tried in vain of the same action in the same scene, if that was up to this bound."""
+        known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
+        if known is None or known is expansion or expansion.attempts:
+            return None
+        return known if known.is_exhausted or known.attempts >= attempts else None
 
     def attempts(
         self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]
@@ -254,14 +277,18 @@ class RefinementTree:
                 yield candidate, attempt
             number += 1
 
-    def child(self, expansion: Expansion, refinement: Refinement, predicted: State) -> RefinementNode:
+    def child(
+        self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
+    ) -> RefinementNode:
         """Return the node that a motion leads to, once it is proved to be what PDDL predicts."""
         self._compare(expansion.action, predicted, refinement)
         parent = expansion.node
         step = refinement.step(expansion.action)
         key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key)
+        is_known = type(candidate) in _OF_SCENE
+        scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key)
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, has moved."""
@@ -289,6 +316,8 @@ class RefinementTree:
 def _key(before: bytes, what: str) -> bytes:
     return hashlib.blake2b(before + what.encode(), digest_size=16).digest()
 
+
+_OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends on the scene alone
 
 _DEPENDS_ON_ITEM = frozenset(
     {

@@ -30,7 +30,7 @@ from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.actions.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.actions.motion_pieces import MotionBudget
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
-from tmkit.planner.answers.causes import context_of
+from tmkit.planner.answers.causes import context_of, with_alike
 from tmkit.planner.answers.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.planner.answers.explanation import explain
 from tmkit.planner.answers.remedies import find_remedies
@@ -433,9 +433,13 @@ class _Round:
 
     def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
         """Return the task with a constraint, or with a narrower one where that would change nothing."""
-        task = self.task.forbid(cause.action, context)
+        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.run_.domain)]
+        task = self.task.forbid(*lessons[0])
         if task is self.task:
-            context = tuple(cause.node.state)
-            task = self.task.forbid(cause.action, context)
-        self.forbidden.setdefault(cause.action, []).append(frozenset(context))
+            lessons = [(cause.action, tuple(cause.node.state))]
+            task = self.task.forbid(*lessons[0])
+        for action, facts in lessons[1:]:
+            task = task.forbid(action, facts)
+        for action, facts in lessons:
+            self.forbidden.setdefault(action, []).append(frozenset(facts))
         return task

@@ -200,6 +200,14 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     assert max(error.position for error in report.errors.values()) < 0.005
 
 
+def test_a_full_stove() -> None:
+    """Twelve blocks find a place: between neighbours they are lowered from above, not led through narrow gaps."""
+    angles = [90, -90, 70, -70, 110, -110, 50, -50, 130, -130, 33, -33]
+    result = tk.plan(kitchen(12, angles=angles), domain="kitchen", goal=stove_goal(12), robot=ROBOT)
+    assert result.plan is not None, result.explanation
+    assert result.plan.check().ok
+
+
 def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
     """Things are put on the upper board of a shelf only, since what stands on the lower one is on no region."""
     boards = [AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, height])) for height in (0.0, 0.3)]

@@ -8,8 +8,8 @@ from support.classic import checked, classic_domain, facts_of, plan_problem
 import tmkit as tk
 from tmkit.errors import SceneError
 from tmkit.formats import load_goal_scene
-from tmkit.graph import SceneGraph
-from tmkit.planner import Plan, PlanStatus
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.planner import AlikeSemantics, Plan, PlanStatus
 from tmkit.spatial import Pose
 
 DOMAIN = classic_domain("rearrangement")
@@ -73,6 +73,26 @@ def test_what_is_in_the_way_comes_back(seed: int) -> None:
     assert plan.final_scene.parent("blue_one") == "front_middle"
     assert moves_of(plan, "blue_one") == 2
     assert len(plan.steps) == 6
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_row_is_moved_aside_and_comes_back(seed: int) -> None:
+    """That nothing is taken from behind, and nothing put there, is learned of one item for all that are alike."""
+    plan = checked(plan_problem("rearrangement", "row", scene="rearrange_row", seed=seed))
+    final = plan.final_scene
+    wanted = {"red_left": "aside_left", "red_right": "aside_right", "blue_left": "front_left"}
+    wanted |= {"blue_middle": "front_middle", "blue_right": "front_right"}
+    assert {item: final.parent(item) for item in wanted} == wanted
+
+
+def test_items_of_one_shape_are_alike() -> None:
+    """Whatever their colour; one of another size is not."""
+    scene = tk.load_scene("panda_table", "rearrange_row")
+    assert isinstance(DOMAIN.semantics, AlikeSemantics)
+    (group,) = DOMAIN.semantics.alike(scene)
+    assert list(group) == ["red_left", "red_middle", "red_right", "blue_left", "blue_middle", "blue_right"]
+    taller = [AttachedShape(Box([0.04, 0.04, 0.13]))]
+    assert [len(list(g)) for g in DOMAIN.semantics.alike(scene.set_shapes("red_middle", taller))] == [5, 1]
 
 
 def test_the_item_in_front_alone_needs_no_detour() -> None:

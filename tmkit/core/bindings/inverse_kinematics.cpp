@@ -105,6 +105,8 @@ void bind_results(nb::module_& m) {
                      "Solutions thrown away because the world found them in collision.")
         .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
                      "(frame_a, frame_b, count) of what those collided with, most frequent first.")
+        .def_prop_ro("target_collides", [](const NamedSolutions& s) { return s.solutions.target_collides; },
+                     "Proved: every solution collides, since one does in frames that stand to each other alike in all.")
         .def("__repr__", [](const NamedSolutions& s) {
             return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
                    std::to_string(s.solutions.configurations.size()) + " found, " +
@@ -151,7 +153,9 @@ Raises:
           nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
           R"(Find several different joint values that put the tip frame at a pose.
 
-Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up.
+Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
+first one collides in frames that stand to each other alike in every solution, such as the hand and a wall, all would, and
+the search ends.
 
 Args:
     scene: the version of the scene.

@@ -255,7 +255,8 @@ class MotionPieces:
             cause += f", {_named(pairs[0])} being in the way"
         beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
-        raise PieceFailedError(what, cause, pairs, kind=kind, q=start if found.status in _AT_START else goal)
+        q = start if found.status in _AT_START else goal
+        raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
@@ -269,7 +270,7 @@ class MotionPieces:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
-            raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q)
+            raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
 
     def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
         """Return ``q`` with the given finger joint values."""

@@ -15,14 +15,18 @@ whole state, which is always right and seldom useful again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import math
+from collections.abc import Iterable, Sequence
 
 from tmkit.planner.domains.loading import PlanningDomain
-from tmkit.planner.domains.semantics import PlacementSemantics, pddl_name
+from tmkit.planner.domains.semantics import AlikeSemantics, PlacementSemantics, pddl_name
 from tmkit.planner.refinement import Cause
-from tmkit.tasks import Fact, State
+from tmkit.tasks import Fact, GroundAction, State
 
-__all__ = ["context_of", "facts_about"]
+__all__ = ["context_of", "facts_about", "with_alike"]
+
+_MOST_ALIKE = 128  # constraints that follow from one
 
 
 def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
@@ -63,3 +67,30 @@ def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
                     seen.add(name)
                     wanted.append(name)
     return tuple(sorted(found))
+
+
+def with_alike(
+    action: GroundAction, context: Sequence[Fact], cause: Cause, domain: PlanningDomain
+) -> tuple[tuple[GroundAction, tuple[Fact, ...]], ...]:
+    """Return what follows from a constraint by exchanging things that are alike, itself not included, in a fixed order.
+
+    Nothing follows in a domain that does not say which things are, or when it would be too much.
+    """
+    semantics = domain.semantics
+    if not isinstance(semantics, AlikeSemantics):
+        return ()
+    named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
+    groups = [(sorted(named & set(group)), sorted(group)) for group in semantics.alike(cause.node.scene)]
+    groups = [(own, group) for own, group in groups if own]
+    if math.prod(math.perm(len(group), len(own)) for own, group in groups) > _MOST_ALIKE:
+        return ()
+    found: dict[tuple[GroundAction, tuple[Fact, ...]], None] = {}
+    for chosen in itertools.product(*(itertools.permutations(group, len(own)) for own, group in groups)):
+        other: dict[str, str] = {}
+        for (own, _), names in zip(groups, chosen, strict=True):
+            other.update(zip(own, names, strict=True))
+        changed = GroundAction(action.name, tuple(other.get(name, name) for name in action.arguments))
+        facts = (Fact(fact.predicate, tuple(other.get(n, n) for n in fact.arguments)) for fact in context)
+        found[changed, tuple(sorted(facts))] = None
+    found.pop((action, tuple(sorted(context))), None)
+    return tuple(found)

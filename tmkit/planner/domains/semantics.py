@@ -26,6 +26,7 @@ from tmkit.planner.plans.values import Configuration
 from tmkit.tasks import Fact, GroundAction, State
 
 __all__ = [
+    "AlikeSemantics",
     "ConfiguredSemantics",
     "DomainSemantics",
     "GoalSemantics",
@@ -112,6 +113,19 @@ class PlacementSemantics(Protocol):
             state: the facts that hold.
             scene: the version.
         """
+        ...
+
+
+@runtime_checkable
+class AlikeSemantics(Protocol):
+    """Which things are alike: a member that a semantics may have besides those of :class:`DomainSemantics`.
+
+    What is learned of one thing is then learned of all that are alike: when one cannot be reached behind another, none
+    can behind any. Only for domains whose facts tell exactly where a thing stands.
+    """
+
+    def alike(self, scene: SceneGraph) -> Iterable[Iterable[str]]:
+        """Return groups of PDDL objects such that any may stand where another does, and no motion would differ."""
         ...
 
 

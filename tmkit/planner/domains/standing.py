@@ -28,6 +28,7 @@ from tmkit.spatial import Pose
 __all__ = [
     "RELEASE_GAP",
     "about_z",
+    "alike",
     "grasps_steepest_first",
     "held_object",
     "pddl_names",
@@ -90,6 +91,17 @@ def _bounds(
     lower, upper = points.min(axis=0), points.max(axis=0)
     lower.flags.writeable = upper.flags.writeable = False
     return lower, upper
+
+
+def alike(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
+    """Return frames in groups of one shape and mass, in the order given; colours do not count."""
+    groups: dict[object, list[str]] = {}
+    for frame in frames:
+        solids = tuple((part.shape, part.pose, part.level) for part in scene.shapes(frame) if part.collision)
+        inertia = scene.inertia(frame)
+        weight = None if inertia is None else (inertia.mass, *inertia.center.tolist())
+        groups.setdefault((solids, weight), []).append(frame)
+    return list(groups.values())
 
 
 def about_z(angle: float) -> list[float]:

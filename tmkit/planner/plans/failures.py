@@ -62,6 +62,7 @@ class MotionFailure:
         kind: the sort of obstacle.
         excess: metres by which a pose is out of reach, where that was worked out; else 0.
         q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
+        is_of_way: whether it is the way that failed, from where the arm was: from elsewhere it may do.
     """
 
     phase: str
@@ -71,6 +72,7 @@ class MotionFailure:
     kind: FailureKind = FailureKind.OTHER
     excess: float = 0.0
     q: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    is_of_way: bool = False
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"
@@ -104,6 +106,7 @@ class PieceFailedError(Exception):
         *,
         kind: FailureKind = FailureKind.OTHER,
         q: NDArray[np.float64] | None = None,
+        is_of_way: bool = False,
     ) -> None:
         super().__init__(phase, cause)
-        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q)
+        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_of_way=is_of_way)

@@ -118,8 +118,18 @@ public:
     std::vector<double> full(const double* x) const;     // q with the moving values put in
     std::vector<double> moving(const double* q) const;   // the moving values of q
     bool out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const;
+    // Whether two frames (by number) stand to each other alike in every solution: each moves as one with the tip or with
+    // the reference, whose pose relative to each other the target fixes.
+    bool is_fixed_by_target(FramePair pair) const;
+    // Whether a frame that does not move as one with the tip is one of some, or hangs off one.
+    bool is_still_part_of(std::int32_t frame, const std::vector<std::string>& frames) const;
 
 private:
+    // The nearest frame at or above one that a moving joint carries, or -1.
+    std::int32_t mover(std::int32_t frame) const;
+
+    SceneGraph scene_;
+    std::int32_t tip_, reference_;
     std::vector<std::int32_t> entries_;
     std::vector<double> q_;
     Chain chain_;
@@ -147,10 +157,13 @@ struct InverseKinematicsSolutions {
     int tries = 0;
     int in_collision = 0;
     std::vector<PairCount> blocking;
+    bool target_collides = false;  // proved: every solution collides, since one does in frames that the target fixes
 };
 
 // Up to `count` solutions that differ by more than `separation` in the maximum norm, sorted by that distance from q.
-// With a world only those free of collision. `interrupted` is asked now and then and ends the search when true.
+// With a world only those free of collision: when the first that is not collides in frames whose pose relative to each
+// other the target fixes (the hand and a wall), so would all others, and the search ends. Then one such pair is named, if
+// possible one without movable frames. `interrupted` is asked now and then and ends the search when true.
 InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
                                      const InverseKinematicsOptions& options, int count, double separation,
                                      const CollisionWorld* world, const std::function<bool()>& interrupted = {});

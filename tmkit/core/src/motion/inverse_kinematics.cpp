@@ -97,7 +97,7 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, st
 
 InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                                      const std::vector<std::int32_t>& entries, const std::vector<double>& q)
-    : entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
+    : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
       chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
@@ -195,6 +195,30 @@ bool InverseKinematics::out_of_reach(const Pose& target, const InverseKinematics
     return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + options.position_tolerance;
 }
 
+std::int32_t InverseKinematics::mover(std::int32_t frame) const {
+    const Layout& layout = scene_.layout();
+    for (; frame >= 0; frame = layout.parent[frame])
+        if (std::find(entries_.begin(), entries_.end(), layout.q_index[frame]) != entries_.end()) break;
+    return frame;
+}
+
+bool InverseKinematics::is_fixed_by_target(FramePair pair) const {
+    const std::int32_t with_tip = mover(tip_), with_reference = mover(reference_);
+    const auto is_fixed = [&](std::int32_t frame) {
+        const std::int32_t carrier = mover(frame);
+        return carrier == with_tip || carrier == with_reference;
+    };
+    return is_fixed(pair.a) && is_fixed(pair.b);
+}
+
+bool InverseKinematics::is_still_part_of(std::int32_t frame, const std::vector<std::string>& frames) const {
+    const Layout& layout = scene_.layout();
+    if (mover(frame) == mover(tip_)) return false;
+    for (; frame >= 0; frame = layout.parent[frame])
+        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) != frames.end()) return true;
+    return false;
+}
+
 InverseKinematicsResult InverseKinematics::solve(const Pose& target, const InverseKinematicsOptions& options) const {
     InverseKinematicsResult result;
     const std::vector<double> start = moving(q_.data());
@@ -254,6 +278,22 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         if (world) {
             if (const FramePair pair = world->find_collision(solution.data())) {
                 ++result.in_collision;
+                if (result.in_collision == 1 && result.configurations.empty() && !options.position_only) {
+                    FramePair named;
+                    for (const Contact& contact : world->contacts(solution.data())) {
+                        const FramePair fixed{contact.frame_a, contact.frame_b};
+                        if (!problem.is_fixed_by_target(fixed)) continue;
+                        const std::vector<std::string>& movable = world->options().movable;
+                        const bool is_still = !problem.is_still_part_of(fixed.a, movable) && !problem.is_still_part_of(fixed.b, movable);
+                        if (is_still || !named) named = fixed;
+                        if (is_still) break;
+                    }
+                    if (named) {
+                        blocking.add(named);
+                        result.target_collides = true;
+                        break;
+                    }
+                }
                 blocking.add(pair);
                 continue;
             }
