@@ -161,9 +161,9 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
     assert here.pose("cup", "camera", q=q).is_close(shifted, translation_tolerance=1e-5, rotation_tolerance=1e-5)
     assert here.pose("hand", "camera", q=q).is_close(held.pose("hand", "camera", q=q))  # it was picked where it stood
     away = [0.3, -1.2]  # there the arm's errors are the cup's
-    shifted = held.pose("cup", "camera", q=away) @ Pose([0.005, 0, 0])
+    shifted = held.pose("cup", "camera", q=away) @ Pose([0, 0.005, 0])
     there = held.condition(Measurement.of_pose("cup", "camera", shifted, 1e-10 * np.eye(6)), q=away)
-    assert held.pose("hand", "camera", q=away).distance(there.pose("hand", "camera", q=away))[0] > 1e-3
+    assert held.pose("hand", "camera", q=away).distance(there.pose("hand", "camera", q=away))[0] > 1e-4
     seen_turned = Measurement.of_pose("hand", "world", held.pose("hand", "world", q=[0.35, 0.0]), 1e-10 * np.eye(6))
     turned = held.condition(seen_turned, q=q)
     for other in ([0.0, 0.0], [1.0, 0.5]):  # an error along the joint's own axis is right at every configuration
