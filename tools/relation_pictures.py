@@ -32,6 +32,9 @@ from tmkit.relations import (
 )
 from tmkit.viewer import (
     Drawing,
+    Label,
+    Line,
+    Mark,
     Refused,
     relation_drawing,
     save_drawings,
@@ -198,8 +201,51 @@ def twist_graph_pictures() -> list[Drawing]:
         try_edge(scene, "twist", tail=body("A"), head=frame("c3")),
         try_edge(scene, "twist", tail=body("C"), head=frame("a")),
     ]
-    places = {"A": (-2.2, 0.0), "D": (0.6, 0.0), "F": (3.0, 0.0), "C": (0.0, -2.6)}
+    places = {"A": (-1.2, 0.0), "D": (1.2, 0.0), "F": (3.4, 0.0), "C": (0.4, -3.0)}
     return [first, semantics_graph_drawing(scene, refused=refused, places=places, title="one path of twists, at most")]
+
+
+def motion_pictures() -> list[Drawing]:
+    """Draw the three motions of a frame whose velocity stays the same in three meanings."""
+    start = tk.Pose.from_rpy([0.7, 0.0, 0.0], [0.0, 0.0, 0.6])
+    linear, turn, seconds = np.array([0.35, 0.5, 0.0]), 0.9, 2.2
+
+    def body_fixed(t: float) -> tk.Pose:
+        return start @ tk.Pose.exp([*(linear * t), 0.0, 0.0, turn * t])
+
+    def screw(t: float) -> tk.Pose:
+        return tk.Pose.exp([*(linear * t), 0.0, 0.0, turn * t]) @ start
+
+    def pose_twist(t: float) -> tk.Pose:
+        turned = tk.Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, turn * t])
+        return tk.Pose(start.translation + linear * t, (turned @ start).quat_xyzw)
+
+    cases = [
+        (body_fixed, "TwistCoord(o1|O1, B1, [o1]) stays", "was, then exp: T exp(ξ t)"),
+        (screw, "TwistCoord(b1|O1, B1, [b1]) stays", "exp, then was: exp(ξ t) T"),
+        (pose_twist, "TwistCoord(o1|O1, B1, [b1]) stays", "refused: no frame in which it is one motion"),
+    ]
+    drawings = []
+    for number, (motion, title, how) in enumerate(cases):
+        path = np.array([motion(t).translation[:2] for t in np.linspace(0.0, seconds, 60)])
+        color = "#c2262e" if number == 2 else "#1d7f4e"
+        marks: list[Mark] = [Line("way of o1", path, color, is_dashed=number == 2)]
+        for t in np.linspace(0.0, seconds, 6):
+            marks += _flat_frame(motion(t), "" if t > 0.0 else "{o1}|O1")
+        marks += _flat_frame(tk.Pose(), "{b1}|B1")
+        drawings.append(Drawing(tuple(marks), title=title, caption=(how,), largest_unit=1.35))
+    return drawings
+
+
+def _flat_frame(pose: tk.Pose, text: str) -> list[Mark]:
+    """Return the x and y axes of a frame, seen from above."""
+    at = pose.translation[:2]
+    tips = [pose.apply(0.22 * axis)[:2] for axis in np.eye(3)[:2]]
+    axes: list[Mark] = [
+        Line("axis", np.array([at, tip]), color, width=2.0, has_head=True)
+        for tip, color in zip(tips, ("#d03a3a", "#3f9142"), strict=True)
+    ]
+    return [*axes, Label(text, at, text, offset=(5.0, -9.0))] if text else axes
 
 
 def painting_pictures() -> list[Drawing]:
@@ -213,6 +259,7 @@ PICTURES = {
     "relations_pose": (pose_pictures, 2, 4.2),
     "relations_nine": (relation_pictures, 3, 3.1),
     "relations_point": (point_pictures, 2, 4.2),
+    "relations_motions": (motion_pictures, 3, 3.2),
     "relations_nodes": (node_pictures, 1, 6.0),
     "relations_pose_edges": (pose_graph_pictures, 2, 4.6),
     "relations_twist_edges": (twist_graph_pictures, 2, 4.6),

@@ -25,7 +25,7 @@ from tmkit.viewer.region_picture import require_plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Area", "Cross", "Dot", "Drawing", "Label", "Line", "Mark", "save_drawings"]
+__all__ = ["MARGIN", "Area", "Cross", "Dot", "Drawing", "Label", "Line", "Mark", "save_drawings"]
 
 Points = NDArray[np.float64]
 
@@ -114,6 +114,7 @@ class Label(Mark):
         offset: (x, y) from the point, in points of print.
         anchor: which part of the text is there.
         size: in points of print.
+        background: color behind it, if any.
     """
 
     at: Points
@@ -122,6 +123,7 @@ class Label(Mark):
     offset: tuple[float, float] = (0.0, 0.0)
     anchor: Literal["left", "center", "right"] = "left"
     size: float = 9.0
+    background: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +203,8 @@ def save_drawings(
     return target
 
 
-_MARGIN = 0.42  # inches around what is drawn, for text that sticks out
+MARGIN = 0.42  # inches around what is drawn, for text that sticks out
+_HIGHEST = 30.0  # inches
 _TEXT = 0.165  # inches that a line of a caption takes
 _LETTERS = 14.5  # letters of a caption that fit into an inch
 
@@ -215,22 +218,23 @@ def _height(drawing: Drawing, width: float) -> float:
     """Return how many inches high a drawing is when it is so wide."""
     low, high = drawing.bounds
     size = np.maximum(high - low, 1e-9)
-    unit = min((width - 2 * _MARGIN) / size[0], drawing.largest_unit)
-    body = float(np.clip(unit * size[1], 0.6, 1.1 * width))
-    return body + 2 * _MARGIN + (0.25 if drawing.title else 0.0) + _TEXT * len(_lines(drawing, width))
+    unit = min((width - 2 * MARGIN) / size[0], drawing.largest_unit)
+    highest = 1.1 * width if np.isinf(drawing.largest_unit) else _HIGHEST
+    body = float(np.clip(unit * size[1], 0.6, highest))
+    return body + 2 * MARGIN + (0.25 if drawing.title else 0.0) + _TEXT * len(_lines(drawing, width))
 
 
 def _render(axes: Axes, drawing: Drawing, width: float, height: float) -> None:
     """Draw into axes that fill their place, an inch of the drawing being an inch of the picture."""
     lines = _lines(drawing, width)
     head, foot = (0.25 if drawing.title else 0.0), _TEXT * len(lines)
-    room = np.array([width - 2 * _MARGIN, height - 2 * _MARGIN - head - foot])
+    room = np.array([width - 2 * MARGIN, height - 2 * MARGIN - head - foot])
     low, high = drawing.bounds
     size = np.maximum(high - low, 1e-9)
     scale = max(float(np.max(size / room)), 1.0 / drawing.largest_unit)  # units an inch
     middle = (low + high) / 2
     left = middle[0] - scale * width / 2
-    bottom = middle[1] - scale * (room[1] / 2 + _MARGIN + foot)
+    bottom = middle[1] - scale * (room[1] / 2 + MARGIN + foot)
     axes.set_xlim(left, left + scale * width)
     axes.set_ylim(bottom, bottom + scale * height)
     axes.set_axis_off()
@@ -285,4 +289,5 @@ def _draw(axes: Axes, mark: Mark) -> None:
             va="center",
             fontsize=mark.size,
             color=mark.color,
+            bbox={"facecolor": mark.background, "edgecolor": "none", "pad": 0.8} if mark.background else None,
         )

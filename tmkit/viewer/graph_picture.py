@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import TmkitError
 from tmkit.graph import Node, SceneGraph, add_edge
 from tmkit.spatial import Pose
-from tmkit.viewer.drawing import Area, Cross, Drawing, Label, Line, Mark, save_drawings
+from tmkit.viewer.drawing import MARGIN, Area, Cross, Drawing, Label, Line, Mark, save_drawings
 
 __all__ = ["Refused", "draw_semantics_graph", "semantics_graph_drawing", "try_edge"]
 
@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 EdgeKind = Literal["pose", "twist"]
 
 _BODY, _POSE, _TWIST, _REFUSED = "#6d7680", "#1f5fa8", "#1d7f4e", "#c2262e"
+_SHADE = "#f0f1f2"  # what a box is filled with
 _HALF_HEIGHT = 0.27  # of a frame
 _GAP = 0.35  # between frames, and from them to the edge of their box
 _ROOM = 0.75  # between boxes of a layer
@@ -105,11 +106,11 @@ def semantics_graph_drawing(
     marks: list[Mark] = []
     for body, box in board.boxes.items():
         marks.append(Area(f"body {body}", _outline(*box), _BODY))
-        top_left = np.array([box[0, 0], box[1, 1]])
-        marks.append(Label(f"body {body}", top_left, body, _BODY, offset=(6.0, -8.0)))
-    edges = [
-        ("pose", Node("frame", scene.parent(name) or ""), name) for name in scene.frame_names if scene.parent(name)
-    ]
+    edges = []
+    for name in scene.frame_names:
+        parent = scene.parent(name)
+        if parent is not None:
+            edges.append(("pose", Node("frame", parent), name))
     for name in scene.twist_frames:
         held = scene.twist_edge(name)
         if held is not None:
@@ -119,6 +120,8 @@ def semantics_graph_drawing(
         marks += _arrow(board, kind, tail, Node("frame", name), text=text, color=_POSE if kind == "pose" else _TWIST)
     for number, edge in enumerate(refused, start=1):
         marks += _refusal(board, edge, str(number))
+    for body, box in board.boxes.items():
+        marks.append(Label(f"body {body}", box[0], body, _BODY, offset=(6.0, 8.0), background=_SHADE))
     for name, at in board.frames.items():
         marks += _frame(f"frame {{{name}}}", at, name, "#30363d")
     caption = [_reason(number, edge) for number, edge in enumerate(refused, start=1)]
@@ -132,7 +135,10 @@ def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequen
         OutputError: the file cannot be written, or its name does not end in ``.png``.
         MissingExtraError: the extra ``viewer`` is not installed.
     """
-    return save_drawings([semantics_graph_drawing(scene, refused=refused)], path, width=7.0)
+    drawing = semantics_graph_drawing(scene, refused=refused)
+    low, high = drawing.bounds
+    width = float(np.clip(_INCHES * (high[0] - low[0]) + 2 * MARGIN, 5.0, 40.0))
+    return save_drawings([drawing], path, width=width)
 
 
 def _reason(number: int, edge: Refused) -> str:
@@ -230,7 +236,7 @@ class _Layout:
 
 
 def _half_width(name: str) -> float:
-    return max(_HALF_HEIGHT, 0.085 * len(name) + 0.1)
+    return max(_HALF_HEIGHT, 0.066 * (len(name) + 2) + 0.05)
 
 
 def _box_size(frames: Sequence[str]) -> Array:
