@@ -190,6 +190,10 @@ class SemanticRelation:
     def represented_by(self, representation: type[Representation], *, like: Any = None) -> Self:
         """Return the same relation held in another representation.
 
+        Args:
+            representation: its class.
+            like: one whose settings are taken over, as for :meth:`in_representation`.
+
         Raises:
             SemanticError: the representation cannot say this relation.
         """
@@ -224,6 +228,10 @@ class SemanticRelation:
         """Return the composition with another relation of the same kind, whichever comes first in the chain.
 
         Forces, torques and wrenches are added. With the checks off, operands are taken in the order given.
+
+        Args:
+            other: a relation of the same kind: where this one says C relative to D, one that says D relative to E, or
+                one that says B relative to C; velocities at one point, and in one set of axes.
 
         Raises:
             SemanticError: the two do not chain.

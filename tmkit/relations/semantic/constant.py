@@ -62,7 +62,7 @@ def _coord_or_name(by: Any) -> Any:
 
 
 class SemanticPosition(_Constant):
-    """A position with numbers."""
+    """A position with numbers: a vector (3,) in metres from the reference point to the point, or a representation."""
 
     __slots__ = ()
     coord: PositionCoord
@@ -78,7 +78,10 @@ class SemanticPosition(_Constant):
         return self._result(rules.change_point(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0])
 
     def change_point_body(self, by: SemanticPosition) -> Self:
-        """Return the position of a point of a rigidly joined body.
+        """Return the position of a point of a rigidly joined body; that they are joined is not checked.
+
+        Args:
+            by: the position of the new point, on the other body, relative to the old one, in the same axes.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -98,7 +101,10 @@ class SemanticPosition(_Constant):
         )
 
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
-        """Return the position relative to a point of a rigidly joined body.
+        """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
+
+        Args:
+            by: the position of the old reference point relative to the new one, on the other body, in the same axes.
 
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
@@ -108,10 +114,14 @@ class SemanticPosition(_Constant):
         )
 
     def differentiate(self, later: SemanticPosition, dt: float) -> SemanticLinearVelocity:
-        """Return the mean velocity (m/s) over ``dt`` seconds; the frame of expression is fixed to the reference body.
+        """Return the mean velocity (m/s) of the point.
+
+        Args:
+            later: the same position later.
+            dt: seconds. The frame of expression is fixed to the reference body meanwhile.
 
         Raises:
-            SemanticError: the two are not the same relation.
+            SemanticError: the two are not the same relation, or no time went by.
         """
         coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
         from tmkit.relations.semantic.velocities import SemanticLinearVelocity  # velocities are made of positions too
@@ -120,7 +130,11 @@ class SemanticPosition(_Constant):
 
 
 class SemanticOrientation(_Constant):
-    """An orientation with numbers."""
+    """An orientation with numbers.
+
+    Taken are a rotation matrix (3, 3) whose columns are the axes in the reference frame, a unit quaternion (4,) x, y, z,
+    w, a rotation vector (3,) in radians, or a representation.
+    """
 
     __slots__ = ()
     coord: OrientationCoord
@@ -169,10 +183,14 @@ class SemanticOrientation(_Constant):
         )
 
     def differentiate(self, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity:
-        """Return the constant angular velocity (rad/s) that leads there in ``dt`` seconds, less than half a turn.
+        """Return the constant angular velocity (rad/s) that leads from one orientation to another.
+
+        Args:
+            later: the same orientation later, turned by less than half a turn.
+            dt: seconds.
 
         Raises:
-            SemanticError: the two are not the same relation.
+            SemanticError: the two are not the same relation, or no time went by.
         """
         coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
         turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
@@ -182,7 +200,7 @@ class SemanticOrientation(_Constant):
 
 
 class SemanticPose(_Constant):
-    """A pose with numbers."""
+    """A pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation."""
 
     __slots__ = ()
     coord: PoseCoord
@@ -264,6 +282,9 @@ class SemanticPose(_Constant):
 
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the pose relative to another orientation frame, expressed there.
+
+        Args:
+            by: the orientation of the old reference frame relative to the new one, expressed in the new one.
 
         Raises:
             SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class SemanticForce(SemanticRelation):
-    """A force with numbers."""
+    """A force with numbers: a vector (3,) in N, or a representation."""
 
     __slots__ = ()
     coord: ForceCoord
@@ -32,7 +32,7 @@ class SemanticForce(SemanticRelation):
 
 
 class SemanticTorque(SemanticRelation):
-    """A torque with numbers."""
+    """A torque with numbers: a vector (3,) in N m, or a representation."""
 
     __slots__ = ()
     coord: TorqueCoord
@@ -42,6 +42,10 @@ class SemanticTorque(SemanticRelation):
     def change_point(self, by: SemanticPosition, force: SemanticForce) -> Self:
         """Return the moment about another point: ``t - a x f``.
 
+        Args:
+            by: ``a``: the position of the new point relative to the old one, in the axes of the torque.
+            force: ``f``: the force on the same body by the same body, in the same axes.
+
         Raises:
             SemanticError: the operands do not belong together.
         """
@@ -50,7 +54,7 @@ class SemanticTorque(SemanticRelation):
 
 
 class SemanticWrench(SemanticRelation):
-    """A wrench with numbers."""
+    """A wrench with numbers: a vector (6,), force (N) then moment (N m), or a representation."""
 
     __slots__ = ()
     coord: WrenchCoord
@@ -70,7 +74,10 @@ class SemanticWrench(SemanticRelation):
         return SemanticTorque(TorqueCoord._of(c.point, c.body, c.ref_body, c.coord), self.numbers[1])
 
     def change_point(self, by: SemanticPosition) -> Self:
-        """Return the wrench about another point of the body: the moment is ``t - a x f``.
+        """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.
+
+        Args:
+            by: ``a``: the position of the new point relative to the old one, in the axes of the wrench.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.

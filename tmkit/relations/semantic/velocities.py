@@ -51,7 +51,7 @@ class _Velocity(SemanticRelation):
 
 
 class SemanticLinearVelocity(_Velocity):
-    """The velocity of a point with numbers."""
+    """The velocity of a point with numbers: a vector (3,) in m/s, or a representation."""
 
     __slots__ = ()
     coord: LinearVelocityCoord
@@ -61,6 +61,10 @@ class SemanticLinearVelocity(_Velocity):
     def change_point(self, by: SemanticPosition, angular: SemanticAngularVelocity) -> Self:
         """Return the velocity of another point of the body: ``v + w x a``.
 
+        Args:
+            by: ``a``: the position of the new point relative to the old one, in the same axes.
+            angular: ``w``: the angular velocity of the same body relative to the same body, in the same axes.
+
         Raises:
             SemanticError: the operands do not belong together.
         """
@@ -68,12 +72,19 @@ class SemanticLinearVelocity(_Velocity):
         return self._result(coord, self.numbers[0] + cross(angular.numbers[0], by.numbers[0]))
 
     def integrate(self, dt: float) -> SemanticPosition:
-        """Return the way of the point in ``dt`` seconds; the frame of expression is fixed to the reference body."""
+        """Return the way of the point in a time in which its velocity stays the same.
+
+        Args:
+            dt: seconds. The frame of expression is fixed to the reference body meanwhile.
+
+        Raises:
+            SemanticError: no finite time.
+        """
         return SemanticPosition(rules.integrate(self.coord), self.numbers[0] * seconds(dt))
 
 
 class SemanticAngularVelocity(_Velocity):
-    """The angular velocity of a body with numbers."""
+    """The angular velocity of a body with numbers: a vector (3,) in rad/s, or a representation."""
 
     __slots__ = ()
     coord: AngularVelocityCoord
@@ -81,13 +92,23 @@ class SemanticAngularVelocity(_Velocity):
     by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.AngularVelocityVector}
 
     def integrate(self, dt: float) -> SemanticOrientation:
-        """Return the orientation after ``dt`` seconds, relative to before, of the frame of expression."""
+        """Return how the body has turned after a time in which its angular velocity stays the same.
+
+        Args:
+            dt: seconds.
+
+        Returns:
+            ``([r]|C, [r]|D, [r])``: the frame of expression as it goes along with the body, relative to itself before.
+
+        Raises:
+            SemanticError: no finite time.
+        """
         turned = rotations().from_rotvec(self.numbers[0] * seconds(dt)).as_matrix()
         return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix(turned))
 
 
 class SemanticTwist(_Velocity):
-    """A twist with numbers."""
+    """A twist with numbers: a vector (6,), linear part (m/s) then angular part (rad/s), or a representation."""
 
     __slots__ = ()
     coord: TwistCoord
@@ -107,7 +128,10 @@ class SemanticTwist(_Velocity):
         return SemanticAngularVelocity(AngularVelocityCoord._of(c.body, c.ref_body, c.coord), self.numbers[1])
 
     def change_point(self, by: SemanticPosition) -> Self:
-        """Return the twist at another point of the body: ``v + w x a``.
+        """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
+
+        Args:
+            by: ``a``: the position of the new point relative to the old one, in the axes of the twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -116,7 +140,10 @@ class SemanticTwist(_Velocity):
         return self._result(rules.change_point(self.coord, coord_of(by, "Position")), v + cross(w, by.numbers[0]), w)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
-        """Return the twist at a point of a rigidly joined body.
+        """Return the twist of a rigidly joined body at a point of it.
+
+        Args:
+            by: the position of the new point, on the other body, relative to the old one, in the axes of the twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -127,10 +154,17 @@ class SemanticTwist(_Velocity):
         )
 
     def integrate(self, dt: float) -> SemanticPose:
-        """Return the pose after ``dt`` seconds relative to before, as a homogeneous matrix.
+        """Return how the body has moved after a time in which its twist stays the same, as a homogeneous matrix.
+
+        Args:
+            dt: seconds.
+
+        Returns:
+            For a twist ``(g|C, D, [g])`` the pose ``({g}|C, {g}|D, [g])``: the frame as it goes along with the body,
+            relative to where it was.
 
         Raises:
-            SemanticError: its point and its frame of expression are not of one frame.
+            SemanticError: its point and its frame of expression are not of one frame, or no finite time.
         """
         coord = rules.integrate(self.coord)
         v, w = self.numbers
