@@ -132,8 +132,8 @@ class SemanticPosition(_Constant):
 class SemanticOrientation(_Constant):
     """An orientation with numbers.
 
-    Taken are a rotation matrix (3, 3) whose columns are the axes in the reference frame, a unit quaternion (4,) x, y, z,
-    w, a rotation vector (3,) in radians, or a representation.
+    Taken are a rotation matrix (3, 3), its columns the axes in the reference frame; a unit quaternion (4,), its vector
+    part first; a rotation vector (3,) in radians; or a representation.
     """
 
     __slots__ = ()
