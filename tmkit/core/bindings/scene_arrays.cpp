@@ -177,13 +177,9 @@ void bind_queries(nb::class_<SceneArrays>& cls) {
 
 Raises:
     ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.)")
-        .def("pose", [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference, const std::optional<ArrayArgument>& q,
-                        const std::optional<double>& stamp, std::string_view policy) {
-            const GivenConfiguration given(q, self);
-            if (!stamp) return self.pose(target, reference, given.configuration);
-            return self.pose(target, reference, given.configuration, {*stamp, stamp_policy(policy)});
-        }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("stamp") = nb::none(), nb::arg("policy") = "interpolated",
-           R"(Return reference_from_target. O(depth); O(1) without reference and q.
+        .def("pose", [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference, const std::optional<ArrayArgument>& q) {
+            return self.pose(target, reference, GivenConfiguration(q, self).configuration);
+        }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return reference_from_target. O(depth); O(1) without reference and q.
 
 The same bits as ``SceneGraph.pose`` gives at this configuration.
 
@@ -191,7 +187,24 @@ Args:
     target: the frame whose pose is asked.
     reference: the frame it is relative to; the root of its tree when left out.
     q: configuration (n_joints,); the present one when left out.
-    stamp: seconds; the pose at that time, as ``SceneGraph.pose`` gives it. The present pose when left out.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames stand in different trees.
+    ConfigurationError: q has the wrong length or numbers that are not finite.)")
+        .def("pose", [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference, double stamp,
+                        const std::optional<ArrayArgument>& q, std::string_view policy) {
+            return self.pose(target, reference, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)});
+        }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+           R"(Return reference_from_target at a time, by the stamped poses of the edges on the path. O(depth + poses of the edges).
+
+The same bits as ``SceneGraph.pose`` gives for this configuration and stamp.
+
+Args:
+    target: the frame whose pose is asked.
+    reference: the frame it is relative to; the root of its tree when left out.
+    stamp: seconds.
+    q: configuration (n_joints,); the present one when left out.
     policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
 
 Raises:

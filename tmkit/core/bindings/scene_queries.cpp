@@ -257,20 +257,31 @@ Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).po
 Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes, inertia,
 allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers, so that q and -q, one rotation, make two
 scenes.)")
-        .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q,
-                        const std::optional<double>& stamp, std::string_view policy) {
-            const ConfigurationArgument configuration(q, s);
-            if (!stamp) return s.pose(target, reference, configuration.get());
-            return s.pose(target, reference, configuration.get(), {*stamp, stamp_policy(policy)});
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("stamp") = nb::none(), nb::arg("policy") = "interpolated",
-           R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
+        .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
+            return s.pose(target, reference, ConfigurationArgument(q, s).get());
+        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
 
 Args:
     target: the frame whose pose is asked.
     reference: the frame it is relative to, and whose axes the coordinates are in.
     q: configuration (n_joints,); may be left out when no joint is on the path.
-    stamp: seconds; the pose at that time by the stamped poses of the edges on the path. Edges without any stay where they
-        are. The present pose when left out.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames stand in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.)")
+        .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+            return s.pose(target, reference, ConfigurationArgument(q, s).get(), {stamp, stamp_policy(policy)});
+        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+           R"(Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
+
+Edges without any stay where they are; joints are at q. O(depth log n).
+
+Args:
+    target: the frame whose pose is asked.
+    reference: the frame it is relative to, and whose axes the coordinates are in.
+    stamp: seconds.
+    q: configuration (n_joints,); may be left out when no joint is on the path.
     policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``, or one
         ``interpolated``: the origin along a straight line, the orientation by the shorter way; with ``screw`` the motion
         between both is one of constant twist.

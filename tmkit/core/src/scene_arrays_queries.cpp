@@ -66,7 +66,7 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) con
         for (std::int32_t below = edges - noted; below > 0 && at != none; --below) at = parent_.load(at);
         std::int32_t count = 0;
         for (; count < noted && at != none; ++count, at = parent_.load(at)) path[count] = at;
-        while (count > 0) result = result * edge_of(path[--count]);
+        while (count > 0) result = composed(result, edge_of(path[--count]));
         edges -= noted;
     }
     return result;

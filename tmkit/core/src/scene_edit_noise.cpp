@@ -7,6 +7,7 @@
 namespace tmkit {
 
 void SceneEdit::put_noise(FrameId id, Ref<const EdgeNoise> noise) {
+    if (!noise && !scene_.has_noise()) return;  // as in most scenes: not even a look at the frame
     const Ref<const EdgeNoise>& old = record(id).noise;
     if (old == noise || (old && noise && old->same_content(*noise))) return;
     if (noise) scene_.noises_.assign(id, noise);

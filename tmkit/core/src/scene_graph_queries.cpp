@@ -208,7 +208,7 @@ Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
     const auto descend = [&](const Ascent& way, std::size_t steps) {
         Pose result;
-        for (std::size_t i = steps; i > 0; --i) result = result * edge_of(*way[i - 1]);
+        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*way[i - 1]));
         return result;
     };
     const Pose down = descend(to, to_steps);
