@@ -28,6 +28,7 @@ from tmkit.cli.common import (
     require_writable,
     write_json,
 )
+from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, wanted_goals
 from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_json
 from tmkit.cli.start import start_configuration
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
-    from tmkit.planner import CheckReport, Plan, PlanResult, PortfolioResult
+    from tmkit.planner import CheckReport, ContinuousGoal, Plan, PlanResult, PortfolioResult
     from tmkit.simulation import SimulationReport
 
 __all__ = ["check", "demo", "plan", "simulate"]
@@ -100,6 +101,10 @@ def plan(
         list[str] | None,
         typer.Option(metavar="FILE", help="A scene that shows the goal; give it again for another file."),
     ] = None,
+    goal_at: GoalAt = None,
+    goal_in: GoalIn = None,
+    goal_arm: GoalArm = None,
+    goal_file: GoalFile = None,
     robot: RobotOption = None,
     start: Annotated[
         str | None,
@@ -132,8 +137,10 @@ def plan(
     allow: AllowFolders = None,
 ) -> None:
     """Find actions and motions that bring about a goal."""
-    if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
-        raise typer.BadParameter("give one of the three", param_hint="--goal / --problem / --goal-scene")
+    goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
+    if sum(given is not None for given in (goals, problem, goal_scene)) != 1:
+        hint = "--goal, --goal-at ... / --problem / --goal-scene"
+        raise typer.BadParameter("give one of the three", param_hint=hint)
     if improve != "all" and not improve.isdecimal():
         raise typer.BadParameter(f"'{improve}' is neither a number nor 'all'", param_hint="--improve")
     iterations = None if improve == "all" else int(improve)
@@ -147,7 +154,7 @@ def plan(
     best: list[Plan] = []
     try:
         result = _plan(
-            scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=wanted, robot=robots,
+            scene, q, domain=domain, semantics=semantics, goal=goals, problem=problem, goal_scene=wanted, robot=robots,
             seed=seed, limit=time_limit, seeds=processes if seeds is None else seeds, processes=processes,
             improve=iterations, on_plan=best.append,
         )  # fmt: skip
@@ -278,7 +285,7 @@ def _plan(
     limit: float,
     domain: str = "blocks",
     semantics: str | None = None,
-    goal: str | None = None,
+    goal: str | list[str | ContinuousGoal] | None = None,
     problem: Path | None = None,
     goal_scene: GoalScene | None = None,
     seeds: int = 1,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, TmkitError, UnknownNameError
-from tmkit.files.reading import ReadingLimits, read_bytes
+from tmkit.cli.json_files import read_json_file
+from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from tmkit.graph import SceneGraph
 
-__all__ = ["start_configuration"]
+__all__ = ["joint_values", "start_configuration"]
 
 
 def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
@@ -47,35 +45,29 @@ def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
 
 
 def _start_values(start: str) -> dict[str, float]:
-    if "=" not in start:
-        return _read_start_file(Path(start))
+    return joint_values(start, option="--start") if "=" in start else _read_start_file(Path(start))
+
+
+def joint_values(text: str, *, option: str) -> dict[str, float]:
+    """Return the numbers of ``joint=number,...``.
+
+    Raises:
+        ConfigurationError: the text has another form, or names a joint twice; the message begins with the option.
+    """
     values: dict[str, float] = {}
-    for part in start.split(","):
+    for part in text.split(","):
         name, _, number = (text.strip() for text in part.partition("="))
         if name in values:
-            raise ConfigurationError(f"--start: joint '{name}' is given twice", joint=name)
+            raise ConfigurationError(f"{option}: joint '{name}' is given twice", joint=name)
         try:
             values[name] = float(number)
         except ValueError:
-            raise ConfigurationError(f"--start: '{part}' is not of the form joint=number", joint=name) from None
+            raise ConfigurationError(f"{option}: '{part}' is not of the form joint=number", joint=name) from None
     return values
 
 
 def _read_start_file(path: Path) -> dict[str, float]:
-    try:
-        if not os.path.exists(path):
-            raise MissingFileError(f"there is no start file '{path}'", path=str(path), nearest=None)
-        document = json.loads(read_bytes(path, limit=ReadingLimits().text_bytes).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise FileFormatError.at(path, f"is not UTF-8 text: {error}") from None
-    except json.JSONDecodeError as error:
-        raise FileFormatError.at(path, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except RecursionError:
-        raise FileFormatError.at(path, "is nested too deeply") from None
-    except TmkitError:
-        raise
-    except ValueError:
-        raise FileFormatError.at(path, "a number has more digits than can be read") from None
+    document = read_json_file(path, what="start")
     if not isinstance(document, dict) or not all(_is_number(value) for value in document.values()):
         raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
     return {name: float(value) for name, value in document.items()}

@@ -203,13 +203,10 @@ def goal_from_json(node: JsonNode) -> ContinuousGoal:
             node.only("object", "in")
             return ObjectIn(node.get("object").name(), node.get("in").name())
         node.only("object", "at", "pose", "m", "rad")
-        radians = node.get("rad")
+        item, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
+        metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
-            node.get("object").name(),
-            node.get("at").name(),
-            Pose.from_array(node.get("pose").numbers(7)),
-            node.get("m").number(),
-            None if radians.value is None else radians.number(),
+            item, reference, Pose.from_array(pose), metres, None if radians.value is None else radians.number()
         )
     except FileFormatError:
         raise

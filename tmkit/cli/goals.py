@@ -1,0 +1,129 @@
+"""Goals on the command line that PDDL cannot say: an object at a pose or in a region, an arm at a configuration.
+
+Short forms for what is asked most, and a file for all of it:
+
+* ``--goal-at cup@table=0.1,0.2,0.03``: the origin of ``cup`` at this point of ``table`` however it is turned; with
+  three angles more (roll, pitch, yaw), turned like that too;
+* ``--goal-in cup@tray``: ``cup`` at rest in the region ``tray``;
+* ``--goal-arm joint=value,...``: joints where they are to be in the end;
+* ``--goal-file FILE.json``: a list of goals as plan files hold them, in which tolerances may be said or left out, and
+  of texts in PDDL.
+
+All of them are wanted together, and together with ``--goal``.
+
+Invariants: an option says what :func:`tmkit.plan` would be given, and nothing that it could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmkit.cli.json_files import read_json_file
+from tmkit.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from tmkit.formats.json_reading import JsonNode
+    from tmkit.planner import ContinuousGoal
+
+__all__ = ["GoalArm", "GoalAt", "GoalFile", "GoalIn", "wanted_goals"]
+
+GoalAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--goal-at",
+        metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
+        help="An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw; repeatable.",
+    ),
+]
+GoalIn = Annotated[
+    list[str] | None,
+    typer.Option("--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."),
+]
+GoalArm = Annotated[
+    str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Where joints are to be in the end.")
+]
+GoalFile = Annotated[
+    Path | None,
+    typer.Option("--goal-file", metavar="FILE.json", help="A list of such goals with tolerances, and of PDDL."),
+]
+
+
+def wanted_goals(
+    goal: str | None, *, at: Sequence[str] | None, inside: Sequence[str] | None, arm: str | None, file: Path | None
+) -> str | list[str | ContinuousGoal] | None:
+    """Return what the options want: PDDL alone as it is, else a list; None when there is nothing.
+
+    Raises:
+        ConfigurationError: an option that does not have its form, or a tolerance that is none.
+        MissingFileError: no such file.
+        FileFormatError: the file is wrong; the message says where.
+    """
+    found: list[str | ContinuousGoal] = [] if goal is None else [goal]
+    found += [_at(text) for text in at or ()]
+    found += [_inside(text) for text in inside or ()]
+    found += [_arm(arm)] if arm is not None else []
+    found += _read(file) if file is not None else []
+    if not found:
+        return None
+    return goal if goal is not None and len(found) == 1 else found
+
+
+def _at(text: str) -> ContinuousGoal:
+    from tmkit.planner import ObjectAt
+    from tmkit.spatial import Pose
+
+    names, _, written = text.rpartition("=")
+    item, _, frame = (name.strip() for name in names.partition("@"))
+    try:
+        numbers = [float(number) for number in written.split(",")]
+    except ValueError:
+        numbers = []
+    if not item or not frame or len(numbers) not in (3, 6):
+        form = "OBJECT@FRAME=X,Y,Z or OBJECT@FRAME=X,Y,Z,ROLL,PITCH,YAW"
+        raise ConfigurationError(f"--goal-at: '{text}' is not of the form {form}")
+    if len(numbers) == 3:
+        return ObjectAt(item, frame, Pose(numbers), radians=None)
+    return ObjectAt(item, frame, Pose.from_rpy(numbers[:3], numbers[3:]))
+
+
+def _inside(text: str) -> ContinuousGoal:
+    from tmkit.planner import ObjectIn
+
+    item, _, region = (name.strip() for name in text.partition("@"))
+    if not item or not region:
+        raise ConfigurationError(f"--goal-in: '{text}' is not of the form OBJECT@REGION")
+    return ObjectIn(item, region)
+
+
+def _arm(text: str) -> ContinuousGoal:
+    from tmkit.cli.start import joint_values
+    from tmkit.planner import ArmAt
+
+    return ArmAt(joint_values(text, option="--goal-arm"))
+
+
+def _read(path: Path) -> list[str | ContinuousGoal]:
+    from tmkit.formats.json_reading import JsonNode
+
+    top = JsonNode(read_json_file(path, what="goal"), str(path))
+    goals = [item.text() if isinstance(item.value, str) else _goal(item) for item in top.items()]
+    if not goals:
+        raise top.error("expected at least one goal, received an empty list")
+    return goals
+
+
+_TOLERANCES = {"pose": {"m": 0.005, "rad": 0.05}, "joints": {"tolerance": 1e-6}}
+
+
+def _goal(node: JsonNode) -> ContinuousGoal:
+    """Return a goal as a plan file has it, with the tolerances that are left out."""
+    from tmkit.formats.json_reading import JsonNode
+    from tmkit.planner.goals.continuous_goals import goal_from_json
+
+    table = node.table()
+    left_out = {key: value for kind, usual in _TOLERANCES.items() if kind in table for key, value in usual.items()}
+    return goal_from_json(JsonNode({**left_out, **table}, node.path, node.way))
