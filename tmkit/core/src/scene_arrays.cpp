@@ -67,15 +67,18 @@ std::vector<SceneArrays::Slot> all_free(std::size_t count) {
 Capacities Capacities::completed_for(const SceneGraph& scene) const {
     const Capacities needed = needed_for(scene);
     Capacities made = *this;
-    if (made.frames == as_suits) made.frames = std::max(least_frames, 2 * needed.frames);
-    if (made.bodies == as_suits) made.bodies = std::max(made.frames, needed.bodies);
-    if (made.shapes == as_suits) made.shapes = needed.shapes + made.frames;
-    if (made.allowed_pairs == as_suits) made.allowed_pairs = needed.allowed_pairs + pairs_per_frame * made.frames;
-    if (made.name_bytes == as_suits) made.name_bytes = std::max(least_name_bytes, needed.name_bytes);
-    if (made.twists == as_suits) made.twists = needed.twists + made.frames;
-    if (made.stamps == as_suits) made.stamps = std::max(least_stamps, 2 * needed.stamps);
-    if (made.groups == as_suits) made.groups = needed.groups + more_groups;
-    if (made.group_members == as_suits) made.group_members = needed.group_members + members_per_frame * made.frames;
+    const auto suits = [](std::size_t& capacity, std::size_t count) {
+        if (capacity == as_suits) capacity = std::min(count, most);
+    };
+    suits(made.frames, std::max(least_frames, 2 * needed.frames));
+    suits(made.bodies, std::max(made.frames, needed.bodies));
+    suits(made.shapes, needed.shapes + made.frames);
+    suits(made.allowed_pairs, needed.allowed_pairs + pairs_per_frame * made.frames);
+    suits(made.name_bytes, std::max(least_name_bytes, needed.name_bytes));
+    suits(made.twists, needed.twists + made.frames);
+    suits(made.stamps, std::max(least_stamps, 2 * needed.stamps));
+    suits(made.groups, needed.groups + more_groups);
+    suits(made.group_members, needed.group_members + members_per_frame * made.frames);
     require_room("capacity", made.frames, needed.frames);
     require_room("bodies", made.bodies, needed.bodies);
     require_room("shapes", made.shapes, needed.shapes);
