@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tmkit._core import GaussianPose, Pose, right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import covariance_root
-from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps
+from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps, joint_of_root
 from tmkit.spatial.measurement import MeasurementModel
 
 __all__ = ["ConditionedChain", "condition"]
@@ -140,7 +140,7 @@ def _answer(
     for array in (xi, covariance):
         array.flags.writeable = False
     return ConditionedChain(
-        links=JointGaussianPose(means, local @ local.T),
+        links=joint_of_root(means, local),
         correction=xi,
         correction_covariance=covariance,
         iterations=turns,

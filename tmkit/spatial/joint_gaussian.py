@@ -51,12 +51,21 @@ class JointGaussianPose:
         object.__setattr__(self, "covariance", checked_covariance(covariance, 6 * len(self.means)))
 
     @classmethod
+    def _trusted(cls, means: Sequence[Pose], covariance: Array) -> JointGaussianPose:
+        """Return one of a covariance that is one by construction, without the check."""
+        made = object.__new__(cls)
+        covariance.flags.writeable = False
+        object.__setattr__(made, "means", tuple(means))
+        object.__setattr__(made, "covariance", covariance)
+        return made
+
+    @classmethod
     def independent(cls, poses: Sequence[GaussianPose]) -> JointGaussianPose:
         """Return poses whose errors have nothing in common."""
         whole = np.zeros((6 * len(poses), 6 * len(poses)))
         for i, pose in enumerate(poses):
             whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = pose.covariance
-        return cls([pose.mean for pose in poses], whole)
+        return cls._trusted([pose.mean for pose in poses], whole)
 
     @classmethod
     def of_branches(cls, common: GaussianPose, branches: Sequence[GaussianPose]) -> JointGaussianPose:
@@ -65,7 +74,7 @@ class JointGaussianPose:
         whole = maps @ common.covariance @ maps.T
         for i, branch in enumerate(branches):
             whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] += branch.covariance
-        return cls([common.mean @ branch.mean for branch in branches], _even(whole))
+        return cls._trusted([common.mean @ branch.mean for branch in branches], _even(whole))
 
     def __len__(self) -> int:
         return len(self.means)
@@ -131,6 +140,11 @@ class JointGaussianPose:
         if not -len(self) <= which < len(self):
             raise SceneError(f"there are {len(self)} poses, so a position is 0 to {len(self) - 1}, not {which}")
         return which % len(self)
+
+
+def joint_of_root(means: Sequence[Pose], root: Array) -> JointGaussianPose:
+    """Return poses whose covariance is ``root @ root.T``, which needs no check."""
+    return JointGaussianPose._trusted(means, _even(root @ root.T))
 
 
 def chain_maps(means: Sequence[Pose]) -> tuple[Pose, Array]:
