@@ -37,6 +37,7 @@ __all__ = ["ConditionedChain", "condition"]
 Array = NDArray[np.float64]
 
 _NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero
+_NOT_MUCH = 1e-8  # of the variance of what is seen: noise beside which solving loses digits
 _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exactly
 
 
@@ -103,8 +104,7 @@ def condition(
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
     w, turns, converged = np.zeros(root.shape[1]), 0, False
-    spread = np.eye(root.shape[1])
-    unmet = np.zeros(0)
+    sensitivity, seen = np.zeros((len(noise), root.shape[1])), np.zeros(len(noise))
     while turns < iterations and not converged:
         xi = root @ w
         means = _moved(prior.means, xi)
@@ -113,9 +113,11 @@ def condition(
         bends = [right_jacobian(xi[6 * i : 6 * i + 6]) for i in range(len(prior))]
         by_error = np.hstack([derivative @ maps[:, 6 * i : 6 * i + 6] @ bend for i, bend in enumerate(bends)])
         sensitivity = turn.T @ by_error @ root
-        moved, spread, unmet = _updated(sensitivity, sensitivity @ w - turn.T @ error, noise)
+        seen = sensitivity @ w - turn.T @ error
+        moved = _mean(sensitivity, seen, noise)
         converged = float(np.linalg.norm(moved - w)) <= tolerance
         w, turns = moved, turns + 1
+    _, spread, unmet = _updated(sensitivity, seen, noise)
     if unmet.size and converged:
         _refuse_contradiction(unmet, prior)
     return _answer(prior, measurement, root @ w, root @ spread, w=w, turns=turns, converged=converged)
@@ -162,6 +164,15 @@ def _independent_root(links: Sequence[GaussianPose]) -> Array:
 
 def _moved(means: Sequence[Pose], xi: Array) -> list[Pose]:
     return [mean @ Pose.exp(xi[6 * i : 6 * i + 6]) for i, mean in enumerate(means)]
+
+
+def _mean(sensitivity: Array, seen: Array, noise: Array) -> Array:
+    """Return the mean that :func:`_updated` gives, at once where all that is seen has noise of its own."""
+    total = sensitivity @ sensitivity.T + np.diag(noise)
+    if float(noise.min()) <= _NOT_MUCH * float(np.diag(total).max()):
+        return _updated(sensitivity, seen, noise)[0]
+    mean: Array = sensitivity.T @ np.linalg.solve(total, seen)
+    return mean
 
 
 def _updated(sensitivity: Array, seen: Array, noise: Array) -> tuple[Array, Array, Array]:
