@@ -149,12 +149,12 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
     (
         lambda s: s.set_pose("handle", Pose([1, 0, 0])),
         SceneError,
-        "frame 'handle' and 'cup' are on one body, so the pose between them cannot change",
+        "frames 'handle' and 'cup' are on one body, so the pose between them cannot change",
     ),
     (
         lambda s: s.set_pose("mount", Pose([1, 0, 0])),
         SceneError,
-        "frame 'mount' and 'arm' are on one body, so the pose between them cannot change",
+        "frames 'mount' and 'arm' are on one body, so the pose between them cannot change",
     ),
     (lambda s: s.set_pose("world", Pose()), SceneError, "frame 'world' is a root, which has no pose"),
     (lambda s: s.set_joint("world", Fixed()), SceneError, "frame 'world' is a root, which has no joint"),

@@ -2,8 +2,8 @@
 //
 // A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it, at
 // the frame's origin and in its axes (g|C, D, [g]). Edges make paths: from a body to a frame, on to that frame's body, and
-// from there to the next frame. Rules, after De Laet, Bellens, Bruyninckx and De Schutter, "Geometric relations between
-// rigid bodies: from semantics to software", made decidable (docs/relations.md tells where they differ from the letter):
+// from there to the next frame. Rules, after De Laet, Bruyninckx and De Schutter's scene graph of poses
+// and twists (2013), made decidable (docs/relations.md tells where they differ from the letter):
 //
 //   TE1  an edge joins a body and a frame of another body;
 //   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the core;

@@ -104,7 +104,7 @@ inline Error leaves_body(std::string_view frame, std::string_view body) {
 }
 
 inline Error moves_on_body(std::string_view frame, std::string_view parent) {
-    return rule("PE4", "frame " + quoted(frame) + " and " + quoted(parent) +
+    return rule("PE4", "frames " + quoted(frame) + " and " + quoted(parent) +
                  " are on one body, so the pose between them cannot change");
 }
 

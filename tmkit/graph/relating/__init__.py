@@ -6,9 +6,9 @@ axes and representation; a pose can be added as the edge that joins two trees (:
 edge (:func:`add_twist`). What is given at another point or in other axes than an edge is kept in is converted by the
 poses of the scene, and refused with the reason where these are not known.
 
-The rules of edges are those of De Laet, Bellens, Bruyninckx and De Schutter, "Geometric relations between rigid bodies:
-from semantics to software", in a form that can be decided; ``docs/relations.md`` lists them. The core keeps them, and
-computes the numbers; here are the conversions and the queries.
+The rules of edges are those of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013), in a form
+that can be decided; ``docs/relations.md`` lists them. The core keeps them, and computes the numbers; here are the
+conversions and the queries.
 
 Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
 when a path leads to it: of pose edges for poses, of twist edges for velocities (a zero twist is stored, not implied),
