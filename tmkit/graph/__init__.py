@@ -47,6 +47,9 @@ from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.movement import moved_frames
+from tmkit.graph.observations import Observation, Observations
+from tmkit.graph.opinion_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
+from tmkit.graph.opinions import Resolution, Verdict, resolve_observations
 from tmkit.graph.relating import (
     Node,
     add_edge,
@@ -74,6 +77,7 @@ __all__ = [
     "FrameDifference",
     "FrameSpecification",
     "Free",
+    "Fused",
     "Group",
     "HeightField",
     "HistoryEntry",
@@ -84,11 +88,17 @@ __all__ = [
     "Measurement",
     "Mesh",
     "Mimic",
+    "Newest",
     "Node",
     "NoiseSource",
+    "Observation",
+    "Observations",
+    "Opinion",
     "Plane",
     "PointCloud",
     "Prismatic",
+    "Resolution",
+    "ResolutionPolicy",
     "Revolute",
     "SceneArrays",
     "SceneDifference",
@@ -98,6 +108,9 @@ __all__ = [
     "Shape",
     "Sphere",
     "StampedPoses",
+    "Surest",
+    "Tagged",
+    "Verdict",
     "add_edge",
     "add_pose",
     "add_twist",
@@ -109,6 +122,7 @@ __all__ = [
     "integrated",
     "moved_frames",
     "relate",
+    "resolve_observations",
     "set_pose",
     "set_twist",
     "transport",
