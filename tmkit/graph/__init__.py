@@ -43,6 +43,14 @@ from tmkit._core import (
     StampedPoses,
     diff,
 )
+from tmkit.graph.compliance import (
+    ComplianceModel,
+    Deflection,
+    LinearCompliance,
+    beam_compliance,
+    bent,
+    joint_compliance,
+)
 from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
 from tmkit.graph.history import HistoryEntry, SceneHistory
@@ -69,9 +77,11 @@ __all__ = [
     "AttachedShape",
     "Box",
     "Capsule",
+    "ComplianceModel",
     "Cone",
     "Continuous",
     "Cylinder",
+    "Deflection",
     "EdgeNoise",
     "Fixed",
     "FrameDifference",
@@ -85,6 +95,7 @@ __all__ = [
     "Innovation",
     "Joint",
     "Kinematics",
+    "LinearCompliance",
     "Measurement",
     "Mesh",
     "Mimic",
@@ -114,12 +125,15 @@ __all__ = [
     "add_edge",
     "add_pose",
     "add_twist",
+    "beam_compliance",
+    "bent",
     "chain",
     "consolidated",
     "diff",
     "differentiated",
     "find_structure",
     "integrated",
+    "joint_compliance",
     "moved_frames",
     "relate",
     "resolve_observations",

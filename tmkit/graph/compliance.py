@@ -1,0 +1,277 @@
+"""Arms that bend: where frames stand at a configuration when gravity pulls at them, and how sure that is.
+
+A robot description is of a rigid, weightless arm. The real one gives way in joints and links, most where most hangs on
+them, and by another amount at every configuration. A *compliance model* says for each frame that gives way by how much
+it does so: a mean offset and a covariance of the error that is left, both behind the frame's joint,
+
+    parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
+
+``bent(scene, model, q=q)`` makes an ordinary new version of the scene of that, right at that q: poses moved, errors
+added source by source. Queries, collision checks, planning and conditioning then know the bent arm.
+
+:class:`LinearCompliance` is the model that most arms need: each of some frames has a compliance matrix C (6, 6), the
+twist that a wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
+
+    offset = C w,    w = [m g, c x m g]     in the axes of the frame, at its origin, c the centre of what hangs there
+
+Its error is a fraction of the deflection, one number for each frame, as stiffness is known with a relative error and
+stays what it is at every configuration; and a floor, such as the play of a joint. Its noise sources belong to the
+model: two versions that are bent by one model have the same errors, and a second call gives an equal scene.
+
+Weights pull at the bent arm. ``iterations`` repeats the step with the loads at the arm as it is bent so far; for the
+small deflections of robot arms the first step is right to the square of the deflection.
+
+Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's
+(Euler and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a
+tree of uncertain transforms is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
+Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra"; the model here is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.spatial import Pose, checked_covariance, covariance_root
+
+__all__ = ["ComplianceModel", "Deflection", "LinearCompliance", "beam_compliance", "bent", "joint_compliance"]
+
+Array = NDArray[np.float64]
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s^2
+_AXES = "xyz"
+
+
+@dataclass(frozen=True, eq=False)
+class Deflection:
+    """By how much the edge of a frame gives way.
+
+    Attributes:
+        offset: (6,) [rho, theta], metres and radians, in the frame's own axes, behind its joint.
+        noise: the error of that, in the same axes; None when it is exact.
+    """
+
+    offset: Array
+    noise: EdgeNoise | None = None
+
+
+@runtime_checkable
+class ComplianceModel(Protocol):
+    """Says how a scene gives way at a configuration."""
+
+    def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
+        """Return the deflection of each frame whose edge gives way.
+
+        Args:
+            scene: as it stands when the loads are looked at.
+            q: configuration (n_joints,).
+        """
+        ...
+
+
+def bent(scene: SceneGraph, model: ComplianceModel, *, q: ArrayLike | None = None, iterations: int = 1) -> SceneGraph:
+    """Return the version of a scene as a compliance model says that it is at a configuration.
+
+    Args:
+        scene: the nominal scene; errors that its edges have already stay.
+        model: how it gives way.
+        q: configuration (n_joints,) at which the new version is right; may be left out when there are no joints.
+        iterations: how often loads are looked at; from the second time on, at the arm as it was bent before.
+
+    Returns:
+        The new version. At other configurations it is that of another load.
+
+    Raises:
+        UnknownNameError: the model names a frame that the scene does not have.
+        SceneError: no iteration, or the model names a root or a frame that is rigid in its body.
+        ConfigurationError: q is missing or does not fit.
+    """
+    if iterations < 1:
+        raise SceneError(f"iterations must be at least 1, not {iterations}")
+    version = scene
+    for _ in range(iterations):
+        deflections = model.deflections(version, q)
+        version = _deflected(scene, deflections, q)
+    return version
+
+
+def _deflected(scene: SceneGraph, deflections: Mapping[str, Deflection], q: ArrayLike | None) -> SceneGraph:
+    with scene.edit() as edit:
+        for frame, deflection in deflections.items():
+            if frame not in scene:
+                raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
+            parent = scene.parent(frame)
+            if parent is None:
+                raise SceneError(f"frame '{frame}' is a root, which cannot give way")
+            # The local pose stands before the joint: what is right behind the joint at q is carried over there.
+            moved = scene.pose(frame, parent, q=q)
+            before_joint = scene.local_pose(frame).inverse() @ moved
+            offset = before_joint @ Pose.exp(deflection.offset) @ before_joint.inverse()
+            edit.set_pose(frame, scene.local_pose(frame) @ offset)
+            if deflection.noise is not None:
+                noise = deflection.noise
+                edit.add_noise(frame, {source: noise.map(source) for source in noise.sources})
+    return edit.finish()
+
+
+class LinearCompliance:
+    """Frames that give way in proportion to the weight of what hangs on them.
+
+    Args:
+        compliances: by frame, (6, 6) symmetric positive semi-definite: the twist [rho, theta] of the frame, in its own
+            axes, for a wrench [force, torque] on it at its origin; m/N, rad/N, m/(N m), rad/(N m).
+        gravity: (3,) m/s^2, in the axes of the root.
+        fraction: standard deviation of the deflection relative to its size.
+        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero when left out.
+
+    Raises:
+        SceneError: a matrix that is not symmetric positive semi-definite, a fraction that is negative or not finite,
+            or numbers that are not three.
+    """
+
+    def __init__(
+        self,
+        compliances: Mapping[str, ArrayLike],
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        fraction: float = 0.0,
+        floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        if not (np.isfinite(fraction) and fraction >= 0.0):
+            raise SceneError(f"fraction must be a finite number and not negative, not {fraction}")
+        self.gravity = np.array(gravity, dtype=float)
+        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
+            raise SceneError(f"gravity must be three finite numbers, not {np.array2string(self.gravity, threshold=8)}")
+        self.gravity.flags.writeable = False
+        self.fraction = float(fraction)
+        self.compliances = {
+            frame: checked_covariance(matrix, 6, what=f"the compliance of '{frame}'")
+            for frame, matrix in compliances.items()
+        }
+        self._stiffness = {frame: NoiseSource(1, f"stiffness of {frame}") for frame in self.compliances}
+        self._floors = {frame: made for frame in self.compliances if (made := _floor_of(frame, floor)) is not None}
+        if isinstance(floor, Mapping):
+            for frame in floor:
+                if frame not in self.compliances:
+                    raise UnknownNameError.of("frame", frame, self.compliances, where="floor")
+
+    def wrench(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None) -> Array:
+        """Return the weight of all bodies at a frame and below it: (6,) [force, torque], N and N m, in its own axes.
+
+        Bodies without inertia weigh nothing.
+        """
+        at = scene.at(q)
+        rotation = at.pose(frame).rotation
+        force, torque = np.zeros(3), np.zeros(3)
+        for name in scene.subtree(frame):
+            inertia = scene.specification(name).inertia
+            if inertia is None:
+                continue
+            weight = inertia.mass * (rotation.T @ self.gravity)
+            arm = at.pose(frame).inverse().apply(at.pose(name).apply(inertia.center))
+            force, torque = force + weight, torque + np.cross(arm, weight)
+        return np.concatenate([force, torque])
+
+    def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
+        """Return the deflection of each frame that has a compliance, under the weights of the scene as it stands."""
+        found = {}
+        for frame, compliance in self.compliances.items():
+            if frame not in scene:
+                raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
+            offset = compliance @ self.wrench(scene, frame, q=q)
+            found[frame] = Deflection(offset, self._noise(frame, offset))
+        return found
+
+    def _noise(self, frame: str, offset: Array) -> EdgeNoise | None:
+        maps: dict[NoiseSource, ArrayLike] = {}
+        if self.fraction > 0.0 and offset.any():
+            maps[self._stiffness[frame]] = (self.fraction * offset)[:, None]
+        if frame in self._floors:
+            source, root = self._floors[frame]
+            maps[source] = root
+        return EdgeNoise(maps) if maps else None
+
+    def __repr__(self) -> str:
+        return f"LinearCompliance({len(self.compliances)} frames, fraction={self.fraction:g})"
+
+
+def _floor_of(frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None) -> tuple[NoiseSource, Array] | None:
+    given = floor.get(frame) if isinstance(floor, Mapping) else floor
+    if given is None:
+        return None
+    root = covariance_root(checked_covariance(given, 6, what=f"the floor of '{frame}'"))
+    return (NoiseSource(root.shape[1], f"play of {frame}"), root) if root.shape[1] else None
+
+
+# ------------------------------------------------------------------------------------------------ compliance matrices
+
+
+def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
+    """Return the compliance (6, 6) of an elastic joint: a spring about its axis, in the axes of its frame.
+
+    Args:
+        axis: (3,) of any length, in the frame's axes.
+        stiffness: N m/rad.
+
+    Raises:
+        SceneError: an axis of zero, or a stiffness that is not positive.
+    """
+    direction = np.asarray(axis, dtype=float)
+    length = float(np.linalg.norm(direction))
+    if direction.shape != (3,) or not length > 0.0:
+        raise SceneError(f"axis must be three numbers, not all zero, not {np.array2string(direction, threshold=8)}")
+    _check_positive(stiffness=stiffness)
+    matrix = np.zeros((6, 6))
+    matrix[3:, 3:] = np.outer(direction, direction) / (length**2 * stiffness)
+    return matrix
+
+
+def beam_compliance(
+    length: float,
+    *,
+    bending: float | tuple[float, float],
+    axial: float | None = None,
+    torsion: float | None = None,
+    axis: str = "x",
+) -> Array:
+    """Return the compliance (6, 6) of the end of a beam that is clamped at the other, in the axes of the frame there.
+
+    Args:
+        length: metres.
+        bending: stiffness E I against bending, N m^2: one number, or one about each of the two axes across, in
+            cyclic order (for a beam along x: about y, about z).
+        axial: E A, N; rigid when left out.
+        torsion: G J, N m^2; rigid when left out.
+        axis: along which the beam comes to its end: ``x``, ``y`` or ``z``.
+
+    Raises:
+        SceneError: numbers that are not positive, or another axis.
+    """
+    if axis not in tuple(_AXES):
+        raise SceneError(f"axis must be 'x', 'y' or 'z', not '{axis}'")
+    about = (bending, bending) if isinstance(bending, int | float) else bending
+    _check_positive(length=length, first_bending=about[0], second_bending=about[1])
+    _check_positive(**{name: value for name, value in (("axial", axial), ("torsion", torsion)) if value is not None})
+    x = _AXES.index(axis)
+    y, z = (x + 1) % 3, (x + 2) % 3
+    matrix = np.zeros((6, 6))
+    matrix[x, x] = length / axial if axial is not None else 0.0
+    matrix[3 + x, 3 + x] = length / torsion if torsion is not None else 0.0
+    # A force along z turns the end about -y, one along y about +z.
+    for force, turn, sign, stiffness in ((z, y, -1.0, about[0]), (y, z, 1.0, about[1])):
+        matrix[force, force] = length**3 / (3.0 * stiffness)
+        matrix[3 + turn, 3 + turn] = length / stiffness
+        matrix[force, 3 + turn] = matrix[3 + turn, force] = sign * length**2 / (2.0 * stiffness)
+    return matrix
+
+
+def _check_positive(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not (np.isfinite(value) and value > 0.0):
+            raise SceneError(f"{name.replace('_', ' ')} must be a finite number above zero, not {value}")
