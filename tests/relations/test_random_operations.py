@@ -29,6 +29,7 @@ from tmkit.relations import (
     WrenchCoord,
     apply,
 )
+from tmkit.relations.rules import compose
 
 KINDS = [
     PositionCoord,
@@ -165,6 +166,7 @@ def test_a_false_name_is_refused_or_makes_no_difference(data: st.DataObject, kin
     except SemanticError:
         assume(False)
     holds(world, good)
+    before = [operand.coord for operand in operands]
     which = data.draw(st.integers(0, len(operands) - 1))
     field = data.draw(st.sampled_from(operands[which].coord.fields))
     true = getattr(operands[which].coord, field)
@@ -176,6 +178,8 @@ def test_a_false_name_is_refused_or_makes_no_difference(data: st.DataObject, kin
         result = apply(op, *operands)
     except SemanticError:
         return
+    if op == "compose" and compose(*before)[1] != compose(*(operand.coord for operand in operands))[1]:
+        return  # a relation and its way back: with the false name they chain the other way round, which is said
     changed = [name for name in good.coord.fields if getattr(result.coord, name) != getattr(good.coord, name)]
     # where the false name is told, it stands in the place of the true one and nowhere else
     assert all(getattr(result.coord, name) == false and getattr(good.coord, name) == true for name in changed)
