@@ -11,6 +11,7 @@ another scene that shows what is wanted; see :func:`goal_of_scene`.
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
 from tmkit.planner.actions.handover import Handover, handovers
+from tmkit.planner.actions.looking import Look
 from tmkit.planner.actions.motion_pieces import MotionBudget
 from tmkit.planner.actions.operating import Operate
 from tmkit.planner.actions.sequence import Sequence
@@ -19,6 +20,7 @@ from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_pla
 from tmkit.planner.domains.refutations import Refutation
 from tmkit.planner.domains.semantics import (
     AlikeSemantics,
+    BelievingSemantics,
     ConfiguredSemantics,
     DomainSemantics,
     GoalSemantics,
@@ -43,6 +45,7 @@ from tmkit.planner.plans.diagnosis import (
 )
 from tmkit.planner.plans.executors import Executor, TimedMotion, execute
 from tmkit.planner.plans.failures import FailureKind, MotionFailure
+from tmkit.planner.plans.observations import CameraModel, Observation, covariance_rows
 from tmkit.planner.plans.swept_volume import SweptVolume, swept_volume
 from tmkit.planner.plans.values import (
     Plan,
@@ -84,7 +87,9 @@ __all__ = [
     "AlikeSemantics",
     "ArmAt",
     "ArmMotion",
+    "BelievingSemantics",
     "BlockingBody",
+    "CameraModel",
     "Candidate",
     "Change",
     "CheckProgress",
@@ -108,11 +113,13 @@ __all__ = [
     "Impossible",
     "ImprovementProgress",
     "LearnedConstraint",
+    "Look",
     "MotionBudget",
     "MotionFailure",
     "MoveTo",
     "ObjectAt",
     "ObjectIn",
+    "Observation",
     "Operate",
     "Pick",
     "Place",
@@ -148,6 +155,7 @@ __all__ = [
     "SweptVolume",
     "TimedMotion",
     "check_plan",
+    "covariance_rows",
     "execute",
     "goal_of_scene",
     "grasps_of",

@@ -11,7 +11,8 @@ continues the samplers of an earlier one instead of repeating them.
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
 asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
 state derived from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that
-differ. Nodes are kept as long as the tree: a further scene version costs about a kilobyte.
+differ; facts of which a domain says that they are a matter of probability may hold beyond that. Nodes are kept as long
+as the tree: a further scene version costs about a kilobyte.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, no_room
 from tmkit.planner.plans.values import Configuration, PlanStep
 from tmkit.planner.sampling.samplers import Samplers, Sampling
-from tmkit.tasks import GroundAction, Problem, State
+from tmkit.tasks import Fact, GroundAction, Problem, State
 
 __all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]
 
@@ -110,6 +111,8 @@ class RefinementNode:
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
         expansions: what was tried here, by action.
+        beyond: believed facts that hold here although PDDL does not promise them; see
+            :class:`tmkit.planner.BelievingSemantics`.
     """
 
     scene: SceneGraph
@@ -120,6 +123,7 @@ class RefinementNode:
     key: bytes
     scene_key: bytes
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+    beyond: frozenset[Fact] = frozenset()
 
 
 class Expansion:
@@ -145,6 +149,10 @@ class Expansion:
         self._predicted = node.state.apply(action, tree.problem)
         self._asked: list[tuple[str, str]] = []
         self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
+        if node.beyond and node.state.facts <= self._predicted.facts <= node.state.facts | node.beyond:
+            self.is_exhausted = True  # all that the action is for holds already: it is left out
+            left = node.beyond - self._predicted.facts
+            self.children.append(replace(node, state=self._predicted, step=None, expansions={}, beyond=left))
 
     @property
     def is_impossible(self) -> bool:
@@ -173,7 +181,10 @@ class Expansion:
             return attempt
         _logger.debug("%s refined: %s", self.action, attempt.choice)
         child = self._tree.child(self, candidate, attempt, self._predicted)
-        self.children.append(child)
+        if isinstance(child, MotionFailure):
+            self._record(candidate, child)
+        else:
+            self.children.append(child)
         return child
 
     def _nothing_to_try(self) -> MotionFailure:
@@ -279,16 +290,21 @@ class RefinementTree:
 
     def child(
         self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
-    ) -> RefinementNode:
-        """Return the node that a motion leads to, once it is proved to be what PDDL predicts."""
-        self._compare(expansion.action, predicted, refinement)
+    ) -> RefinementNode | MotionFailure:
+        """Return the node that a motion leads to, once it is proved to be what PDDL predicts.
+
+        Where that is a matter of probability and not probable enough, the motion has failed.
+        """
+        beyond = self._compare(expansion.action, predicted, refinement)
+        if isinstance(beyond, MotionFailure):
+            return beyond
         parent = expansion.node
         step = refinement.step(expansion.action)
         key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key)
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, beyond=beyond)
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, has moved."""
@@ -300,17 +316,27 @@ class RefinementTree:
         }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
 
-    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> None:
+    def _compare(
+        self, action: GroundAction, predicted: State, refinement: Refinement
+    ) -> frozenset[Fact] | MotionFailure:
+        """Return the believed facts that hold beyond what is predicted, or why a predicted one does not."""
         with self.clock.phase(PlanningPhase.SEMANTICS):
             derived = self.domain.state(refinement.scene, self._types, refinement.q)
         difference = predicted.difference(derived)
-        if difference:
+        if not difference:
+            return frozenset()
+        believed = self.domain.believed
+        if any(fact.predicate not in believed for fact in (*difference.missing, *difference.unexpected)):
             raise SemanticsMismatchError(
                 f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
                 action=str(action),
                 missing=tuple(str(fact) for fact in difference.missing),
                 unexpected=tuple(str(fact) for fact in difference.unexpected),
             )
+        if difference.missing:
+            cause = self.domain.disbelief(difference.missing, refinement.scene, refinement.q)
+            return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
+        return frozenset(difference.unexpected)
 
 
 def _key(before: bytes, what: str) -> bytes:

@@ -26,6 +26,7 @@ from tmkit.planner.actions.motion_pieces import MotionBudget, MotionPieces, Near
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
 from tmkit.planner.plans.class_changes import ClassChange
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.planner.plans.observations import CovarianceRows, Observation
 from tmkit.planner.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.planner.sampling.grasps import Grasp, grip_faults
 from tmkit.spatial import Pose
@@ -44,6 +45,7 @@ class Refinement:
         q: (n_joints,) configuration after it.
         choice: what was chosen, in words.
         changes: the classes that frames gain and lose after the motion; ``scene`` has them.
+        observations: what is looked at after the motion; ``scene`` has what is expected of it.
     """
 
     segments: tuple[Segment, ...]
@@ -51,10 +53,13 @@ class Refinement:
     q: NDArray[np.float64]
     choice: str
     changes: tuple[ClassChange, ...] = ()
+    observations: tuple[Observation, ...] = ()
 
     def step(self, action: GroundAction) -> PlanStep:
         """Return the step of a plan that carries an action out so."""
-        return PlanStep(action, self.segments, self.scene, self.q, self.choice, self.changes)
+        return PlanStep(
+            action, self.segments, self.scene, self.q, self.choice, self.changes, observations=self.observations
+        )
 
 
 class ArmMotion:
@@ -89,6 +94,7 @@ class ArmMotion:
         grasp: Grasp,
         seed: int,
         lift: float | None = None,
+        slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that pick an object with one grasp, one for each way to reach it.
 
@@ -99,6 +105,7 @@ class ArmMotion:
             grasp: how to hold it.
             seed: seed of all searches.
             lift: metres by which it is lifted straight up; those of the budget when left out.
+            slip: the covariance that the closing hand adds; none when left out.
 
         Yields:
             Refinements, and failures in between.
@@ -113,7 +120,7 @@ class ArmMotion:
                 yield q_grasp
                 continue
             try:
-                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed, lift)
+                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed, lift, slip)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -127,6 +134,7 @@ class ArmMotion:
         pose: Pose,
         seed: int,
         lift: float | None = None,
+        slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place.
 
@@ -138,12 +146,14 @@ class ArmMotion:
             pose: support_from_item, at rest.
             seed: seed of all searches.
             lift: metres by which it is lowered straight down; those of the budget's lift when left out.
+            slip: the covariance that the opening hand adds; none when left out.
 
         Yields:
             Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
-        near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, Reparenting(item, support, pose)))
+        change = Reparenting(item, support, pose, slip)
+        near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
         held = pieces.phase(scene, near, touched=item, support=support)
         root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
         root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)
@@ -152,7 +162,7 @@ class ArmMotion:
                 yield q_place
                 continue
             try:
-                yield self._place_at(held, near, q, q_place, Reparenting(item, support, pose), seed, lift)
+                yield self._place_at(held, near, q, q_place, change, seed, lift)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -200,11 +210,12 @@ class ArmMotion:
         grasp: Grasp,
         seed: int,
         lift: float | None,
+        slip: CovarianceRows | None,
     ) -> Refinement:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
-        tip_from_item = scene.pose(item, arm.tip, q=q_held)
-        held_scene = scene.reparent(item, arm.tip, pose=tip_from_item)
+        change = Reparenting(item, arm.tip, scene.pose(item, arm.tip, q=q_held), slip)
+        held_scene = change.applied(scene, q_held)
         held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
         with pieces.clock.phase(PlanningPhase.COLLISION):
             faults = grip_faults(scene, q_held, arm, item=item)
@@ -216,7 +227,6 @@ class ArmMotion:
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
-        change = Reparenting(item, arm.tip, tip_from_item)
         segments = (
             self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
             self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=item, phase=before),
@@ -236,9 +246,9 @@ class ArmMotion:
         lift: float | None,
     ) -> Refinement:
         arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
-        released_scene = held.scene.reparent(item, reparenting.parent, pose=reparenting.pose)
+        q_open = pieces.with_gripper(held.scene, q_place, arm.gripper_open)
+        released_scene = reparenting.applied(held.scene, q_open)
         released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
-        q_open = pieces.with_gripper(released_scene, q_place, arm.gripper_open)
         raised = pieces.rise(held, q_place, what="lowering", height=lift)
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.retreat(released, q_open, what="retreat")

@@ -22,6 +22,7 @@ from tmkit.graph import SceneGraph
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
 from tmkit.planner.plans.failures import FailureKind, MotionFailure
+from tmkit.planner.plans.observations import CovarianceRows
 from tmkit.planner.plans.values import Configuration
 from tmkit.planner.sampling.grasps import Grasp
 from tmkit.planner.sampling.placements import Placement
@@ -106,17 +107,21 @@ class Pick:
         grasp: how to hold it.
         robot: name of the arm; the first when left out.
         lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm when left out.
+        slip: the covariance that the closing hand adds, as :func:`tmkit.planner.covariance_rows` gives it.
     """
 
     item: str
     grasp: Grasp
     robot: str | None = None
     lift: float | None = None
+    slip: CovarianceRows | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for it, and failures in between."""
         arm = arm if self.robot is None else context.arm(self.robot)
-        return arm.pick(context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift)
+        return arm.pick(
+            context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
+        )
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ class Place:
         pose: support_from_item.
         robot: name of the arm; the first when left out.
         lift: metres from above by which it is lowered straight down; 6 cm when left out.
+        slip: the covariance that the opening hand adds, as :func:`tmkit.planner.covariance_rows` gives it.
     """
 
     item: str
@@ -136,6 +142,7 @@ class Place:
     pose: Pose
     robot: str | None = None
     lift: float | None = None
+    slip: CovarianceRows | None = None
 
     @classmethod
     def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
@@ -153,6 +160,7 @@ class Place:
             pose=self.pose,
             seed=seed,
             lift=self.lift,
+            slip=self.slip,
         )
 
 

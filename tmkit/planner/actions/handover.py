@@ -159,7 +159,7 @@ class _Exchange:
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         change = Reparenting(item, taker.manipulator.tip, scene.pose(item, taker.manipulator.tip, q=q_held))
-        taken = scene.reparent(item, change.parent, pose=change.pose)
+        taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=item)
         q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
         away = taker.pieces.retreat(self.before, q_take, what="approach")

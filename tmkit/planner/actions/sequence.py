@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tmkit.errors import ConfigurationError
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext, Candidate
 from tmkit.planner.plans.failures import MotionFailure
@@ -56,10 +57,14 @@ class Sequence:
 
 
 def _joined(first: Refinement, second: Refinement) -> Refinement:
+    if first.observations and second.segments:
+        looked = first.observations[0].target
+        raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
     return Refinement(
         (*first.segments, *second.segments),
         second.scene,
         second.q,
         ", then ".join(choice for choice in (first.choice, second.choice) if choice),
         (*first.changes, *second.changes),
+        (*first.observations, *second.observations),
     )

@@ -40,6 +40,7 @@ from tmkit.planner.checks.segment_rules import (
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.plans.class_changes import with_class_changes
+from tmkit.planner.plans.observations import CameraModel, with_observations
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.planner.progress import CheckProgress
 from tmkit.planner.sampling.grasps import grip_faults
@@ -185,6 +186,9 @@ class _Check:
             self.on_progress(CheckProgress("check", step, len(self.plan.steps), seconds, action))
 
     def _check_task(self, problem: Problem) -> None:
+        if self.domain.believed:
+            self._check_believed_task(problem)
+            return
         validation = validate_plan(problem, self.plan.actions)
         if not validation:
             self.problems.append(f"by the words of the domain: {validation.message}")
@@ -203,6 +207,28 @@ class _Check:
             if difference:
                 self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
 
+    def _check_believed_task(self, problem: Problem) -> None:
+        """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
+        types = {name: kinds[0] for name, kinds in problem.objects.items()}
+        state = problem.init
+        for number, step in enumerate(self.plan.steps, start=1):
+            where = f"by the words of the domain: step {number} of {len(self.plan.steps)}, {step.action}"
+            try:
+                if failed := state.why_not(step.action, problem):
+                    self.problems.append(f"{where}: {'; '.join(map(str, failed))} does not hold")
+                    return
+                predicted = state.apply(step.action, problem)
+                state = self.domain.state(step.scene, types, step.q)
+            except TmkitError as error:
+                self.problems.append(f"{where}: {error}")
+                return
+            difference = predicted.difference(state)
+            beyond = [fact for fact in difference.unexpected if fact.predicate not in self.domain.believed]
+            if difference.missing or beyond:
+                self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
+        if not state.holds(problem.goal, problem):
+            self.problems.append("by the words of the domain: the goal is not reached")
+
     def _check_step(
         self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
     ) -> tuple[SceneGraph, Configuration]:
@@ -218,7 +244,10 @@ class _Check:
             self._check_segment(segment, scene, q, rules=rules, support=support, where=what)
             scene, q = segment.end(scene, q)
             before = segment
-        scene = with_class_changes(scene, step.changes)
+        for look in step.observations:
+            if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.target, q=q)) is not None:
+                self.problems.append(f"{where}: {unseen}")
+        scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
             self.problems.append(f"{where}: its scene is not the one that its motion leads to")

@@ -19,7 +19,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -31,9 +31,9 @@ from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.actions.candidates import ActionContext, Candidate
-from tmkit.planner.domains.semantics import ConfiguredSemantics, DomainSemantics
+from tmkit.planner.domains.semantics import BelievingSemantics, ConfiguredSemantics, DomainSemantics
 from tmkit.planner.plans.values import Configuration
-from tmkit.tasks import Domain, GroundAction, State, domain_to_pddl, parse_domain
+from tmkit.tasks import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.tasks.parser import read_pddl
 
 __all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
@@ -75,6 +75,17 @@ class PlanningDomain:
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first."""
         return self.semantics.candidates(action, context)
+
+    @property
+    def believed(self) -> frozenset[str]:
+        """The predicates whose facts are a matter of probability; see :class:`tmkit.planner.BelievingSemantics`."""
+        return self.semantics.believed if isinstance(self.semantics, BelievingSemantics) else frozenset()
+
+    def disbelief(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+        """Return in words why believed facts do not hold."""
+        semantics = self.semantics
+        assert isinstance(semantics, BelievingSemantics), "only such a semantics has believed facts"
+        return "; ".join(semantics.disbelief(fact, scene, q) for fact in facts)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from tmkit.tasks import Fact, GroundAction, State
 
 __all__ = [
     "AlikeSemantics",
+    "BelievingSemantics",
     "ConfiguredSemantics",
     "DomainSemantics",
     "GoalSemantics",
@@ -126,6 +127,32 @@ class AlikeSemantics(Protocol):
 
     def alike(self, scene: SceneGraph) -> Iterable[Iterable[str]]:
         """Return groups of PDDL objects such that any may stand where another does, and no motion would differ."""
+        ...
+
+
+@runtime_checkable
+class BelievingSemantics(Protocol):
+    """Facts that are a matter of probability: members that a semantics may have besides those above.
+
+    A fact of such a predicate holds when something is probable enough. Its PDDL says what an action must bring about;
+    how probable things become, only the scene knows. So after an action
+
+    * a believed fact that PDDL promises and the scene lacks makes this attempt at the action a failure, for the reason
+      that :meth:`disbelief` gives; others are tried;
+    * a believed fact that the scene has and PDDL does not promise simply holds: a look at one block may tell of
+      another. An action of the task plan all of whose effects hold already is left out of the plan.
+
+    Effects must only add such facts or delete them along with what they speak of, and no precondition may ask that one
+    does not hold.
+    """
+
+    @property
+    def believed(self) -> frozenset[str]:
+        """The predicates whose facts are a matter of probability."""
+        ...
+
+    def disbelief(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
+        """Return in words why a believed fact does not hold: the probability that is reached, and the one asked."""
         ...
 
 

@@ -44,6 +44,8 @@ class FailureKind(StrEnum):
     """The hand does not hold the object as it should, or its fingers cannot move."""
     NO_CHOICE = "no choice"
     """There is no grasp or placement to try."""
+    UNCERTAIN = "uncertain"
+    """What the action is to bring about would be less probable than is asked."""
     NO_ROOM = "no room"
     """What is on a region already leaves no place for another object, or none was found."""
     OTHER = "other"

@@ -35,6 +35,7 @@ from tmkit.motion import Exemption, Manipulator
 from tmkit.motion.several_arms import check_different
 from tmkit.planner.goals.continuous_goals import goal_from_json
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
+from tmkit.planner.plans.observations import Observation, covariance_rows, with_observations
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, Metric
@@ -95,6 +96,8 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
             {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
             for change in step.changes
         ]
+    if step.observations:  # only steps in uncertain scenes have some
+        written["looks"] = [{"target": look.target, "camera": look.camera} for look in step.observations]
     return written
 
 
@@ -111,10 +114,19 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
             [e.frame_a, e.frame_b, None if math.isinf(e.penetration) else e.penetration, e.reason]
             for e in segment.exemptions
         ],
-        "reparent": None
-        if change is None
-        else {"frame": change.frame, "parent": change.parent, "pose": [float(v) for v in change.pose.as_array()]},
+        "reparent": None if change is None else _reparenting_to_dict(change),
     }
+
+
+def _reparenting_to_dict(change: Reparenting) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "frame": change.frame,
+        "parent": change.parent,
+        "pose": [float(value) for value in change.pose.as_array()],
+    }
+    if change.slip is not None:  # only in uncertain scenes
+        written["slip"] = [list(row) for row in change.slip]
+    return written
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -245,7 +257,7 @@ def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
 
 def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
     """Return a step that begins in a scene version at a configuration, of the arms of these names."""
-    node.only("action", "choice", "classes", "cost", "segments")
+    node.only("action", "choice", "classes", "cost", "looks", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error("expected the name of an action and its arguments, received nothing")
@@ -257,6 +269,14 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
         except TmkitError as error:
             raise item.error(str(error)) from error
         segments.append(segment)
+    looks: list[Observation] = []
+    for item in node.get("looks").items() if "looks" in node.table() else ():
+        item.only("camera", "target")
+        looks.append(Observation(item.get("target").name(), item.get("camera").name()))
+        try:
+            scene = with_observations(scene, looks[-1:], q=q)
+        except TmkitError as error:
+            raise item.error(str(error)) from error
     changes: list[ClassChange] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
         changes.append(_read_class_change(item))
@@ -266,7 +286,7 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             raise item.error(str(error)) from error
     action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
     cost = node.get("cost").number() if "cost" in node.table() else 1.0
-    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost)
+    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
 
 
 def _read_class_change(node: JsonNode) -> ClassChange:
@@ -308,10 +328,12 @@ def _read_exemption(node: JsonNode) -> Exemption:
 
 
 def _read_reparenting(node: JsonNode) -> Reparenting:
-    node.only("frame", "parent", "pose")
+    node.only("frame", "parent", "pose", "slip")
     pose = node.get("pose")
     numbers = pose.numbers(7)
+    slip = node.get("slip") if "slip" in node.table() else None
     try:
-        return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers))
+        rows = None if slip is None else covariance_rows([row.numbers(6) for row in slip.items()])
+        return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
     except TmkitError as error:
         raise pose.error(str(error)) from None

@@ -7,7 +7,8 @@ anywhere. All values are immutable.
 A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
 as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
 :class:`Reparenting` at the end of a grasp or release, and after the last segment of a step, by the classes that the
-action gives to frames or takes from them (:class:`tmkit.planner.ClassChange`). A step may have no segments at all.
+action gives to frames or takes from them (:class:`tmkit.planner.ClassChange`), and by what it looks at
+(:class:`tmkit.planner.Observation`). A step may have no segments at all.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tmkit.motion import Exemption, Manipulator, Robots
 from tmkit.planner.goals.continuous_goals import ContinuousGoal
 from tmkit.planner.plans.class_changes import ClassChange
 from tmkit.planner.plans.diagnosis import Diagnosis
+from tmkit.planner.plans.observations import CovarianceRows, Observation
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, Metric
 
@@ -77,17 +79,29 @@ class SegmentKind(StrEnum):
 
 @dataclass(frozen=True)
 class Reparenting:
-    """A change of parent that keeps the world pose.
+    """A change of parent that keeps the world pose, and what is known of it.
+
+    In a scene with covariances the object's errors go with it, source by source: what was correlated with it stays so,
+    and to first order every relative pose keeps its distribution.
 
     Attributes:
         frame: the object.
         parent: its new parent.
         pose: parent_from_frame.
+        slip: the covariance that handling adds, [rho, theta] in the axes of the object; none when left out.
     """
 
     frame: str
     parent: str
     pose: Pose
+    slip: CovarianceRows | None = None
+
+    def applied(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
+        """Return the version after the change, which happens at a configuration (n_joints,)."""
+        if self.slip is None and not scene.noisy_frames:
+            return scene.reparent(self.frame, self.parent, pose=self.pose)
+        kept = scene.reparent(self.frame, self.parent, q=q, covariance=self.slip)
+        return kept.set_pose(self.frame, self.pose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +141,7 @@ class Segment:
         arm = dict(zip(self.joint_names, (float(value) for value in self.path[-1]), strict=True))
         at_q = scene.configuration({**arm, **self.gripper}, base=q)
         change = self.reparenting
-        return (scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)), at_q
+        return (scene if change is None else change.applied(scene, at_q)), at_q
 
     @property
     def path_length(self) -> float:
@@ -150,6 +164,7 @@ class PlanStep:
         choice: the grasp or placement that was chosen, in words.
         changes: the classes that frames gain and lose after the motion; most actions change none.
         cost: what the action costs by the problem's metric; 1 where it has none.
+        observations: what is looked at after the motion, in an uncertain scene; ``scene`` takes it as expected.
     """
 
     action: GroundAction
@@ -159,6 +174,7 @@ class PlanStep:
     choice: str = ""
     changes: tuple[ClassChange, ...] = ()
     cost: float = 1.0
+    observations: tuple[Observation, ...] = ()
 
     @property
     def path_length(self) -> float:
