@@ -34,6 +34,33 @@ _NOT_COMPUTED = {
 }
 
 
+def test_what_is_given_is_no_answer() -> None:
+    """Fields that are read are not among what is said, whatever they are called."""
+    T, S = _random(2, 0.01, 8)
+    case: dict[str, Any] = {
+        "kind": "composition",
+        "T1": T[0],
+        "T2": T[1],
+        "Sigma1": S[0],
+        "Sigma2": S[1],
+        "Sigma66": 1.0,
+    }
+    said = replay_uncertainty({**case, "Sigma_expected": np.eye(6).tolist(), "Sigma_mc": np.eye(6).tolist(), "n": 3})
+    assert set(said) == {"Sigma_expected", "Sigma66", "mean", "covariance"}
+    assert said["Sigma66"] == said["Sigma_expected"][5, 5]
+    letters = {"kind": "composition step", "T_a": T[0], "Sigma_a": S[0], "T_b": T[1], "Sigma_b": S[1]}
+    assert np.array_equal(replay_uncertainty(letters)["covariance"], said["Sigma_expected"])
+    measured = {
+        "kind": "conditioning",
+        "T": T,
+        "Sigma": S,
+        "T_meas": T[0],
+        "Sigma_meas": S[1],
+        "P_post": np.eye(12).tolist(),
+    }
+    assert set(replay_uncertainty(measured)) == {"P_post", "mean", "covariance"}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_case_gives_what_it_expects(case: dict[str, Any]) -> None:
     """Every field that can be computed is, and agrees to 1e-9 of its greatest number."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from support.uncertain_inputs import array_of, edges_of, gaussian_of, poses_of
+from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, poses_of
 from tmkit.spatial import (
     GaussianPose,
     JointGaussianPose,
@@ -85,7 +85,9 @@ class _Shelf:
     def find(self, key: str, shape: tuple[int, ...]) -> Any:
         """Return the value for a field, or None: same quantity, same shape, most words in common, put first."""
         words = _words(key)
-        wanted = [name for name, known in _QUANTITIES.items() if known & set(words)]
+        wanted = [name for name, known in _QUANTITIES.items() if known & {word.rstrip("0123456789") for word in words}]
+        if shape == () and "S" in wanted and not re.search(r"\d\d", key):
+            return None  # one number of a covariance is named by its place
         best: tuple[int, Any] = (-1, None)
         for quantity, labels, value in self.values:
             if quantity not in wanted or np.shape(value) != shape:
@@ -121,14 +123,14 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
             outer = {name: given for name, given in case.items() if name != key}
             said[key] = [replay_uncertainty({**_scaled(outer, part), **part}) for part in value]
     shelf = _Shelf()
-    mean, covariance = _worked(case, told, left, shelf)
+    reading = Recorded(case)
+    mean, covariance = _worked(reading, told, left, shelf)
+    given = reading.read | edges_of(case)[1] | {"T_true"}
     for key, value in case.items():
-        if key in said or isinstance(value, (str, dict)) or key in ("mc_n", "n", "K", "alpha"):
+        if key in said or isinstance(value, (str, dict, bool)):
             continue
-        if "mc" in key.lower().split("_")[1:2] and "vs" not in key:
-            continue  # moments of samples are not computed
-        found = shelf.find(key, np.shape(value)) if not _is_sampled(key) else None
-        if found is not None and not _is_given(key, case):
+        found = None if _is_sampled(key) or key in given else shelf.find(key, np.shape(value))
+        if found is not None:
             said[key] = found
     _compare(case, said)
     if mean is not None:
@@ -141,22 +143,16 @@ def _is_sampled(key: str) -> bool:
     return "mc" in words and "vs" not in words
 
 
-def _is_given(key: str, case: Mapping[str, Any]) -> bool:
-    """Return whether a field is an input: T, Sigma and the like without a word of what came out."""
-    if key in ("T", "Sigma", "Z", "R", "T_true", "S", "xi"):
-        return True
-    return key in edges_of(case)[1]
-
-
 # ----------------------------------------------------------------------------------------------------- what comes out
 
 
-def _worked(case: Mapping[str, Any], told: str, left: bool, shelf: _Shelf) -> tuple[Array | None, Array | None]:
+def _worked(case: Recorded, told: str, left: bool, shelf: _Shelf) -> tuple[Array | None, Array | None]:
     """Compute all that the case speaks of; return the mean and the covariance that it is about."""
-    edges, _ = edges_of(case)
-    if edges and not poses_of(case, left):
-        return _tree(edges, left, shelf)
+    edges, _ = edges_of(dict(case))
     poses = poses_of(case, left)
+    if edges and not poses and not _is_row(edges, told):
+        return _tree(edges, left, shelf)
+    poses = poses or [gaussian_of(*given, left) for given in edges.values()]
     if not poses:
         return None, None
     measured = array_of(case, "Z", "Z_meas", "T_meas", "T_measured", "T_z", "Z_measured", "measurement")
@@ -165,21 +161,30 @@ def _worked(case: Mapping[str, Any], told: str, left: bool, shelf: _Shelf) -> tu
             case, "R", "Sigma_meas", "Sigma_measured", "Sigma_z", "R_meas", "Sigma_Z", "noise", "Sigma_noise"
         )
         assert noise is not None, "a measurement without its noise"
-        return _conditioned(poses, gaussian_of(measured, noise, left), case, shelf)
+        return _conditioned(poses, gaussian_of(measured, noise, left), dict(case), shelf)
     if "fus" in told:
         return _fused(poses, left, shelf)
     if "inverse" in told and len(poses) == 1:
         result = poses[0].inverse()
         shelf.pose("inverse", result, left=left)
     else:
-        result = _composed(_in_direction(poses, case), left, shelf)
+        result = _composed(_in_direction(poses, dict(case)), left, shelf)
     return result.mean.as_matrix(), result.left_covariance if left else result.covariance
+
+
+def _is_row(edges: Mapping[tuple[str, str], object], told: str) -> bool:
+    """Return whether edges named by one letter each are links of a chain: compositions have no leaves side by side."""
+    parents = {parent for parent, _ in edges}
+    return len(edges) > 1 and parents == {"common"} and bool(re.search("compos|compound|chain|step", told))
 
 
 def _composed(poses: Sequence[GaussianPose], left: bool, shelf: _Shelf) -> GaussianPose:
     first, fourth = compose(poses), compose(poses, order=4)
-    shelf.pose("first order", first, left=left)
-    shelf.pose("fourth order", fourth, left=left)
+    for words, pose in (("first order", first), ("fourth order", fourth)):
+        shelf.pose(words, pose, left=left)
+        entries = pose.left_covariance if left else pose.covariance
+        for i, j in np.ndindex(6, 6):  # single entries by their place, counted from one: Sigma66
+            shelf.put("S", f"{words} sigma{i + 1}{j + 1} {i + 1}{j + 1}", float(entries[i, j]))
     return first
 
 
@@ -300,7 +305,8 @@ def _conditioned(
         shelf.put("cost", words, final.cost)
         shelf.put("count", words, final.iterations)
     shelf.pose("prior path", prior)
-    shelf.put("z", "innovation", (prior.mean.inverse() @ measured.mean).log())
+    shelf.put("z", "innovation z", (prior.mean.inverse() @ measured.mean).log())
+    shelf.put("z", "residual error", (measured.mean.inverse() @ prior.mean).log())
     result = condition(poses, measurement).pose
     return result.mean.as_matrix(), result.covariance
 

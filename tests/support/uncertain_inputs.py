@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tmkit.spatial import GaussianPose, Pose
 
-__all__ = ["array_of", "edges_of", "gaussian_of", "poses_of"]
+__all__ = ["Recorded", "array_of", "edges_of", "gaussian_of", "poses_of"]
 
 Array = NDArray[np.float64]
 
@@ -25,11 +25,25 @@ _OUTCOMES = {
 }
 
 
+class Recorded(dict[str, Any]):
+    """A case that remembers which of its fields were read as inputs."""
+
+    def __init__(self, case: Mapping[str, Any]) -> None:
+        """Begin with no field read."""
+        super().__init__(case)
+        self.read: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+
 def array_of(case: Mapping[str, Any], *names: str) -> Array | None:
     """Return the first field of these names that is there."""
     lower = {key.lower(): key for key in case}
     for name in names:
-        if name.lower() in lower and isinstance(case[lower[name.lower()]], (list, int, float)):
+        value = case.get(lower.get(name.lower(), ""))
+        if isinstance(value, (list, int, float)):
             return np.asarray(case[lower[name.lower()]], dtype=float)
     return None
 
