@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.effort import scaled_examples
 
 from tmkit.errors import CapacityError, SceneError, StampError, TmkitError
-from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, StampedPoses
+from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, StampedPoses, diff
 from tmkit.spatial import Pose
 
 _FRAMES = ("world", "moon", *"abcdefgh")
@@ -117,6 +119,8 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
         assert arrays.group(name) == scene.group(name)
     for name in scene.frame_names:
         assert arrays.body(name) == scene.body(name)
+        assert arrays.root(name) == scene.root(name)
+        assert arrays.ancestors(name) == scene.ancestors(name)
         assert arrays.stamped_poses(name) == scene.stamped_poses(name)
         assert arrays.stamps(name).tolist() == scene.stamps(name).tolist()
         ours, theirs = arrays.twist_edge(name), scene.twist_edge(name)
@@ -215,6 +219,27 @@ def test_scripts_in_one_go(calls: list[Call]) -> None:
         else:
             _do(arrays, call)
     check_same(arrays, scene)
+
+
+@settings(max_examples=scaled_examples(1.0))
+@given(st.lists(_calls(), max_size=40))
+def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
+    """Each version of a script is made of the one before by their difference, and comes through pickle and JSON."""
+    scene = first = SceneGraph().add_root("moon")
+    for call in calls:
+        try:
+            after = _do(scene, call)
+        except TmkitError:
+            continue
+        made = scene.apply(diff(scene, after))
+        assert made == after
+        assert made._defects() == ""
+        assert after.apply(diff(after, scene)) == scene
+        scene = after
+    assert first.apply(diff(first, scene)) == scene
+    assert scene.apply(diff(scene, first)) == first
+    assert pickle.loads(pickle.dumps(scene)) == scene
+    assert scene_from_json(scene_to_json(scene)) == scene
 
 
 # --- what is refused at once ------------------------------------------------------------------------------------------

@@ -147,6 +147,20 @@ class ArraysMachine(RuleBasedStateMachine):
             assert arrays.parent(name) == scene.parent(name)
             assert arrays.children(name) == scene.children(name)
             assert arrays.local_pose(name) == scene.local_pose(name)
+            ours, theirs = arrays.specification(name), scene.specification(name)
+            for field in (
+                "name",
+                "parent",
+                "pose",
+                "joint",
+                "body",
+                "classes",
+                "shapes",
+                "inertia",
+                "attributes",
+                "stamps",
+            ):
+                assert getattr(ours, field) == getattr(theirs, field)
             assert [arrays.is_allowed(name, b) for b in scene.frame_names] == [
                 scene.is_allowed(name, b) for b in scene.frame_names
             ]

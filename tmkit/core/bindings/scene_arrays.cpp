@@ -154,6 +154,15 @@ Raises:
              nb::arg("frame"), nb::arg("classes"), "Set what a frame is, e.g. ``('movable',)``.")
         .def("set_attributes", [](SceneArrays& self, std::string_view frame, const AttributeMapping& attributes) { self.set_attributes(frame, attributes_of(attributes)); },
              nb::arg("frame"), nb::arg("attributes"), "Set all free tags of a frame: text, numbers, true, false, None, lists and dicts of these.")
+        .def("set_attribute", [](SceneArrays& self, std::string_view frame, const std::string& key, nb::handle value) {
+            Attributes attributes = self.specification(frame).attributes;
+            if (key.empty()) throw Error(ErrorKind::scene, "an attribute needs a key that is not empty");
+            std::erase_if(attributes, [&](const auto& entry) { return entry.first == key; });
+            attributes.emplace_back(key, attribute_text(key, value));
+            self.set_attributes(frame, std::move(attributes));
+        }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), "Set one free tag of a frame; see ``set_attributes``.")
+        .def("specification", [](const SceneArrays& self, std::string_view frame) { return self.specification(frame); }, nb::arg("frame"),
+             "Return all that is said of one frame, as ``SceneGraph.specification``; the writer asks.\n\nRaises:\n    UnknownNameError: no such frame.")
         .def("set_shapes", [](SceneArrays& self, std::string_view frame, const std::vector<AttachedShape>& shapes) { self.set_shapes(frame, shapes); },
              nb::arg("frame"), nb::arg("shapes"), "Set all shapes of a frame.\n\nRaises:\n    CapacityError: no room for so many.")
         .def("add_shape", &SceneArrays::add_shape, nb::arg("frame"), nb::arg("shape"), "Attach one more shape to a frame.\n\nRaises:\n    CapacityError: no room for another.")
@@ -235,6 +244,9 @@ Raises:
         .def_prop_ro("twist_frames", [](const SceneArrays& self) { return tuple_of(self.twist_frames()); }, "Names of the frames that have a twist edge, in insertion order.")
         .def("twist_path", [](const SceneArrays& self, std::string_view from, std::string_view to) { return tuple_of(self.twist_path(from, to)); },
              nb::arg("reference"), nb::arg("body"), "Return the frames whose twist edges lead from a reference body to a body, nearest to the body first; none when there is no path.\n\nRaises:\n    UnknownNameError: no such body.")
+        .def("root", &SceneArrays::root, nb::arg("frame"), "Return the root of the tree that a frame stands in. O(depth).\n\nRaises:\n    UnknownNameError: no such frame.")
+        .def("ancestors", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.ancestors(frame)); }, nb::arg("frame"),
+             "Return the ancestors of a frame, nearest first. O(depth).\n\nRaises:\n    UnknownNameError: no such frame.")
         .def("parent", &SceneArrays::parent, nb::arg("frame"), "Return the name of a frame's parent, None for a root. O(1).")
         .def("children", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.children(frame)); }, nb::arg("frame"), "Return the names of a frame's children in insertion order. O(n).")
         .def_prop_ro("frame_names", [](const SceneArrays& self) { return tuple_of(self.frame_names()); }, "Names of all frames in insertion order. O(n).")

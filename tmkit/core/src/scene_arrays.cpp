@@ -285,6 +285,11 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
     return made;
 }
 
+FrameSpecification SceneArrays::specification(std::string_view frame) const {
+    const SequenceLock::Writer writer(lock_);
+    return specification(require_frame(frame));
+}
+
 SceneGraph SceneArrays::freeze() const {
     const SequenceLock::Writer writer(lock_);
     std::vector<std::pair<FrameId, FrameSpecification>> frames;

@@ -202,6 +202,32 @@ std::optional<std::string> SceneArrays::parent(std::string_view frame) const {
     return found;
 }
 
+std::vector<std::string> SceneArrays::ancestors(std::string_view frame) const {
+    bool known = false;
+    auto found = lock_.read([&] {
+        std::vector<std::string> names;
+        const Slot slot = frame_names_.find(frame);
+        known = slot != none;
+        Slot at = known ? parent_.load(slot) : none;
+        for (std::size_t steps = 0; at != none && steps < capacities_.frames; at = parent_.load(at), ++steps)
+            names.push_back(frame_names_.text(at));
+        return names;
+    });
+    if (!known) throw unknown_frame(frame);
+    return found;
+}
+
+std::string SceneArrays::root(std::string_view frame) const {
+    bool known = false;
+    std::string found = lock_.read([&] {
+        const Slot slot = frame_names_.find(frame);
+        known = slot != none;
+        return known ? frame_names_.text(root_of(slot)) : std::string();
+    });
+    if (!known) throw unknown_frame(frame);
+    return found;
+}
+
 std::vector<std::string> SceneArrays::children(std::string_view frame) const {
     bool known = false;
     auto found = lock_.read([&] {

@@ -173,8 +173,11 @@ void SceneEdit::apply(const SceneDifference& difference) {
             throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"), {{"frame", frame.after->name}});
     }
     all_or_nothing([&] {
-        for (const std::string& body : difference.bare_bodies_before)
-            if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
+        const auto add_bare = [&] {  // first of all, since twists may refer to them; and again, as one goes with its last frame
+            for (const std::string& body : difference.bare_bodies_after)
+                if (!scene_.has_body(body)) add_body(body);
+        };
+        add_bare();
         const SceneGraph start = scene_;
         std::vector<std::size_t> waiting(difference.frames.size());
         const bool singly = !reuses_names(difference);
@@ -187,6 +190,8 @@ void SceneEdit::apply(const SceneDifference& difference) {
             scene_ = start;
             rebuild(difference);
         }
+        for (const std::string& body : difference.bare_bodies_before)  // when no twist refers to them any more
+            if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
         for (const PairDifference& pair : difference.pairs)
             if (pair.after) allow_collision(pair.names_after->first, pair.names_after->second, *pair.after);
             else if (const auto& names = pair.names_after; names && scene_.find(names->first) && scene_.find(names->second))
@@ -196,8 +201,7 @@ void SceneEdit::apply(const SceneDifference& difference) {
         for (const GroupDifference& group : difference.groups)
             if (group.after) set_group(*group.after);
             else if (scene_.has_group(group.before->name)) remove_group(group.before->name);
-        for (const std::string& body : difference.bare_bodies_after)
-            if (!scene_.has_body(body)) add_body(body);
+        add_bare();
     });
 }
 
@@ -245,6 +249,9 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
         }
     std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
     SceneEdit fresh{SceneGraph()};
+    for (const std::string& body : scene_.bare_bodies()) fresh.add_body(body);
+    for (const std::string& body : difference.bare_bodies_after)
+        if (!fresh.scene_.has_body(body)) fresh.add_body(body);
     fresh.add_frames_with_ids(result);
     fresh.scene_.next_frame_ = std::max(fresh.scene_.next_frame_, scene_.next_frame_);
     const auto is_gone = [&](const std::string& name) { return std::find(gone.begin(), gone.end(), name) != gone.end(); };

@@ -123,6 +123,7 @@ public:
     // Goes to a configuration: joint_count() values.
     void forward(std::span<const double> q);
     SceneGraph freeze() const;
+    FrameSpecification specification(std::string_view frame) const;  // all that is said of a frame
     std::vector<std::string> group_names() const;
     GroupSpecification group(std::string_view name) const;
 
@@ -148,6 +149,8 @@ public:
     Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const Configuration& q,
                               StampPolicy policy) const;
     std::optional<StampedPoses> stamped_poses(std::string_view frame) const;
+    std::string root(std::string_view frame) const;
+    std::vector<std::string> ancestors(std::string_view frame) const;  // nearest first
     std::string body(std::string_view frame) const;
     std::vector<std::string> body_names() const;  // as SceneGraph has them
     std::vector<std::string> bare_bodies() const;
