@@ -46,6 +46,7 @@ from tmkit.simulation.watching import Watch
 from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
     from tmkit.motion import Manipulator
     from tmkit.planner import Plan, PlanStep, Segment, TimedMotion
 
@@ -74,6 +75,7 @@ def simulate(
     position_tolerance: float = 0.015,
     rotation_tolerance: float = math.radians(5.0),
     settings: PhysicsSettings | None = None,
+    world: SceneGraph | None = None,
     on_progress: Callable[[SimulationProgress], None] | None = None,
 ) -> SimulationReport:
     """Play a plan in a physics simulation and compare the outcome with the plan.
@@ -89,6 +91,8 @@ def simulate(
         position_tolerance: metres within which each object has to end.
         rotation_tolerance: radians within which each object has to end.
         settings: the numbers of the physics.
+        world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
+            scene; the plan's first scene when left out. What is compared is still where the plan puts things.
         on_progress: called before each step, and before everything settles.
 
     Returns:
@@ -108,10 +112,21 @@ def simulate(
     if picture is not None:
         check_output(picture, film=False)
     with Simulation.from_scene(
-        plan.scene, plan.q, robot=plan.robots, passive=_operated_joints(plan), gui=gui, settings=settings
+        plan.scene if world is None else world,
+        plan.q,
+        robot=plan.robots,
+        passive=_operated_joints(plan),
+        gui=gui,
+        settings=settings,
     ) as simulation:
         by_constraint = grasp == "constraint"
-        watch = Watch(simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance)
+        watch = Watch(
+            simulation,
+            plan,
+            position_tolerance=position_tolerance,
+            rotation_tolerance=rotation_tolerance,
+            world=world,
+        )
         view = camera
         if view is None and (film is not None or picture is not None):
             view = good_camera(simulation, include=_places(plan))

@@ -18,6 +18,7 @@ from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
 if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
     from tmkit.motion import Manipulator
     from tmkit.planner import Plan, PlanStep, Segment
 
@@ -53,7 +54,13 @@ class Watch:
     """
 
     def __init__(
-        self, simulation: Simulation, plan: Plan, *, position_tolerance: float, rotation_tolerance: float
+        self,
+        simulation: Simulation,
+        plan: Plan,
+        *,
+        position_tolerance: float,
+        rotation_tolerance: float,
+        world: SceneGraph | None = None,
     ) -> None:
         self._simulation = simulation
         self._plan = plan
@@ -61,7 +68,7 @@ class Watch:
         self._rotation_tolerance = rotation_tolerance
         self._step: int | None = 0
         self._action = ""
-        self._planned = plan.scene.at(plan.q)
+        self._planned = (plan.scene if world is None else world).at(plan.q)
         self._phase = ""
         self._handled: frozenset[str] = frozenset()  # in this step
         self._concerned: frozenset[str] = frozenset()  # in this segment

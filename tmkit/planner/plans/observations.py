@@ -135,6 +135,22 @@ class Observation:
         pose = scene.pose(self.target, self.camera, q=q) if seen is None else seen
         return Measurement.of_pose(self.target, self.camera, pose, model.covariance)
 
+    def taken(self, world: SceneGraph, *, q: NDArray[np.float64], seed: int) -> Pose:
+        """Return camera_from_target as a camera with its errors measures it in a world, for simulating looks.
+
+        Args:
+            world: the scene as it truly is.
+            q: (n_joints,) configuration.
+            seed: of the errors; the same seed gives the same ones.
+
+        Raises:
+            SceneError: no such camera, or none that says how well it sees.
+        """
+        model = CameraModel.of(world, self.camera)
+        deviations = np.sqrt(np.diag(model.covariance))
+        error = deviations * np.random.default_rng(seed).standard_normal(6)
+        return world.pose(self.target, self.camera, q=q) @ Pose.exp(error)
+
     def expected(self, scene: SceneGraph, *, q: NDArray[np.float64]) -> SceneGraph:
         """Return the scene after this look, should what is expected be measured.
 

@@ -1,0 +1,183 @@
+"""What the words of the uncertain blocks domain mean in a scene with covariances.
+
+Where blocks stand, as far as is known, is said as in the domain ``blocks``, by the scene's means. Three words more are
+a matter of probability, which the scene's covariances decide:
+
+* a block is *located* when the hand finds it where it reaches for it: its error relative to the arm's base is within
+  what the open fingers leave on either side, along both axes of the block, and within a turn;
+* a block is *surely on* another when its middle is above it, and *surely at* a location when its middle is in the cell.
+
+A *look* measures a block through a camera of the scene (:class:`tmkit.planner.CameraModel`). Picking and placing add
+slips, independent of all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator, movable_frames
+from tmkit.planner import (
+    ActionContext,
+    Candidate,
+    GoalSemantics,
+    Impossible,
+    Look,
+    Observation,
+    Pick,
+    Place,
+    Probability,
+    Refutation,
+    covariance_rows,
+    inside_box,
+    load_planning_domain,
+    near_expected,
+    point_inside,
+    stands_on,
+)
+from tmkit.planner.domains.standing import pddl_names, shape_bounds
+from tmkit.tasks import Fact, GroundAction, State
+
+ASKED = 0.95
+"""The probability from which on a believed fact holds."""
+
+GRASP_SLIP = np.diag([0.001**2, 0.001**2, 0.0, 0.0, 0.0, 0.01**2])
+PLACE_SLIP = np.diag([0.001**2, 0.001**2, 0.0, 0.0, 0.0, 0.01**2])
+"""Covariances that handling adds, [rho, theta] in the axes of the block: level, since a block stands."""
+
+_RESOLUTION = 0.1  # metres between neighbouring locations, as in the domain blocks
+_FINGERS = 0.002  # metres on either side that the open fingers keep from a block
+_EDGE = 0.01  # metres of a block that the fingers must have between them, along the axis across which they close
+_TURN = 0.25  # radians that a block may be turned between the fingers
+_LEVEL = np.eye(6)[[0, 1, 5]]  # x, y and the turn about z
+
+
+class Semantics:
+    """The meaning of the uncertain blocks domain for one arm.
+
+    Args:
+        manipulator: the arm that moves the blocks.
+    """
+
+    believed = frozenset({"located", "surely-on", "surely-at"})
+
+    def __init__(self, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+        self.blocks = load_planning_domain("blocks", manipulator=manipulator).semantics
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return blocks and locations by PDDL name, as in the domain ``blocks``."""
+        return self.blocks.objects(scene)
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return the objects that are of use in the domain ``blocks``."""
+        return self.blocks.useful_objects(scene, q)
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return the facts that hold at the zero configuration."""
+        return self.state_at(scene, objects, scene.zero_configuration())
+
+    def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+        """Return the facts that hold in a scene: those of the domain ``blocks``, and those that are probable enough."""
+        known = self.blocks.state(scene, objects)
+        located = (Fact.of("located", name) for name in self._frames(scene))
+        standing = (fact for fact in known if fact.predicate in ("on", "ontable"))
+        sure = (Fact("surely-on" if f.predicate == "on" else "surely-at", f.arguments) for f in standing)
+        probable = (fact for fact in (*located, *sure) if self.probability(fact, scene, q).is_at_least(ASKED))
+        return known.change(add=probable)
+
+    def probability(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> Probability:
+        """Return how probable a believed fact is, whose block is where the fact says as far as is known."""
+        block = self._frames(scene)[fact.arguments[0]]
+        if fact.predicate == "located":
+            tolerances = self._tolerances(scene, block)
+            return near_expected(
+                scene, block, self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
+            )
+        support = str(scene.parent(block))
+        if fact.predicate == "surely-on":
+            return stands_on(scene, block, support, q=q)
+        i, j = (int(part) for part in fact.arguments[1].rsplit("__", 2)[1:])
+        middle = _RESOLUTION * np.array([i, j, 0.0])
+        half = np.array([_RESOLUTION / 2, _RESOLUTION / 2, np.inf])
+        return point_inside(scene, block, support, lower=middle - half, upper=middle + half, q=q)
+
+    def disbelief(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> str:
+        """Return the probability that is reached, and the one asked."""
+        return f"P({_in_words(fact)}) is {self.probability(fact, scene, q)}, and {ASKED} is asked"
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterable[Fact]:
+        """Return what a goal scene means in the domain ``blocks``."""
+        return self.blocks.goal_facts(scene, objects, stated) if isinstance(self.blocks, GoalSemantics) else ()
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield looks, or the picks and places of the domain ``blocks`` with their slips."""
+        if action.name == "look":
+            yield from self._looks(action.arguments[0], context)
+            return
+        for candidate in self.blocks.candidates(action, context):
+            if isinstance(candidate, Pick):
+                yield replace(candidate, slip=covariance_rows(GRASP_SLIP))
+            elif isinstance(candidate, Place):
+                yield replace(candidate, slip=covariance_rows(PLACE_SLIP))
+            else:
+                yield candidate
+
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+        """Yield why blocks cannot be put surely on others: the slips of the hand alone are too much."""
+        frames = self._frames(scene)
+        for fact in goal_facts:
+            if fact.predicate not in ("on", "surely-on"):
+                continue
+            block, below = (frames[name] for name in fact.arguments)
+            slipped = self._slipped(scene, below)
+            if scene.parent(block) != below and not slipped.is_at_least(ASKED):
+                said = _in_words(Fact("surely-on", fact.arguments))
+                cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
+                yield Refutation(cause, (fact,), (block, below))
+
+    def _slipped(self, scene: SceneGraph, below: str) -> Probability:
+        """Return the probability of standing on a block when all is known but the slips of the hand."""
+        lower, upper = (bound[:2] for bound in shape_bounds(scene, below))
+        spread = (GRASP_SLIP + PLACE_SLIP)[:2, :2]
+        return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
+
+    def _looks(self, name: str, context: ActionContext) -> Iterator[Candidate]:
+        """Yield looks through all cameras; when none tells enough, why not."""
+        scene, q, block = context.scene, context.q, self._frames(context.scene)[name]
+        fact = Fact.of("located", name)
+        cameras = scene.frames_of_class("camera")
+        if not cameras:
+            yield Impossible(f"{self.disbelief(fact, scene, q)}; the scene has no camera")
+            return
+        after = {camera: Observation(block, camera).expected(scene, q=q) for camera in cameras}
+        reached = {camera: self.probability(fact, after[camera], q) for camera in cameras}
+        enough = [camera for camera in cameras if reached[camera].is_at_least(ASKED)]
+        if not enough:
+            best = max(cameras, key=lambda camera: reached[camera].value)
+            before = self.probability(fact, scene, q)
+            looked = f"P({_in_words(fact)}) is {before}, and after a look from '{best}' {reached[best]}"
+            yield Impossible(f"{looked}; {ASKED} is asked")
+        for camera in enough:
+            yield Look(block, camera)
+
+    def _tolerances(self, scene: SceneGraph, block: str) -> np.ndarray:
+        """Return how far a block may be off along its x and y, in metres, and turned, in radians."""
+        lower, upper = shape_bounds(scene, block)
+        size = (upper - lower)[:2]
+        room = (self.manipulator.width_open - size) / 2 - _FINGERS
+        return np.append(np.where(room > 0.0, room, size / 2 - _EDGE), _TURN)
+
+    def _frames(self, scene: SceneGraph) -> dict[str, str]:
+        return pddl_names(movable_frames(scene))
+
+
+def _in_words(fact: Fact) -> str:
+    """Return a believed fact as one would say it."""
+    first, *others = fact.arguments
+    if fact.predicate == "located":
+        return f"the hand finds {first}"
+    return f"{first} is {'on' if fact.predicate == 'surely-on' else 'at'} {others[0]}"

@@ -1,0 +1,39 @@
+"""The scene of the uncertain blocks, and looks that are taken in a drawn world."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tmkit as tk
+from tmkit.graph import SceneGraph
+from tmkit.planner import Plan
+
+__all__ = ["ON_B", "looked", "succeeds", "unsure_blocks"]
+
+ON_B = "(surely-on a b)"
+_FALLEN = 0.04  # metres from its place: a block that fell is at least 5 cm lower
+
+
+def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
+    """Return three blocks before the Panda, known to a deviation in x and y, in metres, and in turn, in radians."""
+    scene = tk.load_scene("panda_alone", "unsure_blocks")
+    covariance = np.diag([deviation**2, deviation**2, 0.0, 0.0, 0.0, min(turn, 10 * deviation) ** 2])
+    for block in ("a", "b", "c"):
+        scene = scene.set_covariance(block, covariance)
+    return scene
+
+
+def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
+    """Return what is known after a plan's looks were taken in a world; they must come before all motions."""
+    scene = plan.scene
+    for number, step in enumerate(plan.steps):
+        for look in step.observations:
+            assert not any(earlier.segments for earlier in plan.steps[:number])
+            measured = look.taken(world, q=step.q, seed=1000 * seed + number)
+            scene = scene.condition(look.measurement(scene, q=step.q, seen=measured), q=step.q)
+    return scene
+
+
+def succeeds(plan: Plan, world: SceneGraph) -> bool:
+    """Play a plan in a world and tell whether block ``a`` ends where the plan has it, and did not fall."""
+    return tk.simulate(plan, world=world).errors["a"].position < _FALLEN
