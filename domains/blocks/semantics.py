@@ -13,14 +13,15 @@ edge.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, pddl_name
+from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, Refutation, pddl_name
+from tmkit.planner.domains.refutations import too_high
 from tmkit.planner.domains.standing import grasps_steepest_first
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -112,6 +113,27 @@ class Semantics:
                 if location not in objects:
                     raise SceneError(f"the goal puts block '{frame}' at '{location}', which the start does not have")
                 yield Fact.of("ontable", names[frame], location)
+
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+        """Yield the proof that a tower is higher than the arm reaches, for the lowest block that is."""
+        blocks, q = self._blocks(scene), scene.zero_configuration()
+        wanted = {fact.arguments[0]: fact for fact in goal_facts if fact.predicate == "on"}
+        floors = [_lowest_top(scene, surface, q) for surface in scene.frames_of_class("surface")]
+        towers: list[tuple[float, str]] = []
+        for block, fact in wanted.items():
+            under: list[str] = []
+            while block in wanted and len(under) < len(blocks):
+                block = wanted[block].arguments[1]
+                under.append(blocks[block])
+            if under and scene.parent(blocks[fact.arguments[0]]) != under[0]:
+                height = sum(_height(scene, frame) - _STANDS for frame in under)
+                towers.append((min(floors, default=-math.inf) + height, fact.arguments[0]))
+        for bottom, block in sorted(towers):
+            arm, item = self.manipulator, blocks[block]
+            found = too_high(scene, item, bottom=bottom - _STANDS, fact=wanted[block], manipulator=arm)
+            if found is not None:
+                yield found
+                return
 
     def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return the blocks, the locations where they stand, and those that the arm reaches from above."""
@@ -233,6 +255,15 @@ def _bounds(scene: SceneGraph, frame: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _top(scene: SceneGraph, frame: str) -> float:
     return float(_bounds(scene, frame)[1][2])
+
+
+def _lowest_top(scene: SceneGraph, surface: str, q: np.ndarray) -> float:
+    """Return the height in the root at or above which things stand on a surface; -inf when joints move it."""
+    if any(scene.joint(frame).is_actuated for frame in (surface, *scene.ancestors(surface))):
+        return -math.inf
+    (x0, y0, _), (x1, y1, top) = _bounds(scene, surface)
+    corners = [[x, y, top] for x in (x0, x1) for y in (y0, y1)]
+    return float(scene.pose(surface, scene.root(surface), q=q).apply(corners)[:, 2].min())
 
 
 def _bottom(scene: SceneGraph, frame: str) -> float:

@@ -8,7 +8,7 @@ from support.gantry import GANTRY, gantry_scene
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, reach_excess
+from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, reach_excess, reach_heights
 from tmkit.spatial import Pose
 
 
@@ -58,3 +58,29 @@ def test_an_excess_grows_by_what_the_pose_moves_away() -> None:
     near, far = (reach_excess(scene, arm, root_from_tool=pose, q=q) for pose in poses)
     assert far - near == pytest.approx(1.0)
     assert near > 1.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_tool_stays_between_its_heights(which: int) -> None:
+    """At random configurations of the arm the tool is neither higher nor lower than its bounds."""
+    scene, arm = arms()[which]
+    heights = reach_heights(scene, arm, q=arm.ready_configuration(scene))
+    limits, columns = scene.joint_limits, arm.joint_indices(scene)
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        q = np.array(arm.ready_configuration(scene))
+        q[columns] = rng.uniform(limits[columns, 0], limits[columns, 1])
+        pose = scene.pose(arm.tool, scene.root(arm.tool), q=q)
+        assert heights.lowest - 1e-12 <= pose.translation[2] <= heights.highest + 1e-12
+        if heights.up is not None:
+            np.testing.assert_allclose(pose.rotate(heights.up), [0.0, 0.0, 1.0], atol=1e-12)
+
+
+def test_rails_keep_heights_and_turns_about_the_vertical_do_too() -> None:
+    """A gantry's tool is as high as its rails less the hand, and never leans; a Panda's may lean."""
+    gantry, panda = (reach_heights(scene, arm, q=arm.ready_configuration(scene)) for scene, arm in arms())
+    assert gantry.highest == pytest.approx(0.8 - 0.12)
+    assert gantry.lowest == pytest.approx(-0.12)
+    assert gantry.up is not None
+    assert panda.up is None
+    assert 1.1 < panda.highest < 1.5

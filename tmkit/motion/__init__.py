@@ -36,7 +36,7 @@ from tmkit.motion.motion_planner import (
     RrtConnect,
     proved_search,
 )
-from tmkit.motion.reach_bound import reach_excess
+from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 from tmkit.motion.robot_chains import JointChain
 from tmkit.motion.robot_check import Reach, RobotReport, check_robot
@@ -64,6 +64,7 @@ __all__ = [
     "PathResult",
     "PathStatus",
     "Reach",
+    "ReachHeights",
     "ReachableRegion",
     "RecheckResult",
     "RecheckStatus",
@@ -84,6 +85,7 @@ __all__ = [
     "pair_distance",
     "proved_search",
     "reach_excess",
+    "reach_heights",
     "reachable_region",
     "ready_together",
     "recheck_path",

@@ -5,21 +5,42 @@ longest included; turning joints make it nearer, never farther. A target beyond 
 configuration, whatever the limits of turning joints. This is the proof by which inverse kinematics answers
 ``OUT_OF_REACH``; here it gives the number of metres.
 
+How high and low the tool gets is bounded in the same way, but joints that slide, or turn about the vertical, keep the
+heights of what comes after them; so for arms on rails the bound is what the rails are long, and for others nearly the
+distance above.
+
 Invariants: a lower bound, so a positive excess is a proof; 0 proves nothing. O(frames on the chain).
 """
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["reach_excess"]
+__all__ = ["ReachHeights", "reach_excess", "reach_heights"]
+
+_PARALLEL = 1e-9  # of the cosine between directions that count as parallel
+
+
+@dataclass(frozen=True, eq=False)
+class ReachHeights:
+    """Between which heights a tool stays, whatever the configuration of its arm.
+
+    Attributes:
+        lowest, highest: metres along z of the root frame.
+        up: (3,) direction of the root's z axis in the tool frame, where no joint of the arm changes it; else None.
+    """
+
+    lowest: float
+    highest: float
+    up: NDArray[np.float64] | None
 
 
 def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool: Pose, q: ArrayLike) -> float:
@@ -50,6 +71,50 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
         length += float(np.linalg.norm((scene.pose(above, last, q=q) @ scene.local_pose(frame)).translation))
     length += float(np.linalg.norm(scene.pose(tool, moving[-1], q=q).translation))
     return max(0.0, float(np.linalg.norm(root_from_tool.translation - anchor)) - length)
+
+
+def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> ReachHeights:
+    """Return the heights between which the tool of an arm certainly stays.
+
+    Args:
+        scene: the scene.
+        manipulator: the arm.
+        q: (n_joints,) configuration; what it says of joints that are none of the arm's counts.
+    """
+    tool, root = manipulator.tool, scene.root(manipulator.tool)
+    own = set(manipulator.joints)
+    chain = [*reversed(scene.ancestors(tool)), tool]
+    moving = [frame for frame in chain if _leader(scene, frame) in own]
+    lowest = highest = 0.0
+    up: NDArray[np.float64] | None = np.array([0.0, 0.0, 1.0])
+    last = root
+    for frame in [*moving, None]:
+        if frame is None:
+            step = scene.pose(tool, last, q=q)
+        else:
+            above = scene.parent(frame)
+            assert above is not None, "a joint has a parent"
+            step = scene.pose(above, last, q=q) @ scene.local_pose(frame)
+        if up is None:
+            lowest -= float(np.linalg.norm(step.translation))
+            highest += float(np.linalg.norm(step.translation))
+        else:
+            lowest, highest = (height + float(up @ step.translation) for height in (lowest, highest))
+            up = np.asarray(step.inverse().rotate(up))
+        if frame is None:
+            break
+        joint = scene.joint(frame)
+        along = 1.0 if up is None else abs(float(up @ np.asarray(joint.axis)))
+        slide = along * _longest_slide(scene, frame)
+        if up is not None and joint.type == "prismatic" and joint.mimic is None:
+            ends = [float(up @ np.asarray(joint.axis)) * end for end in (joint.lower, joint.upper)]
+            lowest, highest = lowest + min(ends), highest + max(ends)
+        else:
+            lowest, highest = lowest - slide, highest + slide
+        if joint.type != "prismatic" and along < 1.0 - _PARALLEL:
+            up = None
+        last = frame
+    return ReachHeights(lowest, highest, up)
 
 
 def _leader(scene: SceneGraph, frame: str) -> str | None:

@@ -33,6 +33,7 @@ from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
 from tmkit.planner.answers.causes import context_of, with_alike
 from tmkit.planner.answers.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.planner.answers.explanation import explain
+from tmkit.planner.answers.reasons import find_reasons
 from tmkit.planner.answers.remedies import find_remedies
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.domains.problems import metric_of, replace_problem
@@ -122,6 +123,8 @@ class PlanningRun:
         self.seed, self.limits, self.on_progress = seed, limits, on_progress
         self.began = time.monotonic()
         self.log, self.clock = FailureLog(), PhaseClock()
+        self.roots: list[RefinementNode] = []  # of all trees
+        self.gives_reasons = True
         self.skeletons = self.rounds = 0
         self.constraints: list[LearnedConstraint] = []
         self.refutations: tuple[Refutation, ...] = ()
@@ -132,7 +135,7 @@ class PlanningRun:
 
     def with_question(self, scene: SceneGraph, problem: Problem, *, limits: PlanningLimits) -> PlanningRun:
         """Return a run with the same means for another scene, goal and limits, which tells nobody how far it is."""
-        return PlanningRun(
+        run = PlanningRun(
             scene,
             self.q,
             manipulators=self.manipulators,
@@ -147,6 +150,8 @@ class PlanningRun:
             goal=self.goal,
             continuous_goals=self.continuous_goals,
         )
+        run.gives_reasons = False
+        return run
 
     def with_remedies(self, result: PlanResult) -> PlanResult:
         """Return an answer that is no with what would help, as far as the remaining time allows.
@@ -243,7 +248,7 @@ class PlanningRun:
     def tree(self, problem: Problem, *, seed: int) -> RefinementTree:
         """Return an empty refinement tree."""
         sampling = self.sampling if seed == self.seed else Sampling(self.samplers, self.manipulators[0], seed)
-        return RefinementTree(
+        tree = RefinementTree(
             self.scene,
             self.q,
             problem=problem,
@@ -254,6 +259,8 @@ class PlanningRun:
             clock=self.clock,
             sampling=sampling,
         )
+        self.roots.append(tree.root)
+        return tree
 
     def _is_ruled_out(self, task: PreparedTask) -> bool:
         """Tell whether the last round's constraints leave no sequence of actions in a task."""
@@ -337,6 +344,13 @@ class PlanningRun:
         conflict = None
         if status is PlanStatus.PROVED_UNSOLVABLE and not self.refutations:
             conflict = find_goal_conflict(self.problem, time_limit=self._time_left())
+        reasons: tuple[str, ...] = ()
+        if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and self.gives_reasons:
+            arms, sampling = self.arms(0), self.sampling
+            reasons = find_reasons(
+                self.scene, self.q, log=self.log, roots=self.roots, arms=arms, sampling=sampling, seed=self.seed,
+                is_over=self.is_over,
+            )  # fmt: skip
         return Diagnosis(
             actions=diagnose_actions(self.log, self.manipulators),
             constraints=merged_constraints(self.constraints),
@@ -345,6 +359,7 @@ class PlanningRun:
             rounds=self.rounds,
             skeletons=self.skeletons,
             attempts=self.log.attempts,
+            reasons=reasons,
         )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.blocks import blocks_scene
+from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import BLOCK_SIZE, ROBOT, kitchen, stove_goal
 
 import tmkit as tk
@@ -15,7 +17,7 @@ from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph
 from tmkit.motion import load_manipulator
 from tmkit.planner import PlanResult, PlanStatus, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
-from tmkit.planner.domains.refutations import crowded, necessary_facts, oversized, ungraspable
+from tmkit.planner.domains.refutations import crowded, necessary_facts, oversized, too_high, ungraspable
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact
 
@@ -189,3 +191,41 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
     refuted = crowded(scene, "shelf", items=facts)
     assert refuted is not None
     assert refuted.frames == (*facts, "shelf")
+
+
+# --- height -----------------------------------------------------------------------------------------------------------
+
+
+def towers(height: float) -> SceneGraph:
+    """Return three blocks of a height beside each other."""
+    scene = blocks_scene({}, table=0.4)
+    for name, x, y in (("a", 0.0, 0.0), ("b", 0.1, 0.1), ("c", -0.1, 0.1)):
+        scene = with_block(scene, name, [x, y, height / 2], shape=Box([BLOCK, BLOCK, height]))
+    return scene
+
+
+@pytest.mark.parametrize("height", [0.15, 0.2, 0.21, 0.22, 0.23, 0.25, 0.3])
+def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: float) -> None:
+    """A tower that is planned is never refuted; one whose top the hand would hold above its rails is, at once."""
+    scene, goal = towers(height), "(and (on a b) (on b c))"
+    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    facts = necessary_facts(derive_problem(scene, domain, goal=goal))
+    found = list(domain.semantics.refutations(facts, scene))  # type: ignore[attr-defined]  # a member it may have
+    assert len(found) == (height > 0.24)
+    if height <= 0.2:
+        assert tk.plan(scene, goal=goal, robot=GANTRY).solved
+    if found:
+        assert "'a' would stand at least" in found[0].cause
+        assert found[0].frames == ("a", "hand")
+
+
+def test_a_tower_that_stands_already_is_no_proof() -> None:
+    """Blocks that need not be put where they are prove nothing, however high they stand; nor do lower ones."""
+    item, fact = "a", Fact.of("on", "a", "b")
+    scene = towers(0.25)
+    assert too_high(scene, item, bottom=0.1, fact=fact, manipulator=GANTRY) is None
+    assert too_high(scene, item, bottom=0.6, fact=fact, manipulator=GANTRY) is not None
+    stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.25]))
+    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    facts = [Fact.of("on", "a", "b")]
+    assert not list(domain.semantics.refutations(facts, stacked))  # type: ignore[attr-defined]

@@ -53,6 +53,8 @@ def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iter
         tried = f"{_counted(diagnosis.skeletons, 'task plan')} {'was' if diagnosis.skeletons == 1 else 'were'} tried"
         attempts = f"with {_counted(diagnosis.attempts, 'attempt')} at motions"
         yield f"{tried} for {goal}, {attempts}, and none could be carried out. This is no proof that there is none."
+        if diagnosis.reasons:
+            yield f"What explains it: {'; and '.join(diagnosis.reasons[:_MOST])}."
         yield from map(_action, diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
             yield f"{_counted(len(diagnosis.actions) - _MOST, 'other action')} failed too."

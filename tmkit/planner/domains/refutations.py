@@ -10,6 +10,7 @@ answers with :class:`Refutation` values. The functions here are the arguments, f
   disjoint; of other shapes no area is counted.
 * :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is
   exact (Carver, "A problem in geometry", American Mathematical Monthly 1957).
+* :func:`too_high`: an object is to stand higher than the arm lifts its hand.
 * :func:`ungraspable`: an object that has to be moved has no face or pair of faces that the hand can hold.
 
 Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the domain and the checker
@@ -26,14 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.motion import Manipulator
+from tmkit.motion import Manipulator, reach_heights
 from tmkit.planner.sampling.grasps import all_grasps_are_known, grasps_of
+from tmkit.spatial import Pose
 from tmkit.tasks import And, Atom, Fact, Forall, Formula, Problem, substitute
 
-__all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "ungraspable"]
+__all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
 
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without anybody minding
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
+_LEAN = 0.2  # radians that an upright object may lean, and more
+_ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
 _LOWEST = 0.02  # metres that a shape must be high, so that all pass through one level
 
 
@@ -123,6 +127,58 @@ def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang
         cause = f"'{item}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
         return Refutation(cause, (fact,), (item, region))
     return None
+
+
+def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipulator: Manipulator) -> Refutation | None:
+    """Refute that an item is put down upright at a height.
+
+    Args:
+        scene: the scene at the start.
+        item: frame that has to be put there to make the fact true.
+        bottom: metres in the root frame at or above which its lowest point comes to stand.
+        fact: the fact.
+        manipulator: the only arm that could.
+
+    Returns:
+        The refutation; None when the arm may reach, or when joints that are none of its own move its base.
+
+    Raises:
+        SceneError: the item has no shape.
+    """
+    chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
+    moved = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
+    if not moved <= set(manipulator.joints) or not all_grasps_are_known(scene, item):
+        return None
+    heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
+    held = [grasp.object_from_tool for grasp in grasps_of(scene, item, manipulator=manipulator)]
+    if heights.up is not None:  # the hand cannot lean, so the others do not hold what stands upright
+        held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= math.cos(_LEAN)]
+    solid = [attached for attached in scene.shapes(item) if attached.collision]
+    if not held or not solid:
+        return None
+    below = min(float(attached.pose.translation[2]) - _radius(attached) for attached in solid)
+    needed = bottom - below + min(_lowest_height(pose) for pose in held)
+    if needed <= heights.highest + _ARM_ERROR:
+        return None
+    cause = (
+        f"'{item}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
+        f"it at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
+    )
+    return Refutation(cause, (fact,), (item, manipulator.tip), item)
+
+
+def _lowest_height(object_from_tool: Pose) -> float:
+    """Return how high the tool is over the origin of an object that stands upright, at least, should it lean a bit."""
+    x, y, z = object_from_tool.translation
+    return float(z) - math.sin(_LEAN) * math.hypot(x, y) - (1.0 - math.cos(_LEAN)) * abs(float(z))
+
+
+def _radius(attached: AttachedShape) -> float:
+    """Return how far a shape reaches below its middle, in its frame, at least."""
+    lower, upper = (np.asarray(bound) for bound in attached.shape.bounds)
+    corners = np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
+    turned = attached.pose.apply(corners) - np.asarray(attached.pose.translation)
+    return float(-turned[:, 2].min())
 
 
 def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipulator) -> Refutation | None:

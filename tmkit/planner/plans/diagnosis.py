@@ -194,6 +194,7 @@ class Diagnosis:
         skeletons: task plans that were tried.
         attempts: motions of single actions that were tried.
         replans: how often planning was tried again to find remedies.
+        reasons: what explains many failures at once, in words, where it can be argued.
     """
 
     actions: tuple[ActionDiagnosis, ...] = ()
@@ -205,6 +206,7 @@ class Diagnosis:
     skeletons: int = 0
     attempts: int = 0
     replans: int = 0
+    reasons: tuple[str, ...] = ()
 
     @property
     def in_the_way(self) -> tuple[BlockingBody, ...]:
@@ -238,6 +240,7 @@ class Diagnosis:
             "skeletons": self.skeletons,
             "attempts": self.attempts,
             "replans": self.replans,
+            "reasons": list(self.reasons),
         }
 
 

@@ -26,7 +26,7 @@ from tmkit.motion import CollisionWorld, Manipulator
 from tmkit.motion.collision_rules import PLANNING_MARGIN, movable_frames
 from tmkit.spatial import Pose
 
-__all__ = ["HandCheck"]
+__all__ = ["HandCheck", "yaw_pitch_roll"]
 
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _PREFIX = "grasped"
@@ -108,7 +108,7 @@ class HandCheck:
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""
         tip_from_item = self._tip_from_tool @ object_from_tool.inverse()
-        values = [*tip_from_item.translation, *_yaw_pitch_roll(tip_from_item.rotation)]
+        values = [*tip_from_item.translation, *yaw_pitch_roll(tip_from_item.rotation)]
         return np.asarray(self._scene.configuration({**dict(zip(self._joints, values, strict=True)), **fingers}))
 
     def _collision_world(self) -> CollisionWorld:
@@ -123,7 +123,7 @@ class HandCheck:
         return CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
 
 
-def _yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
+def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
     """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
     pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
     if math.cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
