@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.effort import scaled_examples
 from support.rigid_world import BODIES, FRAMES, RigidWorld, by_matrices, relation, rigid_world
 
 from tmkit.relations import (
@@ -131,7 +132,7 @@ def holds(world: RigidWorld, made: Any) -> None:
 
 
 @given(st.data(), KIND, st.integers(0, 20))
-@settings(max_examples=150)
+@settings(max_examples=scaled_examples(1.5))
 def test_any_sequence_of_operations_gives_what_matrices_give(data: st.DataObject, kind: type, seed: int) -> None:
     """Relations of one world, put together in any way that is accepted, are relations of that world."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
@@ -152,7 +153,7 @@ def test_any_sequence_of_operations_gives_what_matrices_give(data: st.DataObject
 
 
 @given(st.data(), KIND, st.integers(0, 5))
-@settings(max_examples=250)
+@settings(max_examples=scaled_examples(3))
 def test_a_false_name_is_refused_or_makes_no_difference(data: st.DataObject, kind: type, seed: int) -> None:
     """One name of one operand is replaced, by one that is there or by one that is not; its numbers stay."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
