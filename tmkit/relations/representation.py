@@ -183,8 +183,7 @@ _Made = TypeVar("_Made")
 def trusted(cls: type[_Made], **arrays: Vector) -> _Made:
     """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
     made = object.__new__(cls)
-    for name, array in arrays.items():
-        object.__setattr__(made, name, array)
+    made.__dict__.update(arrays)
     return made
 
 
@@ -211,6 +210,8 @@ def in_reference(coord: Any, what: str) -> list[Violation]:
 
 def between_frames(coord: Any, what: str) -> list[Violation]:
     """Return whether coordinates of a pose do not relate a frame to a frame."""
+    if coord.point == coord.ori and coord.ref_point == coord.ref_ori:
+        return []
     broken = []
     if coord.point != coord.ori:
         repair = "change the point with change_point, or use vector and matrix"

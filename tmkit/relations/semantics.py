@@ -68,14 +68,19 @@ class Semantics:
     __slots__ = ()
     relation: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
+    _setters: ClassVar[tuple[Callable[[Any, str], None], ...]]  # of the fields, past __setattr__
 
     @classmethod
     def _of(cls, *values: str) -> Self:
         """Make one from the values of its fields, which are known to be names."""
         made = object.__new__(cls)
-        for name, value in zip(cls.fields, values, strict=True):
-            _set(made, name, value)
+        for put, value in zip(cls._setters, values, strict=True):
+            put(made, value)
         return made
+
+    def __init_subclass__(cls) -> None:
+        fields = getattr(cls, "fields", ())
+        cls._setters = tuple(getattr(cls, name).__set__ for name in fields if hasattr(cls, name))
 
     @classmethod
     def named(cls, **names: str) -> Self:  # the fields of the class, by name

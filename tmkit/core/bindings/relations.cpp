@@ -10,8 +10,16 @@ using Name = std::string_view;
 using MaybeArray = std::optional<ReadOnlyArray>;
 using MaybeConfiguration = std::optional<ArrayArgument>;
 
-// Python writes the functions; it is asked for them when they are first called.
-nb::object written(const char* name) { return nb::module_::import_("tmkit.graph.relating").attr(name); }
+// Python writes the functions; the module is there by then, and looking it up is much less than importing it again.
+nb::object written(const char* name) {
+    static constexpr const char* from = "tmkit.graph.relating";
+    nb::object module = nb::steal(PyImport_GetModule(nb::str(from).ptr()));
+    if (!module.is_valid()) {
+        PyErr_Clear();
+        module = nb::module_::import_(from);
+    }
+    return module.attr(name);
+}
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
 void bind_numbers(nb::class_<SceneGraph>& cls) {

@@ -43,7 +43,7 @@ from tmkit.relations import (
     WrenchCoord,
     WrenchVector,
 )
-from tmkit.relations.representation import Numbers, trusted
+from tmkit.relations.representation import Numbers
 
 __all__ = ["brought", "orientation_of_frame", "position_of_frame", "relate", "transport"]
 
@@ -89,17 +89,17 @@ def relate(
         check_names(scene, coord)
         rule = "a scene knows positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
-    made, usual, from_numbers = answer
+    made, usual, elsewhere, from_numbers = answer
     try:
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
         check_names(scene, coord)
         violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
         raise SemanticError.of(f"relate({coord!r})", [violation]) from error
-    if representation is None:
-        is_elsewhere = usual[1] is not None and coord.coord != coord.ref_ori  # type: ignore[union-attr]
-        representation = usual[1] if is_elsewhere else usual[0]
-    elif getattr(representation, "relation", None) != made.coord_class.relation:
+    if representation is None:  # one that can say it
+        representation = usual if elsewhere is None or coord.coord == coord.ref_ori else elsewhere  # type: ignore[union-attr]
+        return made._known(coord, _held(representation, numbers))
+    if getattr(representation, "relation", None) != made.coord_class.relation:
         rule = f"a representation of a {coord.relation}"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, representation.__name__)])
     return made._of(coord, _held(representation, numbers))
@@ -107,9 +107,16 @@ def relate(
 
 def _held(representation: Any, numbers: Vector) -> Any:
     """Return the core's numbers in a representation; of a pose they are one matrix, of a twist one vector."""
-    kind = representation.__name__ if representation in _AS_IT_IS else ""
-    if kind:
-        return trusted(representation, **{_AS_IT_IS[representation]: numbers})
+    attribute = _AS_IT_IS.get(representation)
+    if attribute is not None:
+        held = object.__new__(representation)
+        held.__dict__[attribute] = numbers
+        return held
+    if representation is VectorAndMatrix:
+        held = object.__new__(representation)
+        fields = held.__dict__
+        fields["vector"], fields["matrix"] = numbers[:3, 3], numbers[:3, :3]
+        return held
     return representation.of(_parts(representation.relation, numbers))
 
 
@@ -163,12 +170,12 @@ def _angular_numbers(scene: Any, c: AngularVelocityCoord, q: ArrayLike | None, q
 
 
 _ANSWERS: dict[type, Any] = {
-    PositionCoord: (SemanticPosition, (PositionVector, None), _position_numbers),
-    OrientationCoord: (SemanticOrientation, (RotationMatrix, RotationVector), _orientation_numbers),
-    PoseCoord: (SemanticPose, (VectorAndMatrix, VectorAndRotationVector), _pose_numbers),
-    LinearVelocityCoord: (SemanticLinearVelocity, (LinearVelocityVector, None), _linear_numbers),
-    AngularVelocityCoord: (SemanticAngularVelocity, (AngularVelocityVector, None), _angular_numbers),
-    TwistCoord: (SemanticTwist, (TwistVector, None), _twist_numbers),
+    PositionCoord: (SemanticPosition, PositionVector, None, _position_numbers),
+    OrientationCoord: (SemanticOrientation, RotationMatrix, RotationVector, _orientation_numbers),
+    PoseCoord: (SemanticPose, VectorAndMatrix, VectorAndRotationVector, _pose_numbers),
+    LinearVelocityCoord: (SemanticLinearVelocity, LinearVelocityVector, None, _linear_numbers),
+    AngularVelocityCoord: (SemanticAngularVelocity, AngularVelocityVector, None, _angular_numbers),
+    TwistCoord: (SemanticTwist, TwistVector, None, _twist_numbers),
 }
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
     PositionVector: "vector",

@@ -97,7 +97,9 @@ class Vector6(Plain):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from the two halves."""
         del like
-        return trusted(cls, vector=frozen(np.concatenate(numbers)))
+        vector = np.empty(6)
+        vector[:3], vector[3:] = numbers
+        return trusted(cls, vector=frozen(vector))
 
 
 class SecondFirst(Vector6):
@@ -112,7 +114,9 @@ class SecondFirst(Vector6):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from the two halves."""
         del like
-        return trusted(cls, vector=frozen(np.concatenate(numbers[::-1])))
+        vector = np.empty(6)
+        vector[3:], vector[:3] = numbers
+        return trusted(cls, vector=frozen(vector))
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,9 @@ __all__ = [
 ]
 
 
+_LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
+
+
 @dataclass(frozen=True, eq=False)
 class HomogeneousMatrix(Plain):
     """A matrix (4, 4) from one frame to another, expressed in the latter."""
@@ -71,12 +74,15 @@ class HomogeneousMatrix(Plain):
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Make one from ``(p, Q)``."""
         del like
-        matrix = np.eye(4)
+        matrix = np.empty((4, 4))
         matrix[:3, 3], matrix[:3, :3] = numbers
+        matrix[3] = _LAST_ROW
         return trusted(cls, matrix=frozen(matrix))
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
+            return ()
         what = "a homogeneous matrix"
         return [*between_frames(coord, what), *in_reference(coord, what)]
 
@@ -198,6 +204,8 @@ class DualQuaternion(Plain):
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
+            return ()
         what = "a dual quaternion"
         return [*between_frames(coord, what), *in_reference(coord, what)]
 

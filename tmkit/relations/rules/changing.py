@@ -72,7 +72,7 @@ def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, kee
     movable = (PositionCoord, PoseCoord, LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)
     if not isinstance(x, movable) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
-    if checks_are_on():
+    if checks_are_on() and not _leads_on(c, by, free, keeps_body=keeps_body):
         operands = (x, by) if free is None else (x, by, free)
         check = Check(operation, *operands)
         wants: Any = None
@@ -104,6 +104,17 @@ def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, kee
     return made
 
 
+def _leads_on(c: Any, by: PositionCoord, free: Any, *, keeps_body: bool) -> bool:
+    """Return whether a change begins at the point of a relation, and belongs to it: the rules below in short."""
+    if by.ref_point != c.point or by.ref_body != c.body or by.coord != c.coord or (keeps_body and by.body != c.body):
+        return False
+    if isinstance(c, (LinearVelocityCoord, TorqueCoord)):
+        wants = AngularVelocityCoord if isinstance(c, LinearVelocityCoord) else ForceCoord
+        fits = isinstance(free, wants) and free.body == c.body
+        return fits and free.ref_body == c.ref_body and free.coord == c.coord
+    return True
+
+
 def change_ref_point(x: _Coord, by: PositionCoord) -> _Coord:
     """Return the coordinates of a position or pose relative to another point of the same reference body.
 
@@ -130,7 +141,8 @@ def _moved_ref_point(x: _Coord, by: PositionCoord, *, operation: str, keeps_body
     c: Any = x
     if not isinstance(x, (PositionCoord, PoseCoord)) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
-    if checks_are_on():
+    fits = by.point == c.ref_point and by.body == c.ref_body and by.coord == c.coord
+    if checks_are_on() and not (fits and (not keeps_body or by.ref_body == c.ref_body)):
         check = Check(operation, x, by)
         repair = "turn the change round with inverse"
         what = ("it ends at", "the reference point is")
@@ -222,7 +234,8 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
     c: Any = x
     if not isinstance(by, OrientationCoord) or not hasattr(x, "coord"):
         unfit("change_coordinate_frame", x, by)
-    if checks_are_on():
+    fits = by.ori == c.coord and by.coord == by.ref_ori and (is_matrix is False or not isinstance(x, MATRIX_LIKE))
+    if checks_are_on() and not fits:
         check = Check("change_coordinate_frame", x, by)
         what = ("it speaks of", "the coordinate frame is")
         repair = "give the orientation of the old coordinate frame relative to the new one"

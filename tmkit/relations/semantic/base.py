@@ -65,8 +65,8 @@ class SemanticRelation:
             broken = representation.broken_by(coord)
             if broken:
                 raise SemanticError.of(f"{type(representation).__name__} for {coord!r}", broken)
-        object.__setattr__(self, "coord", coord)
-        object.__setattr__(self, "representation", representation)
+        _set_coord(self, coord)
+        _set_representation(self, representation)
 
     def _no_coordinates(self, coord: object) -> Violation:
         """Return why something is not the coordinates of this relation, and what to give."""
@@ -84,6 +84,14 @@ class SemanticRelation:
     def _of(cls, coord: Any, representation: Any) -> Self:
         made = object.__new__(cls)
         made._fill(coord, representation)
+        return made
+
+    @classmethod
+    def _known(cls, coord: Any, representation: Any) -> Self:
+        """Make one of what is known to belong together."""
+        made = object.__new__(cls)
+        _set_coord(made, coord)
+        _set_representation(made, representation)
         return made
 
     def _represented(self, values: Any) -> Any:
@@ -262,6 +270,11 @@ class SemanticRelation:
 
     def _turned(self, turned: Vector) -> Numbers:
         return tuple(turned @ number for number in self.numbers)
+
+
+_set_coord, _set_representation = (  # past __setattr__
+    vars(SemanticRelation)[name].__set__ for name in ("coord", "representation")
+)
 
 
 def coord_of(operand: object, relation: str) -> Any:

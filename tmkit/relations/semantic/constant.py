@@ -218,12 +218,12 @@ class SemanticPose(_Constant):
             SemanticError: they speak of different bodies or frames of expression.
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
-        return cls(coord, reps.VectorAndMatrix(position.numbers[0], orientation.numbers[0]))
+        return cls(coord, reps.VectorAndMatrix.of((position.numbers[0], orientation.numbers[0])))
 
     @property
     def position(self) -> SemanticPosition:
         """The position in it."""
-        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector(self.numbers[0]))
+        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector.of(self.numbers[:1]))
 
     @property
     def orientation(self) -> SemanticOrientation:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.representation import rotations, seconds
+from tmkit.relations.representation import frozen, rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import (
@@ -104,7 +104,7 @@ class SemanticAngularVelocity(_Velocity):
             SemanticError: no finite time.
         """
         turned = rotations().from_rotvec(self.numbers[0] * seconds(dt)).as_matrix()
-        return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix(turned))
+        return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix.of((frozen(turned),)))
 
 
 class SemanticTwist(_Velocity):
@@ -169,7 +169,7 @@ class SemanticTwist(_Velocity):
         coord = rules.integrate(self.coord)
         v, w = self.numbers
         moved = Pose.exp(np.concatenate([v, w]) * seconds(dt))
-        return SemanticPose(coord, reps.HomogeneousMatrix(moved.as_matrix()))
+        return SemanticPose(coord, reps.HomogeneousMatrix.of((moved.translation, moved.rotation)))
 
     def power(self, wrench: SemanticWrench) -> float:
         """Return the power (W) of a wrench.
