@@ -44,12 +44,13 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
             const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
             return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0}, {4, 4});
         }, nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
-        .def("_related_twist", [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q) -> MaybeArray {
+        .def("_related_twist", [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q, char part) -> MaybeArray {
             if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.has_body(body) || !s.has_body(ref_body) || !s.find(axes)) return std::nullopt;
             const std::optional<Vector6> twist = related_twist(s, point, s.body_id(body), s.body_id(ref_body), axes, ConfigurationArgument(q, s).get());
             if (!twist) return std::nullopt;
-            return make_array(*twist);
-        }, nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers (6,) of a twist; None where a name is wrong or no path of twists leads there.");
+            if (part == 't') return make_array(*twist);
+            return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3) : std::vector<double>(twist->begin() + 3, twist->end()), {3});
+        }, nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), nb::arg("part") = 't', "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong or no path of twists leads there.");
 }
 
 }  // namespace

@@ -19,13 +19,14 @@ struct Reached {
     FrameId frame;
 };
 
-// All bodies above a body, itself first, then in order of distance.
-std::vector<Reached> bodies_up(const std::vector<Step>& steps, BodyId body) {
+// All bodies above a body, itself first, then in order of distance, by edges whose frames stand in one tree.
+std::vector<Reached> bodies_up(const SceneGraph& scene, FrameId root, const std::vector<Step>& steps, BodyId body) {
     std::vector<Reached> reached{{body, 0, no_frame}};
     for (std::size_t next = 0; next < reached.size(); ++next)
         for (const Step& step : steps) {
             const auto is_it = [&](const Reached& known) { return known.body == step.reference; };
-            if (step.body == reached[next].body && std::none_of(reached.begin(), reached.end(), is_it))
+            if (step.body == reached[next].body && std::none_of(reached.begin(), reached.end(), is_it) &&
+                scene.root_of(step.frame) == root)
                 reached.push_back({step.reference, next, step.frame});
         }
     return reached;
@@ -57,12 +58,9 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
     if (body == reference) return Vector6{};
     const FrameId root = scene.root_of(scene.record(point ? *point : axes).id);
     std::vector<Step> steps;
-    for (FrameId id : scene.frames_with_twists())
-        if (scene.root_of(id) == root) {
-            const FrameRecord& record = scene.record(id);
-            steps.push_back({id, record.body, scene.body_id(record.details->twist->reference)});
-        }
-    const std::vector<Reached> up = bodies_up(steps, body), down = bodies_up(steps, reference);
+    steps.reserve(scene.twist_count());
+    scene.for_each_twist([&](FrameId id, BodyId above) { steps.push_back({id, scene.record(id).body, above}); });
+    const std::vector<Reached> up = bodies_up(scene, root, steps, body), down = bodies_up(scene, root, steps, reference);
     const auto in = [](const std::vector<Reached>& reached, BodyId wanted) {
         return std::find_if(reached.begin(), reached.end(), [&](const Reached& known) { return known.body == wanted; });
     };

@@ -158,15 +158,15 @@ def _twist_numbers(scene: Any, c: TwistCoord, q: ArrayLike | None, qd: ArrayLike
 def _linear_numbers(scene: Any, c: LinearVelocityCoord, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
     if qd is not None:
         return _joint_twist(scene, c, c.point, q, qd)[:3]
-    found = scene._related_twist(c.point, c.body, c.ref_body, c.coord, q)
-    return (_explained(scene, c) if found is None else found)[:3]
+    found = scene._related_twist(c.point, c.body, c.ref_body, c.coord, q, "v")
+    return _explained(scene, c) if found is None else found
 
 
 def _angular_numbers(scene: Any, c: AngularVelocityCoord, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
     if qd is not None:
         return _joint_twist(scene, c, None, q, qd)[3:]
-    found = scene._related_twist(None, c.body, c.ref_body, c.coord, q)
-    return (_explained(scene, c) if found is None else found)[3:]
+    found = scene._related_twist(None, c.body, c.ref_body, c.coord, q, "w")
+    return _explained(scene, c) if found is None else found
 
 
 _ANSWERS: dict[type, Any] = {

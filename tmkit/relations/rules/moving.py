@@ -102,7 +102,9 @@ def dot(wrench: WrenchCoord, twist: TwistCoord) -> None:
         wrench, twist = twist, wrench
     if not isinstance(wrench, WrenchCoord) or not isinstance(twist, TwistCoord):
         unfit("dot", wrench, twist)
-    if checks_are_on() and wrench._values != twist._values:
+    w, t = wrench, twist
+    fits = w.point == t.point and w.body == t.body and w.ref_body == t.ref_body and w.coord == t.coord
+    if checks_are_on() and not fits:
         check = Check("dot", wrench, twist)
         for name, label, repair in (
             ("point", "point", CHANGE_POINT),

@@ -108,6 +108,10 @@ public:
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const;
+    std::size_t twist_count() const { return twists_.size(); }
+    // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
+    template <class Visit>
+    void for_each_twist(Visit&& visit) const { twists_.for_each(visit); }
     std::vector<FrameId> frames_with_noise() const;
     bool has_noise() const { return noises_.size() > 0; }
     // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id; none when
