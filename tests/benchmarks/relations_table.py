@@ -233,7 +233,7 @@ def page() -> str:
         "\n".join(table),
         "## Queries of a scene",
         wrapped(
-            "Over twelve edges, from a thing on a table to the tool of an arm. The core finds the numbers and checks "
+            "Over eleven edges, from a thing on a table to the tool of an arm. The core finds the numbers and checks "
             "the names in one call; the rest is making the relation."
         ),
         "\n".join(query_table),
