@@ -29,14 +29,14 @@ Transformations in Robotic Applications in a Structured Framework Leveraging Lie
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
+from tmkit._core import EdgeNoise, Kinematics, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 
@@ -165,28 +165,35 @@ class LinearCompliance:
         """Return the weight of all bodies at a frame and below it: (6,) [force, torque], N and N m, in its own axes.
 
         Bodies without inertia weigh nothing.
+
+        Raises:
+            UnknownNameError: no such frame.
+            ConfigurationError: q is missing or does not fit.
         """
         at = scene.at(q)
-        rotation = at.pose(frame).rotation
-        force, torque = np.zeros(3), np.zeros(3)
-        for name in scene.subtree(frame):
-            inertia = scene.specification(name).inertia
-            if inertia is None:
-                continue
-            weight = inertia.mass * (rotation.T @ self.gravity)
-            arm = at.pose(frame).inverse().apply(at.pose(name).apply(inertia.center))
-            force, torque = force + weight, torque + np.cross(arm, weight)
-        return np.concatenate([force, torque])
+        return self._wrench(at, frame, _masses(at, scene.subtree(frame)))
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
         """Return the deflection of each frame that has a compliance, under the weights of the scene as it stands."""
+        at = scene.at(q)
+        masses = _masses(at, scene.frame_names)
         found = {}
         for frame, compliance in self.compliances.items():
             if frame not in scene:
                 raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
-            offset = compliance @ self.wrench(scene, frame, q=q)
+            offset = compliance @ self._wrench(at, frame, masses)
             found[frame] = Deflection(offset, self._noise(frame, offset))
         return found
+
+    def _wrench(self, at: Kinematics, frame: str, masses: Mapping[str, tuple[float, Array]]) -> Array:
+        here = at.pose(frame)
+        force, torque = np.zeros(3), np.zeros(3)
+        for name in at.scene.subtree(frame):
+            if name in masses:
+                mass, center = masses[name]
+                weight = mass * self.gravity
+                force, torque = force + weight, torque + np.cross(center - here.translation, weight)
+        return np.concatenate([here.rotation.T @ force, here.rotation.T @ torque])
 
     def _noise(self, frame: str, offset: Array) -> EdgeNoise | None:
         maps: dict[NoiseSource, ArrayLike] = {}
@@ -199,6 +206,16 @@ class LinearCompliance:
 
     def __repr__(self) -> str:
         return f"LinearCompliance({len(self.compliances)} frames, fraction={self.fraction:g})"
+
+
+def _masses(at: Kinematics, frames: Iterable[str]) -> dict[str, tuple[float, Array]]:
+    """Return mass and centre, in the root, of the bodies whose inertia is said on one of some frames."""
+    found = {}
+    for name in frames:
+        inertia = at.scene.specification(name).inertia
+        if inertia is not None:
+            found[name] = (inertia.mass, at.pose(name).apply(inertia.center))
+    return found
 
 
 def _floor_of(frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None) -> tuple[NoiseSource, Array] | None:

@@ -1,0 +1,178 @@
+"""An arm that bends under its own weight: where its tool is, how sure that is, and how to reach in spite of it.
+
+The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much is known to 15 %,
+and the joints have some play. The model says where the tool will be and in which region; two hundred simulated arms,
+each with a stiffness and play of its own and bent to rest, show whether that is so. Then the arm is commanded such
+that the bent arm reaches what was asked. Run it: ``python examples/bending_arm.py``; with a file name as argument it
+draws the picture of the documentation (this needs the extra ``viewer``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import tmkit as tk
+from tmkit.graph import Deflection, LinearCompliance, beam_compliance, bent, joint_compliance
+from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance, position_ellipsoid
+
+Array = NDArray[np.float64]
+
+ARMS, SPREAD = 200, 0.15
+PLAY = np.diag([0.0, 0.0, 0.0, 4e-4, 4e-4, 4e-4]) ** 2
+LINKS = (("shoulder", "z", 0.25), ("upper", "y", 0.5), ("elbow", "y", 0.45), ("wrist", "y", 0.2))
+POSTURES = {"stretched": [0.0, 1.35, 0.25, 0.1], "reaching": [0.4, 0.6, 1.2, 0.5], "upright": [0.2, 0.1, 0.15, 0.2]}
+
+
+def arm() -> tuple[tk.SceneGraph, dict[str, Array]]:
+    """Return the rigid arm with its masses, and how its joints and tubes give way, by frame."""
+    scene, above = tk.SceneGraph(), "world"
+    compliances: dict[str, Array] = {}
+    for number, (name, axis, length) in enumerate(LINKS):
+        direction = np.eye(3)["xyz".index(axis)]
+        scene = scene.add_frame(f"{name} joint", above, joint=tk.Revolute(direction, name=name))
+        compliances[f"{name} joint"] = joint_compliance(direction, stiffness=6e3)
+        above = f"{name} tube"
+        scene = scene.add_frame(above, f"{name} joint", pose=tk.Pose([0.0, 0.0, length]))
+        scene = scene.set_inertia(above, tk.Inertia(4.0 - 0.8 * number, [0.0, 0.0, -0.4 * length]))
+        compliances[above] = beam_compliance(length, bending=4e3, torsion=2e3, axis="z")
+    scene = scene.add_frame("tool", above, pose=tk.Pose([0.0, 0.0, 0.1])).set_inertia("tool", tk.Inertia(1.0))
+    return scene, compliances
+
+
+@dataclass(frozen=True)
+class SimulatedArm:
+    """An arm as it really is: a compliance model of ours, with a stiffness and play that were drawn for it."""
+
+    model: LinearCompliance
+    play: dict[str, Array]
+
+    def deflections(self, scene: tk.SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
+        """Return the deflection under the load, and the play."""
+        found = self.model.deflections(scene, q)
+        return {
+            frame: Deflection((tk.Pose.exp(found[frame].offset) @ tk.Pose.exp(play)).log())
+            for frame, play in self.play.items()
+        }
+
+
+def simulated(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedArm]:
+    """Return arms that differ as arms do."""
+    random, root = np.random.default_rng(seed), covariance_root(PLAY)
+    arms = []
+    for _ in range(ARMS):
+        softer = 1.0 + SPREAD * random.normal(size=len(compliances))
+        play = {frame: root @ random.normal(size=root.shape[1]) for frame in compliances}
+        real = {frame: factor * matrix for factor, (frame, matrix) in zip(softer, compliances.items(), strict=True)}
+        arms.append(SimulatedArm(LinearCompliance(real), play))
+    return arms
+
+
+def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
+    """Return where the tools (n, 3) of simulated arms are, each bent until it rests."""
+    return np.array([bent(scene, one, q=q, iterations=3).pose("tool", "world", q=q).translation for one in arms])
+
+
+def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
+    """Return the configuration at which the bent arm has its tool where the rigid one has it at q."""
+    target, command = scene.pose("tool", "world", q=q).translation, q.copy()
+    for _ in range(4):
+        version = bent(scene, model, q=command, iterations=3)
+        missing = target - version.pose("tool", "world", q=command).translation
+        command = command + np.linalg.pinv(version.at(command).jacobian("tool")[:3]) @ missing
+    return command
+
+
+def main() -> None:
+    """Predict, simulate, compensate; print millimetres."""
+    scene, compliances = arm()
+    model = LinearCompliance(compliances, fraction=SPREAD, floor=PLAY)
+    arms = simulated(compliances, seed=1)
+    print(f"{ARMS} simulated arms; distances of their tools in mm, mean and 95 %\n")
+    print(f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}{'from the target,':>18}")
+    print(f"{'':<11}{'tool':>16}{'predicted':>16}{'of 95 %':>16}{'compensated':>18}")
+    panels = {}
+    for name, values in POSTURES.items():
+        q = np.array(values)
+        rigid = scene.pose("tool", "world", q=q)
+        version = bent(scene, model, q=q, iterations=3)
+        predicted = version.gaussian_pose("tool", "world", q=q)
+        real = tools(scene, arms, q)
+        region = position_ellipsoid(predicted, probability=0.95)
+        inside = np.mean([region.contains(point) for point in real])
+        command = compensated(scene, model, q)
+        reached = tools(scene, arms, command)
+        print(
+            f"{name:<11}{distances(real, rigid):>16}{distances(real, predicted.mean):>16}{inside:>16.1%}"
+            f"{distances(reached, rigid):>18}"
+        )
+        assert abs(inside - 0.95) < 0.05, "the region is not that of the simulated arms"
+        panels[name] = (q, predicted, real, reached, command)
+    if len(sys.argv) > 1:
+        draw(scene, model, panels["stretched"], Path(sys.argv[1]))
+
+
+def distances(points: Array, pose: tk.Pose) -> str:
+    """Return mean and 95 % of the distances of points (n, 3) from a pose, in mm."""
+    far = 1e3 * np.linalg.norm(points - pose.translation, axis=1)
+    return f"{far.mean():.1f}, {np.quantile(far, 0.95):.1f}"
+
+
+# ------------------------------------------------------------------------------------------------------------- picture
+
+
+def draw(
+    scene: tk.SceneGraph,
+    model: LinearCompliance,
+    panel: tuple[Array, tk.GaussianPose, Array, Array, Array],
+    path: Path,
+) -> None:
+    """Draw the arm from the side, and the tools of all arms before and after compensation."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    q, predicted, real, reached, command = panel
+    figure = Figure(figsize=(10.5, 3.8), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    side, before, after = figure.subplots(1, 3, width_ratios=[1.3, 1.0, 1.0])
+    frames = [*reversed(scene.ancestors("tool")), "tool"]
+    version = bent(scene, model, q=q, iterations=3)
+    rigid = np.array([scene.pose(name, "world", q=q).translation for name in frames])
+    bends = np.array([version.pose(name, "world", q=q).translation for name in frames]) - rigid
+    side.plot(rigid[:, 0], rigid[:, 2], color="#999999", marker="o", markersize=4, label="rigid")
+    many = rigid + 5 * bends
+    side.plot(many[:, 0], many[:, 2], color="#1f5fa8", marker="o", markersize=4, label="bent, five times as much")
+    side.set(title="the arm from the side", xlabel="x (m)", ylabel="z (m)", aspect="equal", ylim=(-0.15, 0.75))
+    side.legend(fontsize=8, loc="upper right")
+    target = rigid[-1]
+    held = bent(scene, model, q=command, iterations=3).gaussian_pose("tool", "world", q=command)
+    for axes, points, claimed, title in (
+        (before, real, predicted, "its tool"),
+        (after, reached, held, "its tool, compensated"),
+    ):
+        offsets = 1e3 * (points - target)
+        axes.scatter(offsets[:, 0], offsets[:, 2], s=4, color="#d9621e", alpha=0.5, linewidths=0, label="arms")
+        outline = 1e3 * (ellipse(claimed) + (claimed.mean.translation - target)[[0, 2]])
+        axes.plot(outline[:, 0], outline[:, 1], color="#1f5fa8", label="predicted, 95 %")
+        axes.plot(0.0, 0.0, "k+", markersize=12, label="asked for")
+        axes.set(title=title, xlabel="x (mm)", ylabel="z (mm)", xlim=(-15, 15), ylim=(-32, 10), aspect="equal")
+        axes.grid(visible=True, linewidth=0.3)
+    before.legend(fontsize=8, loc="upper left")
+    figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def ellipse(pose: tk.GaussianPose) -> Array:
+    """Return the outline (n, 2) of the region of 95 % of the position, in x and z, about its middle."""
+    flat = position_covariance(pose)[np.ix_([0, 2], [0, 2])]
+    turn = np.linspace(0.0, 2.0 * np.pi, 100)
+    circle = np.sqrt(chi_square_quantile(0.95, 2)) * np.column_stack([np.cos(turn), np.sin(turn)])
+    return np.asarray(circle @ np.linalg.cholesky(flat).T)
+
+
+if __name__ == "__main__":
+    main()
