@@ -156,13 +156,13 @@ def draw(
         (after, reached, held, "its tool, compensated"),
     ):
         offsets = 1e3 * (points - target)
-        axes.scatter(offsets[:, 0], offsets[:, 2], s=4, color="#d9621e", alpha=0.5, linewidths=0, label="arms")
+        axes.scatter(offsets[:, 0], offsets[:, 2], s=9, color="#d9621e", alpha=0.5, linewidths=0, label="arms")
         outline = 1e3 * (ellipse(claimed) + (claimed.mean.translation - target)[[0, 2]])
         axes.plot(outline[:, 0], outline[:, 1], color="#1f5fa8", label="predicted, 95 %")
         axes.plot(0.0, 0.0, "k+", markersize=12, label="asked for")
-        axes.set(title=title, xlabel="x (mm)", ylabel="z (mm)", xlim=(-15, 15), ylim=(-32, 10), aspect="equal")
+        axes.set(title=title, xlabel="x (mm)", ylabel="z (mm)", xlim=(-2.5, 3.5), ylim=(-34, 14))
         axes.grid(visible=True, linewidth=0.3)
-    before.legend(fontsize=8, loc="upper left")
+    before.legend(fontsize=8, loc="center left")
     figure.savefig(path, format="png", metadata={"Software": None})
 
 

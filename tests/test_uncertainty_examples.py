@@ -1,0 +1,43 @@
+"""The examples of uncertainty run by themselves, check their own claims, and draw their pictures."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("bending_arm", "200 simulated arms"),
+        ("uncertain_neck_map", "21 observations of 19 uncertain frames"),
+        ("hand_eye", "NEES of new records, as fitted"),
+    ],
+)
+def test_examples_run_and_draw(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each example asserts what it shows, prints it, and writes a picture of some hundred pixels."""
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", [name, str(picture)])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert sentence in capsys.readouterr().out
+    with Image.open(picture) as image:
+        assert min(image.size) > 300
+
+
+def test_the_map_is_made_without_gtsam_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra the example says so, and does the rest."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr(sys, "argv", ["uncertain_neck_map"])
+    runpy.run_path(str(EXAMPLES / "uncertain_neck_map.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "gtsam is not installed: pip install 'tmkit[gtsam]'" in printed
+    assert "one observation after the other" in printed
