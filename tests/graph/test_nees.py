@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.nees_runs import as_independent, keep_all, squared_distances
+from tmkit import Measurement, Pose, Revolute, SceneGraph
 from tmkit.spatial import chi_square_quantile
 
 RUNS = int(os.environ.get("TMKIT_NEES_RUNS", "200"))
@@ -30,3 +31,20 @@ def test_the_whole_distribution_is_right_in_the_end() -> None:
     squared = squared_distances(RUNS, forget=keep_all, reference="world")[:, -1]
     assert kstest(squared, chi2(6).cdf).pvalue > 1e-3
     assert np.isfinite(squared).all()
+
+
+def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measurement() -> None:
+    """On the joint's own edge a correction is right at q; on a fixed frame behind the joint, at every configuration."""
+    xi = np.array([2e-3, -1e-3, 3e-3, 2e-3, 4e-3, -1e-3])
+    small = 1e-5 * np.eye(6)
+    on_joint = SceneGraph().add_frame("elbow", "world", joint=Revolute([0, 0, 1]), covariance=small)
+    behind = (
+        SceneGraph().add_frame("turn", "world", joint=Revolute([0, 0, 1])).add_frame("elbow", "turn", covariance=small)
+    )
+    true = behind.set_covariance("elbow", None).set_pose("elbow", Pose.exp(xi))
+    here, there = [0.3], [1.8]
+    look = Measurement.of_pose("elbow", "world", true.pose("elbow", "world", q=here), np.zeros((6, 6)))
+    for scene, everywhere in ((on_joint, False), (behind, True)):
+        known = scene.condition(look, q=here)
+        assert known.pose("elbow", "world", q=here).is_close(true.pose("elbow", "world", q=here))
+        assert known.pose("elbow", "world", q=there).is_close(true.pose("elbow", "world", q=there)) is everywhere

@@ -34,13 +34,13 @@ from tmkit._core import NoiseSource, SceneGraph
 from tmkit.errors import SceneError
 from tmkit.graph.observations import Observation, Observations
 from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
+from tmkit.spatial.covariances import inverse_covariance, is_singular
 
 __all__ = ["PoseFactor", "PoseGraph", "PoseGraphSolution", "pose_graph", "solve_pose_graph", "write_back"]
 
 Array = NDArray[np.float64]
 
 ROOT = -1
-_SINGULAR = 1e-12  # of the greatest eigenvalue, each part scaled to unit variances
 _SMALLEST_STEP = 2.0**-20
 
 
@@ -176,9 +176,7 @@ def _observation_factor(
 
 
 def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFactor:
-    scale = np.sqrt(np.maximum(np.diag(pose.covariance), 0.0))
-    values = np.linalg.eigvalsh(pose.covariance / np.outer(scale, scale)) if scale.all() else np.zeros(1)
-    if values[0] <= _SINGULAR * values[-1]:
+    if is_singular(np.asarray(pose.covariance)):
         raise SceneError(
             f"{label}: the covariance is not of full rank, and what is known exactly in some direction would weigh "
             "infinitely in a pose graph: use scene.condition, or say how sure that direction is"
@@ -201,7 +199,7 @@ def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: floa
         The solution; that it did not converge is part of the answer.
     """
     poses = list(graph.poses)
-    weights = [_inverse(np.asarray(factor.pose.covariance)) for factor in graph.factors]
+    weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
     information, gradient, cost = _normal_equations(graph, weights, poses)
     steps, converged = 0, False
     while steps < iterations and not converged:
@@ -215,7 +213,7 @@ def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: floa
                 break
             scale *= 0.5
         poses, (information, gradient, cost) = moved, found
-    return PoseGraphSolution(graph, tuple(poses), _inverse(information), cost, steps, converged)
+    return PoseGraphSolution(graph, tuple(poses), inverse_covariance(information), cost, steps, converged)
 
 
 def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose]) -> tuple[Array, Array, float]:
@@ -234,13 +232,6 @@ def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose])
                 information[a : a + 6, b : b + 6] += derivative.T @ weight @ other
         cost += 0.5 * float(error @ weight @ error)
     return information, gradient, cost
-
-
-def _inverse(matrix: Array) -> Array:
-    scale = 1.0 / np.sqrt(np.diag(matrix))  # so that units do not spoil the digits
-    inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-    even: Array = 0.5 * (inverse + inverse.T)
-    return even
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

@@ -1,7 +1,8 @@
 """Covariance matrices of any size: what is one, its square root, and the order of its parts.
 
 Every covariance of tmkit is symmetric positive semi-definite, and zero or rank-deficient ones are ordinary: an exact
-pose has zero. So nothing here inverts one, and roots are taken by eigenvectors, which need no full rank.
+pose has zero. So roots are taken by eigenvectors, which need no full rank, and who needs an inverse asks first
+whether there is one.
 
 What is let pass as rounding: entries that differ from their mirror image by 1e-9 of the greatest entry, and eigenvalues
 down to -1e-9 of the greatest. All else is refused, with the eigenvalues named; a covariance from a file with six digits
@@ -15,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SceneError
 
-__all__ = ["checked_covariance", "covariance_root", "swapped_parts"]
+__all__ = ["checked_covariance", "covariance_root", "inverse_covariance", "is_singular", "swapped_parts"]
 
 Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-9  # of the greatest entry or eigenvalue
 _NEGLIGIBLE = 1e-14  # of the greatest eigenvalue: no direction of its own
+_SINGULAR = 1e-12  # of the greatest eigenvalue, each part scaled to unit variances
 
 
 def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: str = "covariance") -> Array:
@@ -76,3 +78,23 @@ def swapped_parts(covariance: ArrayLike) -> Array:
     order = [3, 4, 5, 0, 1, 2]
     swapped: Array = np.asarray(covariance, dtype=float)[np.ix_(order, order)]
     return swapped
+
+
+def is_singular(covariance: Array) -> bool:
+    """Return whether a direction is known exactly, so that a covariance (n, n) has no inverse.
+
+    Metres and radians are scaled to compare.
+    """
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if not scale.all():
+        return True
+    values = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+    return bool(values[0] <= _SINGULAR * values[-1])
+
+
+def inverse_covariance(matrix: Array) -> Array:
+    """Return the inverse of a positive definite matrix (n, n), symmetric."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))  # so that units do not spoil the digits
+    inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    even: Array = 0.5 * (inverse + inverse.T)
+    return even

@@ -24,14 +24,12 @@ from numpy.typing import NDArray
 from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.conditioning import condition
-from tmkit.spatial.covariances import covariance_root
+from tmkit.spatial.covariances import covariance_root, inverse_covariance, is_singular
 from tmkit.spatial.measurement import PoseMeasurement
 
 __all__ = ["Fusion", "fuse"]
 
 Array = NDArray[np.float64]
-
-_SINGULAR = 1e-12  # of the greatest eigenvalue, each part scaled to unit variances
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,9 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
         raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {iterations}")
     if len(estimates) == 1:
         return Fusion(estimates[0], 0, converged=True, cost=0.0)
-    if any(_is_singular(estimate.covariance) for estimate in estimates):
+    if any(is_singular(estimate.covariance) for estimate in estimates):
         return _fused_with_exact(estimates, iterations, tolerance)
-    weights = [_inverse(estimate.covariance) for estimate in estimates]
+    weights = [inverse_covariance(estimate.covariance) for estimate in estimates]
     mean, steps, converged = estimates[0].mean, 0, False
     information = np.zeros((6, 6))
     while steps < iterations and not converged:
@@ -87,7 +85,7 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
         steps, converged = steps + 1, float(np.linalg.norm(step)) <= tolerance
     errors = [(estimate.mean.inverse() @ mean).log() for estimate in estimates]
     cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
-    return Fusion(GaussianPose(mean, _inverse(information)), steps, converged, cost)
+    return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)
 
 
 def _fused_with_exact(estimates: Sequence[GaussianPose], iterations: int, tolerance: float) -> Fusion:
@@ -111,20 +109,3 @@ class _Together:
         """Return all errors and their derivatives."""
         errors, derivatives = zip(*(part.compared(pose) for part in self._parts), strict=True)
         return np.concatenate(errors), np.vstack(derivatives)
-
-
-def _is_singular(covariance: Array) -> bool:
-    """Return whether a direction is known exactly; metres and radians are scaled to compare."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if not scale.all():
-        return True
-    values = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
-    return bool(values[0] <= _SINGULAR * values[-1])
-
-
-def _inverse(matrix: Array) -> Array:
-    """Return the inverse of a positive definite matrix, symmetric."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))  # so that units do not spoil the digits
-    inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-    even: Array = 0.5 * (inverse + inverse.T)
-    return even
