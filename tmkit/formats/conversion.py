@@ -18,6 +18,7 @@ import numpy as np
 
 from tmkit.errors import SceneError, TmkitError, nearest_name
 from tmkit.files.output import write_text
+from tmkit.formats.json_poses import stamps_to_json
 from tmkit.formats.json_scene import write_json_scene
 from tmkit.formats.loading import load_scene
 from tmkit.formats.robray_writer import robray_from_scene
@@ -134,13 +135,17 @@ def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool
     yield "attributes", one.attributes == other.attributes
     yield "joint", one.joint == other.joint or (not exact and _near_joints(one.joint, other.joint))
     yield "pose", one.pose == other.pose or (not exact and _near(one.pose, other.pose))
-    yield "stamped poses", one.stamps == other.stamps
+    yield "stamped poses", _stamps_text(one) == _stamps_text(other)
     yield "twist", _twist_text(one) == _twist_text(other)
     yield "mass and inertia", one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia))
     same = len(one.shapes) == len(other.shapes) and all(
         a == b or (not exact and _near_shapes(a, b)) for a, b in zip(one.shapes, other.shapes, strict=True)
     )
     yield "shapes", same
+
+
+def _stamps_text(frame: FrameSpecification) -> str:
+    return "" if frame.stamps is None else str(stamps_to_json(frame.stamps))
 
 
 def _twist_text(frame: FrameSpecification) -> str:
