@@ -89,7 +89,7 @@ def bent(scene: SceneGraph, model: ComplianceModel, *, q: ArrayLike | None = Non
 
     Raises:
         UnknownNameError: the model names a frame that the scene does not have.
-        SceneError: no iteration, or the model names a root or a frame that is rigid in its body.
+        SceneError: no iteration, or the model names a root.
         ConfigurationError: q is missing or does not fit.
     """
     if iterations < 1:
