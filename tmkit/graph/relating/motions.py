@@ -13,9 +13,9 @@ import numpy as np
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph.relating.names import body_of
+from tmkit.graph.relating.names import body_of, frames_on
 from tmkit.graph.relating.queries import relate
-from tmkit.relations import SemanticError, TwistCoord
+from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose
 
@@ -33,7 +33,7 @@ def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
         dt: seconds.
 
     Raises:
-        SemanticError: a body with a twist edge has none that is known relative to what it hangs off.
+        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known.
         ConfigurationError: a joint is in the way of a pose.
     """
     dt = seconds(dt)
@@ -41,19 +41,48 @@ def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
     if not moving:
         return scene
     moved: list[tuple[str, Pose]] = []
+    unknown: dict[str, SemanticError] = {}
     for frame, body, reference in _edges_between_bodies(scene, moving):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
             twist = relate(scene, coord).representation.vector
-        except SemanticError:
-            if any(body_of(scene, f) == body and scene.root(f) == scene.root(frame) for f in scene.twist_frames):
-                raise
+        except SemanticError as error:
+            unknown[frame] = error
             continue
         moved.append((frame, scene.pose(frame, _parent(scene, frame)) @ Pose.exp(twist * dt)))
+    _require_all_acted(scene, unknown)
     with scene.edit() as edit:
         for frame, pose in moved:
             edit.set_pose(frame, pose)
     return edit.finish()
+
+
+def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
+    """Refuse a twist that no edge of poses can show: one on the way between its bodies does not move.
+
+    Raises:
+        SemanticError: why that edge does not.
+    """
+    for frame in scene.twist_frames:
+        edge = scene.twist_edge(frame)
+        assert edge is not None, "it is among the frames with twists"
+        above = _line_up(scene, frame)
+        other = next((f for f in frames_on(scene, edge[0]) if scene.root(f) == above[-1]), None)
+        if other is None:
+            rule = f"poses join frame '{frame}' to body '{edge[0]}', so that its twist can act"
+            raise SemanticError.of("integrated", [Violation(rule, "no frame of that body is in its tree")])
+        below = _line_up(scene, other)
+        for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
+            if between in unknown:
+                raise unknown[between]
+
+
+def _line_up(scene: SceneGraph, frame: str) -> list[str]:
+    """Return a frame and all above it, up to the root."""
+    line = [frame]
+    while (parent := scene.parent(line[-1])) is not None:
+        line.append(parent)
+    return line
 
 
 def differentiated(
@@ -83,7 +112,7 @@ def differentiated(
         for frame in chosen:
             _require_same_edge(earlier, later, frame)
             before, after = earlier.local_pose(frame), later.local_pose(frame)
-            twist = np.array((before.inverse() @ after).log()) / dt
+            twist = np.zeros(6) if before == after else np.array((before.inverse() @ after).log()) / dt
             edit.set_twist(frame, body_of(later, _parent(later, frame)), twist)
     return edit.finish()
 

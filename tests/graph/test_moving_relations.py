@@ -1,0 +1,224 @@
+"""Scenes in time: velocities of joints, twists that act for a while, and twists from two versions; points and units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
+from tmkit.graph import Revolute, SceneGraph, add_twist, differentiated, integrated, relate, set_twist
+from tmkit.relations import (
+    AngularVelocityCoord,
+    LinearVelocityCoord,
+    PoseCoord,
+    SemanticError,
+    SemanticPose,
+    SemanticTwist,
+    TwistCoord,
+    VectorAndRotationVector,
+)
+from tmkit.spatial import Pose
+
+NUMBER = st.integers(-1_000_000, 1_000_000).map(lambda number: number / 1e6)
+SIX = st.lists(NUMBER, min_size=6, max_size=6).map(np.array)
+
+
+def carried() -> SceneGraph:
+    """Return a tray on a base, a cup on the tray with a handle, and a lamp on a wall of its own."""
+    scene = SceneGraph(root=None).add_body("Base").add_frame("base", body="Base")
+    scene = scene.add_frame("tray", "base", pose=Pose.from_rpy([0.1, 0.2, 0.3], [0.5, 0.4, 0.3]), body="Tray")
+    scene = scene.add_frame("cup", "tray", pose=Pose.from_rpy([0.3, 0.2, 0.1], [0.0, 0.4, -0.3]), body="Cup")
+    scene = scene.add_frame("handle", "cup", pose=Pose.from_rpy([0.05, 0, 0], [0.2, 0, 0]), body="Cup")
+    return scene.add_body("Wall").add_frame("wall", body="Wall").add_frame("lamp", "wall", pose=Pose([0, 0, 2]))
+
+
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+
+def test_twists_of_joints_are_differences_of_poses() -> None:
+    """Between any two frames, in any axes; without a reference relative to the root."""
+    scene = tk.load_scene("panda_table")
+    rng = np.random.default_rng(5)
+    q, qd = rng.uniform(-1, 1, len(scene.joint_names)), rng.uniform(-1, 1, len(scene.joint_names))
+    at, step = scene.at(q, qd), 1e-6
+    np.testing.assert_array_equal(at.qd, qd)
+    for target, reference in (("panda_hand", "panda_link3"), ("panda_link2", "panda_hand"), ("panda_hand", "world")):
+        before, after = (scene.pose(target, reference, q=q + sign * step * qd) for sign in (-1, 1))
+        linear = (after.translation - before.translation) / (2 * step)
+        turned = (after.rotation @ before.rotation.T - np.eye(3)) / (2 * step)
+        found = at.twist(target, reference)
+        np.testing.assert_allclose(found[:3], linear, atol=1e-6)
+        np.testing.assert_allclose(found[3:], [turned[2, 1], turned[0, 2], turned[1, 0]], atol=1e-5)
+        own = at.twist(target, reference, axes=target)
+        axes = scene.pose(reference, target, q=q)
+        np.testing.assert_allclose(own, [*axes.rotate(found[:3]), *axes.rotate(found[3:])], atol=1e-12)
+    np.testing.assert_allclose(at.twist("panda_hand"), at.twist("panda_hand", "world"))
+    np.testing.assert_allclose(at.twist("panda_hand"), at.jacobian("panda_hand") @ qd, atol=1e-12)
+
+
+def test_what_joints_cannot_say() -> None:
+    """Velocities are missing, too few, or there is no path."""
+    scene = tk.load_scene("panda_table").add_root("elsewhere")
+    q = scene.zero_configuration()
+    assert scene.at(q).qd is None
+    with pytest.raises(ConfigurationError, match=r"needs the velocities of the joints: scene.at\(q, qd\)"):
+        scene.at(q).twist("panda_hand")
+    with pytest.raises(ConfigurationError, match="qd must hold"):
+        scene.at(q, [1.0])
+    with pytest.raises(DisconnectedError):
+        scene.at(q, q).twist("panda_hand", "elsewhere")
+    with pytest.raises(UnknownNameError, match="panda_hand"):
+        scene.at(q, q).twist("panda_hnd")
+
+
+def test_relations_at_a_configuration() -> None:
+    """A scene at a configuration with velocities answers in relations: poses, and the joints' velocities."""
+    scene = SceneGraph(root=None).add_root("base", body="Base")
+    scene = scene.add_frame("link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link")
+    scene = scene.add_frame("tool", "link", pose=Pose([0.3, 0, 0]), body="Link")
+    at = scene.at([0.0], [2.0])
+    twist = at.relate(TwistCoord("tool|Link", "Base", "[base]"))
+    np.testing.assert_allclose(np.concatenate(twist.numbers), [0, 0.6, 0, 0, 0, 2.0], atol=1e-12)
+    velocity = at.relate(LinearVelocityCoord("tool|Link", "Base", "[base]"))
+    np.testing.assert_allclose(velocity.numbers[0], [0, 0.6, 0], atol=1e-12)
+    np.testing.assert_allclose(at.relate(AngularVelocityCoord("Link", "Base", "[tool]")).numbers[0], [0, 0, 2.0])
+    # the point of the link that is where the base is, for the instant: it lies on the axis
+    screw = at.relate(TwistCoord("base|Link", "Base", "[base]"))
+    np.testing.assert_allclose(np.concatenate(screw.numbers), [0, 0, 0, 0, 0, 2.0], atol=1e-12)
+    pose = at.relate(PoseCoord("{tool}|Link", "{base}|Base", "[base]"))
+    np.testing.assert_allclose(pose.numbers[0], [0.3, 0, 0.5])
+
+
+# --- points and axes --------------------------------------------------------------------------------------------------
+
+
+@given(SIX)
+@settings(max_examples=scaled_examples(0.3))
+def test_twists_at_any_point_lead_to_one_edge(six: Any) -> None:
+    """Given at another frame of the body, or at the reference's origin in its axes, the edge is the same."""
+    scene = add_twist(carried(), SemanticTwist(TwistCoord("cup|Cup", "Base", "[cup]"), six))
+    for coord in (
+        TwistCoord("handle|Cup", "Base", "[tray]"),
+        TwistCoord("base|Cup", "Base", "[base]"),
+        TwistCoord("base|Cup", "Base", "[handle]"),
+    ):
+        again = add_twist(carried(), relate(scene, coord), frame="cup")
+        np.testing.assert_allclose(again.twist_edge("cup")[1], six, atol=1e-12)  # type: ignore[index]
+        changed = set_twist(again, relate(scene, coord), frame="cup")
+        np.testing.assert_allclose(changed.twist_edge("cup")[1], six, atol=1e-12)  # type: ignore[index]
+    inverse = relate(scene, TwistCoord("cup|Cup", "Base", "[tray]")).inverse()
+    np.testing.assert_allclose(
+        np.concatenate(relate(scene, inverse.coord).numbers), np.concatenate(inverse.numbers), atol=1e-12
+    )
+
+
+def test_the_frame_of_an_edge_is_on_the_body_that_moves() -> None:
+    """A frame of another body is refused; where the point is one of the reference body, the frame must be named."""
+    scene = carried()
+    twist = SemanticTwist(TwistCoord("cup|Cup", "Base", "[cup]"), np.ones(6))
+    with pytest.raises(SemanticError, match="frame 'tray' is on body 'Tray' and body 'Cup' moves"):
+        add_twist(scene, twist, frame="tray")
+    screw = SemanticTwist(TwistCoord("base|Cup", "Base", "[base]"), np.ones(6))
+    with pytest.raises(SemanticError, match="name the frame with frame="):
+        add_twist(scene, screw)
+    with pytest.raises(SemanticError, match="frame 'tray' is on body 'Tray' and body 'Cup' is named"):
+        relate(scene, TwistCoord("tray|Cup", "Base", "[cup]"))
+
+
+def test_twists_that_poses_do_not_join_are_told_so() -> None:
+    """A path of twists is of no use where its frames and the point stand in different trees."""
+    scene = carried().add_frame("cup2", body="Cup").set_twist("cup", "Base", np.ones(6))
+    with pytest.raises(SemanticError, match="there is one, but poses do not join its frames to 'cup2'"):
+        relate(scene, TwistCoord("cup2|Cup", "Base", "[cup2]"))
+    spin = relate(scene, AngularVelocityCoord("Cup", "Base", "[cup]"))
+    np.testing.assert_allclose(spin.numbers[0], [1, 1, 1])
+
+
+def test_a_pose_in_any_axes() -> None:
+    """Where the axes are not those of the reference, a rotation vector stands for the matrix, and goes in again."""
+    scene = carried()
+    coord = PoseCoord("(handle,[cup])|Cup", "(tray,[tray])|Tray", "[base]")
+    found = relate(scene, coord)
+    assert isinstance(found.representation, VectorAndRotationVector)
+    whole = PoseCoord("{cup}|Cup", "{tray}|Tray", "[tray]")
+    expected = scene.pose("cup", "tray")
+    apart = scene.add_pose(SemanticPose(whole, Pose()))
+    np.testing.assert_allclose(relate(scene, whole).numbers[0], expected.translation)
+    again = apart.add_pose(relate(scene, PoseCoord("{cup}|Cup", "{tray}|Tray", "[base]")))
+    assert again.pose("cup", "tray").is_close(expected)
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+@given(SIX, SIX, st.floats(0.01, 1.0))
+@settings(max_examples=scaled_examples(0.3))
+def test_two_versions_give_the_twists_that_led_from_one_to_the_other(tray: Any, cup: Any, dt: float) -> None:
+    """What twists do in a time gives them back, and to first order the pose moves by them."""
+    scene = carried().set_twist("tray", "Base", tray).set_twist("cup", "Tray", cup)
+    later = scene.integrated(dt)
+    back = differentiated(scene, later, dt)
+    for frame, six in (("tray", tray), ("cup", cup)):
+        np.testing.assert_allclose(back.twist_edge(frame)[1], six, atol=1e-9)  # type: ignore[index]
+        assert later.local_pose(frame).is_close(scene.local_pose(frame) @ Pose.exp(six * dt))
+    assert later.local_pose("handle") == scene.local_pose("handle")
+    assert integrated(scene, 0.0).pose("cup", "base").is_close(scene.pose("cup", "base"))
+    small = 1e-6
+    moved = scene.integrated(small)
+    velocity = relate(scene, LinearVelocityCoord("handle|Cup", "Base", "[base]")).numbers[0]
+    step = moved.pose("handle", "base").translation - scene.pose("handle", "base").translation
+    np.testing.assert_allclose(step / small, velocity, atol=1e-4)
+
+
+def test_twists_move_the_edge_between_bodies() -> None:
+    """A twist on a frame below the topmost moves its whole body, and one that is known the other way round too."""
+    six = np.array([0.1, 0.2, -0.1, 0.3, -0.2, 0.4])
+    on_handle = carried().set_twist("handle", "Tray", six)
+    moved = integrated(on_handle, 0.5)
+    turned = on_handle.local_pose("handle")
+    expected = on_handle.pose("handle", "tray") @ Pose.exp(six * 0.5)
+    assert moved.pose("handle", "tray").is_close(expected)
+    assert moved.local_pose("handle") == turned
+    reverse = carried().set_twist("tray", "Cup", six)
+    assert integrated(reverse, 0.5).pose("tray", "cup").is_close(reverse.pose("tray", "cup") @ Pose.exp(six * 0.5))
+    assert integrated(carried(), 0.5) is not None
+    with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', so that its twist can act"):
+        integrated(carried().set_twist("cup", "Wall", six), 0.5)
+    with pytest.raises(SemanticError, match="a path of twists leads"):  # which of the two edges between moves?
+        integrated(carried().set_twist("cup", "Base", six), 0.5)
+
+
+def test_what_differences_refuse() -> None:
+    """Another parent, a root, a joint, a frame that is new, and no time."""
+    scene = carried()
+    moved = scene.set_pose("cup", Pose([0.4, 0, 0]))
+    with pytest.raises(SceneError, match="hangs off 'base', and hung off 'tray' before"):
+        differentiated(scene, scene.reparent("cup", "base"), 1.0, frames=["cup"])
+    with pytest.raises(SceneError, match="is a root"):
+        differentiated(scene, moved, 1.0, frames=["base"])
+    with pytest.raises(UnknownNameError, match="saucer"):
+        differentiated(scene, moved.add_frame("saucer", "tray"), 1.0, frames=["saucer"])
+    with pytest.raises(SemanticError, match="time goes by between the two"):
+        differentiated(scene, moved, 0.0)
+    jointed = scene.add_frame("lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid")
+    with pytest.raises(SceneError, match="moves by joint 'hinge', whose velocity gives its twist"):
+        differentiated(jointed, jointed, 1.0, frames=["lid"])
+    with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
+        differentiated(scene, moved.set_twist("cup", "Base", np.zeros(6)), 1.0)
+    rested = differentiated(scene, moved, 1.0, frames=["tray", "cup"])
+    np.testing.assert_array_equal(rested.twist_edge("tray")[1], np.zeros(6))  # type: ignore[index]
+
+
+def test_times_and_numbers_with_units() -> None:
+    """Quantities are converted on the way in, times too."""
+    unit = pytest.importorskip("pint").UnitRegistry()
+    scene = carried().set_twist("tray", "Base", [0.1, 0, 0, 0, 0, 0.2])
+    assert integrated(scene, 500 * unit.ms) == integrated(scene, 0.5)
+    with pytest.raises(SemanticError, match="it is given in s"):
+        integrated(scene, 3 * unit.metre)
