@@ -224,6 +224,25 @@ def test_an_exact_edge_is_a_placeholder() -> None:
     assert resolve_observations(scene, Observations(), "cup", policy=Fused()).scene == scene
 
 
+def test_opinions_that_know_directions_exactly_agree_in_them() -> None:
+    """Exact directions that differ by rounding are the same; where they really differ, the distance is infinite."""
+    scene = room().set_covariance("cup", None).set_covariance("left", None).set_covariance("right", None)
+    scene = scene.set_pose("left", Pose.from_rpy([1, 0.2, 0.3], [2, 0.2, 0.3]))
+    along = np.diag([1e-4, 0, 0, 0, 0, 0])
+    ends = [seen(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along), seen(scene, "left", covariance=along)]
+    answer = resolve_observations(scene, Observations(ends), "cup", policy=Fused())
+    assert not answer.rejected
+    assert answer.verdicts[0].squared_distance == pytest.approx(0.5)
+    assert answer.scene.pose("cup", "table").translation[0] == pytest.approx(0.005)
+    exact = [seen(scene, camera, covariance=np.zeros((6, 6))) for camera in ("left", "right")]
+    assert not resolve_observations(scene, Observations(exact), "cup", policy=Fused()).rejected
+    moved = seen(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
+    answer = resolve_observations(scene, Observations([exact[0], moved]), "cup", policy=Fused())
+    assert [verdict.squared_distance for verdict in answer.rejected] == [np.inf]
+    with pytest.raises(SceneError, match="contradicts what is known exactly"):
+        resolve_observations(scene, Observations([exact[0], moved]), "cup", policy=Fused(), probability=None)
+
+
 def test_frames_on_joints_can_only_be_fused() -> None:
     """A joint says where its frame is: an observation corrects an uncertain edge, and cannot replace it."""
     scene = room().add_frame("lid", "table", joint=Revolute([0, 0, 1], name="hinge"), covariance=SMALL)

@@ -41,6 +41,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _EXACT = 1e-13  # of the greatest eigenvalue, scaled: a direction without variance
+_ROUNDING = 1e-12  # of the greatest deviation: what covariances that were carried about leave where there is none
 _OFF = 1e-9  # scaled likewise: an error there that is more than rounding
 
 
@@ -77,7 +78,7 @@ def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float
     if e.shape != (len(matrix),):
         raise SceneError(f"error must have shape ({len(matrix)},), not {e.shape}")
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    known = scale == 0.0
+    known = scale <= _ROUNDING * float(scale.max(initial=0.0))
     scale = np.where(known, 1.0, scale)
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     along = vectors.T @ (e / scale)
