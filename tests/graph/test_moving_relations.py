@@ -15,13 +15,16 @@ from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, Unkn
 from tmkit.graph import Revolute, SceneGraph, add_twist, differentiated, integrated, relate, set_twist
 from tmkit.relations import (
     AngularVelocityCoord,
+    InstantaneousScrewAxis,
     LinearVelocityCoord,
     PoseCoord,
     SemanticError,
     SemanticPose,
     SemanticTwist,
     TwistCoord,
+    TwistVector,
     VectorAndRotationVector,
+    WrenchVector,
 )
 from tmkit.spatial import Pose
 
@@ -222,3 +225,11 @@ def test_times_and_numbers_with_units() -> None:
     assert integrated(scene, 500 * unit.ms) == integrated(scene, 0.5)
     with pytest.raises(SemanticError, match="it is given in s"):
         integrated(scene, 3 * unit.metre)
+    parts = TwistVector.of_parts([10, 0, 0] * unit.cm / unit.s, [0, 0, 30] * unit.degree / unit.s)
+    np.testing.assert_allclose(parts.vector, [0.1, 0, 0, 0, 0, np.pi / 6])
+    push = WrenchVector.of_parts([1, 0, 0] * unit.kilonewton, [0, 0, 5])
+    np.testing.assert_allclose(push.vector, [1000, 0, 0, 0, 0, 5])
+    axis = InstantaneousScrewAxis([0, 0, 1], [0, 0, 0] * unit.mm, about=180 * unit.degree / unit.s, along=1.0)
+    assert axis.about == pytest.approx(np.pi)
+    with pytest.raises(SemanticError, match=r"it is given in m/s"):
+        TwistVector.of_parts([1, 0, 0] * unit.newton, [0, 0, 0])

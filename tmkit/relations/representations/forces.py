@@ -49,12 +49,14 @@ class WrenchVector(Vector6):
     """A vector (6,): force in N, then moment in N m."""
 
     relation = "Wrench"
+    units = ("N", "N*m")
 
 
 class MomentFirstWrench(SecondFirst):
     """A vector (6,) with the moment in N m first, then the force in N."""
 
     relation = "Wrench"
+    units = ("N", "N*m")
 
 
 class WrenchAxis(Line):
@@ -64,6 +66,7 @@ class WrenchAxis(Line):
     """
 
     relation = "Wrench"
+    units = ("N*m", "N")
 
     @property
     def numbers(self) -> Numbers:

@@ -84,9 +84,23 @@ class Vector6(Plain):
     """Six numbers: a half of three, then another."""
 
     vector: Vector
+    units: ClassVar[tuple[str, str]]
 
     def __init__(self, vector: ArrayLike) -> None:
         object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
+
+    @classmethod
+    def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
+        """Make one from its linear part or force (3,), and its angular part or moment (3,), each in its own unit.
+
+        Raises:
+            SemanticError: a part is no three finite numbers, or a quantity of another dimension.
+        """
+        units = cls.units
+        parts = [
+            array_of(part, (3,), cls.relation, unit=unit) for part, unit in zip((first, second), units, strict=True)
+        ]
+        return cls.of((parts[0], parts[1]))
 
     @property
     def numbers(self) -> Numbers:
@@ -127,12 +141,13 @@ class Line(Plain):
     moment: Vector
     about: float
     along: float
+    units: ClassVar[tuple[str, str]]  # about the line, and along it
 
     def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
         object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of an axis"))
-        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis"))
-        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis")))
-        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis")))
+        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis", unit="m"))
+        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis", unit=self.units[0])))
+        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis", unit=self.units[1])))
         defect = abs(float(self.direction @ self.moment))
         if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
             rule = "direction and moment of a line are orthogonal"

@@ -50,12 +50,14 @@ class TwistVector(Vector6):
     """A vector (6,): linear part in m/s, then angular part in rad/s."""
 
     relation = "Twist"
+    units = ("m/s", "rad/s")
 
 
 class AngularFirstTwist(SecondFirst):
     """A vector (6,) in the order of the papers: angular part in rad/s, then linear part in m/s."""
 
     relation = "Twist"
+    units = ("m/s", "rad/s")
 
 
 class InstantaneousScrewAxis(Line):
@@ -65,6 +67,7 @@ class InstantaneousScrewAxis(Line):
     """
 
     relation = "Twist"
+    units = ("rad/s", "m/s")
 
     @property
     def numbers(self) -> Numbers:
