@@ -22,7 +22,17 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
 from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, Refutation, pddl_name
 from tmkit.planner.domains.refutations import too_high
-from tmkit.planner.domains.standing import grasps_steepest_first
+from tmkit.planner.domains.standing import (
+    RELEASE_GAP,
+    STANDS_WITHIN,
+    about_z,
+    grasps_steepest_first,
+    pddl_names,
+    require_standing,
+    shape_bounds,
+    turns_nearest_first,
+    why_no_grasp,
+)
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -30,9 +40,6 @@ RESOLUTION = 0.1
 """Metres between neighbouring locations."""
 
 _SAMPLES = 12  # placements away from the middle of a cell
-_CLEARANCE = 1e-4  # metres above its support at which a block is let go: less than anybody sees, more than rounding
-_STANDS = 0.005  # metres that a block may be above or below the top of what it stands on
-_TILT = 0.1  # radians that it may lean
 
 
 class Semantics:
@@ -82,7 +89,7 @@ class Semantics:
                 facts.append(Fact.of("holding", name))
                 continue
             below = names[parent] if parent in names else self._location_of(scene, frame, parent)
-            _require_standing(scene, frame)
+            require_standing(scene, frame, called="block")
             if below in covered:
                 where = "stand both on" if parent in names else "stand both at location"
                 raise SceneError(f"blocks '{covered[below]}' and '{name}' {where} '{below}'", frame=frame)
@@ -126,11 +133,11 @@ class Semantics:
                 block = wanted[block].arguments[1]
                 under.append(blocks[block])
             if under and scene.parent(blocks[fact.arguments[0]]) != under[0]:
-                height = sum(_height(scene, frame) - _STANDS for frame in under)
+                height = sum(_height(scene, frame) - STANDS_WITHIN for frame in under)
                 towers.append((min(floors, default=-math.inf) + height, fact.arguments[0]))
         for bottom, block in sorted(towers):
             arm, item = self.manipulator, blocks[block]
-            found = too_high(scene, item, bottom=bottom - _STANDS, fact=wanted[block], manipulator=arm)
+            found = too_high(scene, item, bottom=bottom - STANDS_WITHIN, fact=wanted[block], manipulator=arm)
             if found is not None:
                 yield found
                 return
@@ -161,7 +168,7 @@ class Semantics:
         if action.name in ("pick-up", "unstack"):
             grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
-                yield Impossible(self._why_no_grasp(item))
+                yield Impossible(why_no_grasp(item, self.manipulator))
             for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "stack":
@@ -177,16 +184,7 @@ class Semantics:
 
     def _blocks(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of the blocks by PDDL name, in insertion order."""
-        found: dict[str, str] = {}
-        for frame in movable_frames(scene):
-            name = pddl_name(frame)
-            if name in found:
-                raise SceneError(
-                    f"blocks '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'; rename one",
-                    frame=frame,
-                )
-            found[name] = frame
-        return found
+        return pddl_names(movable_frames(scene), called="blocks")
 
     def _location_of(self, scene: SceneGraph, frame: str, parent: str | None) -> str:
         if parent is None or "surface" not in scene.classes(parent):
@@ -204,22 +202,17 @@ class Semantics:
             )
         return _location(parent, cell)
 
-    def _why_no_grasp(self, item: str) -> str:
-        if self.manipulator.gripper_kind == "suction":
-            return f"no face of '{item}' is large enough for the cup '{self.manipulator.tip}'"
-        return f"no two opposite sides of '{item}' fit the hand '{self.manipulator.tip}'"
-
     def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
         scene = context.scene
-        height = _top(scene, below) - _bottom(scene, item) + _CLEARANCE
-        for turn in _turns(context, item, below):
-            yield Pose([0.0, 0.0, height], _about_z(turn))
+        height = _top(scene, below) - _bottom(scene, item) + RELEASE_GAP
+        for turn in turns_nearest_first(context, item, below):
+            yield Pose([0.0, 0.0, height], about_z(turn))
 
     def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: np.ndarray) -> bool:
         """Tell whether the arm brings its tool to a point, pointing down, in any of four directions."""
         for turn in range(4):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
-            target = Pose(root_from_point.translation, _about_z(turn * math.pi / 2)) @ down
+            target = Pose(root_from_point.translation, about_z(turn * math.pi / 2)) @ down
             found = inverse_kinematics(
                 scene, self.manipulator.tool, target=target, joints=self.manipulator.joints, q=q, restarts=10
             )
@@ -238,36 +231,21 @@ def _split(scene: SceneGraph, location: str) -> tuple[str, tuple[int, int]]:
     return surface, (int(i), int(j))
 
 
-def _bounds(scene: SceneGraph, frame: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper corner (3,) of a frame's collision shapes, in the frame."""
-    corners = []
-    for attached in scene.shapes(frame):
-        if attached.collision:
-            grid = np.array(np.meshgrid(*np.array(attached.shape.bounds).T)).reshape(3, -1).T
-            corners.append(attached.pose.apply(grid))
-    if not corners:
-        raise SceneError(
-            f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped", frame=frame
-        )
-    points = np.concatenate(corners)
-    return points.min(axis=0), points.max(axis=0)
-
-
 def _top(scene: SceneGraph, frame: str) -> float:
-    return float(_bounds(scene, frame)[1][2])
+    return float(shape_bounds(scene, frame)[1][2])
 
 
 def _lowest_top(scene: SceneGraph, surface: str, q: np.ndarray) -> float:
     """Return the height in the root at or above which things stand on a surface; -inf when joints move it."""
     if any(scene.joint(frame).is_actuated for frame in (surface, *scene.ancestors(surface))):
         return -math.inf
-    (x0, y0, _), (x1, y1, top) = _bounds(scene, surface)
+    (x0, y0, _), (x1, y1, top) = shape_bounds(scene, surface)
     corners = [[x, y, top] for x in (x0, x1) for y in (y0, y1)]
     return float(scene.pose(surface, scene.root(surface), q=q).apply(corners)[:, 2].min())
 
 
 def _bottom(scene: SceneGraph, frame: str) -> float:
-    return float(_bounds(scene, frame)[0][2])
+    return float(shape_bounds(scene, frame)[0][2])
 
 
 def _height(scene: SceneGraph, frame: str) -> float:
@@ -276,7 +254,7 @@ def _height(scene: SceneGraph, frame: str) -> float:
 
 def _cells(scene: SceneGraph, surface: str) -> list[tuple[int, int]]:
     """Return the cells whose middle lies on a surface, row by row."""
-    lower, upper = _bounds(scene, surface)
+    lower, upper = shape_bounds(scene, surface)
     rows, columns = (
         range(math.ceil(lower[axis] / RESOLUTION - 1e-9), math.floor(upper[axis] / RESOLUTION + 1e-9) + 1)
         for axis in (0, 1)
@@ -292,30 +270,17 @@ def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> np.nd
     return np.array([cell[0] * RESOLUTION, cell[1] * RESOLUTION, _top(scene, surface)])
 
 
-def _about_z(angle: float) -> list[float]:
-    return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
-
-
-def _turns(context: ActionContext, item: str, support: str) -> list[float]:
-    """Return quarter turns about z, the one that turns the block least first."""
-    now = context.scene.pose(item, support, q=context.q)
-    x_axis = now.rotate([1.0, 0.0, 0.0])
-    angle = math.atan2(x_axis[1], x_axis[0])
-    quarter = math.pi / 2
-    return sorted((k * quarter for k in range(-1, 3)), key=lambda turn: abs(math.remainder(turn - angle, math.tau)))
-
-
 def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
     scene = context.scene
-    middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, _CLEARANCE - _bottom(scene, item)])
-    shifts = [(np.zeros(2), turn) for turn in _turns(context, item, surface)]
+    middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, RELEASE_GAP - _bottom(scene, item)])
+    shifts = [(np.zeros(2), turn) for turn in turns_nearest_first(context, item, surface)]
     for _ in range(_SAMPLES):
         shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)
         shifts.append((shift, float(context.rng.uniform(-math.pi, math.pi))))
     for shift, turn in shifts:
         point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, item=item, surface=surface)
         if _cell_at(point[0], point[1]) == cell:
-            yield Pose(point, _about_z(turn))
+            yield Pose(point, about_z(turn))
 
 
 def _moved_inside(scene: SceneGraph, point: np.ndarray, turn: float, *, item: str, surface: str) -> np.ndarray:
@@ -323,31 +288,12 @@ def _moved_inside(scene: SceneGraph, point: np.ndarray, turn: float, *, item: st
 
     Where the surface is smaller than the block, the block stands in its middle.
     """
-    lower, upper = (bound[:2] for bound in _bounds(scene, surface))
+    lower, upper = (bound[:2] for bound in shape_bounds(scene, surface))
     sine, cosine = math.sin(turn), math.cos(turn)
-    low, high = _bounds(scene, item)
+    low, high = shape_bounds(scene, item)
     corners = np.array([[x, y] for x in (low[0], high[0]) for y in (low[1], high[1])])
     turned = corners @ np.array([[cosine, sine], [-sine, cosine]])
     first, last = lower - turned.min(axis=0), upper - turned.max(axis=0)
     middle = (first + last) / 2
     inside = np.clip(point[:2], np.minimum(first, middle), np.maximum(last, middle))
     return np.array([*inside, point[2]])
-
-
-def _require_standing(scene: SceneGraph, frame: str) -> None:
-    """Refuse a block that lies, floats, is sunk in, or stands beside what it hangs off."""
-    below, pose = scene.parent(frame), scene.local_pose(frame)
-    if below is None:
-        return
-    tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
-    if tilt > _TILT:
-        what = f"block '{frame}' leans by {math.degrees(tilt):.0f} degrees on '{below}'"
-        raise SceneError(f"{what}; a block stands upright, its z axis along that of what it stands on", frame=frame)
-    x, y, z = pose.translation
-    gap = z + _bottom(scene, frame) - _top(scene, below)
-    if abs(gap) > _STANDS:
-        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
-        raise SceneError(f"block '{frame}' has its bottom {where}, which it hangs off and should stand on", frame=frame)
-    lower, upper = _bounds(scene, below)
-    if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
-        raise SceneError(f"block '{frame}' hangs off '{below}', but stands beside it", frame=frame)

@@ -18,6 +18,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place, pddl_name
+from tmkit.planner.domains.standing import grasps_steepest_first
 from tmkit.tasks import Fact, GroundAction, State
 
 _PLACEMENTS = 400  # placements among which is chosen
@@ -107,24 +108,13 @@ class Semantics:
             closed, opened = _limits(scene, drawer)
             yield from self._operations(context, drawer, opened if action.name == "open-drawer" else closed)
         elif action.name == "take":
-            grasps = self._grasps(context, arguments[0])
+            grasps = grasps_steepest_first(context, arguments[0], manipulator=self.manipulator)
             if not grasps:
                 yield Impossible(f"the hand cannot hold '{arguments[0]}'")
             for grasp in grasps:
                 yield Pick(arguments[0], grasp)
         else:
             yield from _placements(context, *arguments)
-
-    def _grasps(self, context: ActionContext, item: str) -> list[Grasp]:
-        """Return the grasps of an item: from above first, then those that turn the hand least."""
-        root_from_item = context.scene.pose(item, context.scene.root(item), q=context.q)
-        tool = context.scene.pose(self.manipulator.tool, context.scene.root(item), q=context.q)
-
-        def order(grasp: Grasp) -> tuple[float, float]:
-            held = root_from_item @ grasp.object_from_tool
-            return round(float(held.rotate([0.0, 0.0, 1.0])[2]), 3), round(held.distance(tool)[1], 6)
-
-        return sorted(context.grasps(item), key=order)
 
     def _operations(self, context: ActionContext, drawer: str, to: float) -> Iterator[Candidate]:
         """Yield ways to take the handle: along the way in which the drawer closes first."""

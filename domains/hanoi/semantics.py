@@ -14,24 +14,22 @@ meet the rod, so such grasps are tried last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Pick, Place
+from tmkit.motion import movable_frames
+from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place
 from tmkit.planner.domains.standing import (
-    grasps_steepest_first,
-    held_object,
-    pddl_names,
     require_standing,
     shape_bounds,
     standing_pose,
     turns_nearest_first,
-    why_no_grasp,
 )
+from tmkit.planner.domains.standing_things import StandingThings
 from tmkit.tasks import Fact, GroundAction, State
 
 _WIDER = 1e-4  # metres that make a disc wider than another
@@ -40,24 +38,14 @@ _LEAST_LIFT = 0.06  # metres by which discs are lifted where there is no rod
 _STEEP, _IN_THE_MIDDLE = -0.9, 0.01  # z of a direction from above; metres from a disc's axis
 
 
-class Semantics:
+class Semantics(StandingThings):
     """The meaning of the towers of Hanoi for one arm.
 
     Args:
         manipulator: the arm that moves the discs.
     """
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
-
-    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return discs and places by PDDL name.
-
-        Raises:
-            SceneError: two things of one name in PDDL.
-        """
-        places = scene.frames_of_class("place")
-        return {name: "place" if frame in places else "disc" for name, frame in _frames(scene).items()}
+    thing, support, relation = "disc", "place", "on"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
         """Return what lies on what, what fits on what, and what is held.
@@ -67,16 +55,16 @@ class Semantics:
                 leans, floats, or lies beside what it hangs off.
         """
         del objects
-        frames = _frames(scene)
+        frames = self.frames(scene)
         names = {frame: name for name, frame in frames.items()}
         discs = movable_frames(scene)
-        held = held_object(scene, discs, manipulator=self.manipulator)
-        facts = [Fact.of("handempty") if held is None else Fact.of("holding", names[held])]
+        held, hand = self.held(scene)
+        facts = [hand]
         covered: dict[str, str] = {}
         for disc in discs:
             if disc == held:
                 continue
-            below = self._below(scene, disc, names)
+            below = self.support_of(scene, disc)
             require_standing(scene, disc)
             if below in covered:
                 raise SceneError(f"discs '{covered[below]}' and '{disc}' lie both on '{below}'", frame=disc)
@@ -91,36 +79,16 @@ class Semantics:
         )
         return State(facts)
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
-        """Yield what each stated disc is to lie on, or that the hand is to hold it.
-
-        Raises:
-            SceneError: a disc that hangs off nothing the domain knows.
-        """
-        del objects
-        names = {frame: name for name, frame in _frames(scene).items()}
-        for disc in stated:
-            if scene.parent(disc) == self.manipulator.tip:
-                yield Fact.of("holding", names[disc])
-            else:
-                yield Fact.of("on", names[disc], names[self._below(scene, disc, names)])
-
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(_frames(scene))
-
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the disc, or turns in which to put it down, best first."""
-        frames = _frames(context.scene)
+        frames = self.frames(context.scene)
         disc, other = (frames[name] for name in action.arguments)
         if action.name == "take":
-            grasps = grasps_steepest_first(context, disc, manipulator=self.manipulator)
-            if not grasps:
-                yield Impossible(why_no_grasp(disc, self.manipulator))
             lift = self._lift(context.scene, disc, context.scene.local_pose(disc).translation[2], other)
-            for grasp in sorted(grasps, key=lambda grasp: _is_over_middle(context, disc, grasp)):
-                yield Pick(disc, grasp, lift=lift)
+            picks = list(self.picks(context, disc))
+            yield from (pick for pick in picks if not isinstance(pick, Pick))
+            known = [replace(pick, lift=lift) for pick in picks if isinstance(pick, Pick)]
+            yield from sorted(known, key=lambda pick: _is_over_middle(context, disc, pick.grasp))
         else:
             for turn in turns_nearest_first(context, disc, other):
                 pose = standing_pose(context.scene, disc, other, point=(0.0, 0.0), turn=turn)
@@ -138,18 +106,9 @@ class Semantics:
                 lifts.append(float(top) - foot + _ABOVE_ROD)
         return max(lifts)
 
-    def _below(self, scene: SceneGraph, disc: str, names: Mapping[str, str]) -> str:
-        parent = scene.parent(disc)
-        if parent is None or parent not in names:
-            places = ", ".join(scene.frames_of_class("place")) or "none"
-            what = f"disc '{disc}' hangs off '{parent}', which is no disc, no place (class 'place': {places}) and not"
-            raise SceneError(f"{what} the hand '{self.manipulator.tip}'", frame=disc)
-        return parent
-
-
-def _frames(scene: SceneGraph) -> dict[str, str]:
-    """Return the frames of discs and places by PDDL name."""
-    return pddl_names([*movable_frames(scene), *scene.frames_of_class("place")])
+    def is_support(self, scene: SceneGraph, frame: str) -> bool:
+        """Tell whether discs may lie on a frame: on a place or on a disc."""
+        return super().is_support(scene, frame) or frame in movable_frames(scene)
 
 
 def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:

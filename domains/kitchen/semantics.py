@@ -13,7 +13,6 @@ Grasps and placements come from the samplers of the planning run: packed togethe
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import (
     ActionContext,
@@ -34,10 +33,9 @@ from tmkit.planner import (
     Pick,
     Place,
     Refutation,
-    pddl_name,
 )
 from tmkit.planner.domains.refutations import crowded, oversized, ungraspable
-from tmkit.planner.domains.standing import grasps_steepest_first
+from tmkit.planner.domains.standing import grasps_steepest_first, pddl_names, shape_bounds
 from tmkit.planner.sampling.placements_solids import outline, solids_of
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -73,7 +71,7 @@ class Semantics:
         Raises:
             SceneError: two things of one name in PDDL.
         """
-        items, regions = _named(movable_frames(scene)), _named(_region_frames(scene))
+        items, regions = pddl_names(movable_frames(scene)), pddl_names(_region_frames(scene))
         for name in items:
             if name in regions:
                 what = f"item '{items[name]}' and region '{regions[name]}' have the same name in PDDL: '{name}'"
@@ -91,7 +89,7 @@ class Semantics:
         regions = _regions(scene)
         facts: list[Fact] = []
         held: str | None = None
-        for name, frame in _named(movable_frames(scene)).items():
+        for name, frame in pddl_names(movable_frames(scene)).items():
             if scene.parent(frame) == self.manipulator.tip:
                 if held is not None:
                     raise SceneError(f"items '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
@@ -126,7 +124,7 @@ class Semantics:
             SceneError: an item that is in no region of the start and not in the hand.
         """
         regions = tuple(region for region in _regions(scene) if region.name in objects)
-        for name, frame in _named(stated).items():
+        for name, frame in pddl_names(stated).items():
             if scene.parent(frame) == self.manipulator.tip:
                 yield Fact.of("holding", name)
             else:
@@ -135,7 +133,7 @@ class Semantics:
 
     def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
         """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
-        items, regions = _named(movable_frames(scene)), _regions(scene)
+        items, regions = pddl_names(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
         moved: dict[str, Fact] = {}
         for fact in goal_facts:
@@ -169,8 +167,8 @@ class Semantics:
             yield MoveTo(self.manipulator.ready, "home")
             return
         scene = context.scene
-        item = _named(movable_frames(scene))[action.arguments[0]]
-        region = _named(_region_frames(scene))[action.arguments[1]]
+        item = pddl_names(movable_frames(scene))[action.arguments[0]]
+        region = pddl_names(_region_frames(scene))[action.arguments[1]]
         if action.name == "pick":
             grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
@@ -244,7 +242,7 @@ class _Region:
 
     def overhang(self, scene: SceneGraph, item: str) -> float:
         """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
-        pose, (low, high) = self.pose_of(scene, item), _bounds(scene, item)
+        pose, (low, high) = self.pose_of(scene, item), shape_bounds(scene, item)
         around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
         return around if around <= 0.0 else self._beyond(outline(solids_of(scene, item), pose).vertices)
 
@@ -259,7 +257,7 @@ def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
         SceneError: a region that marks an area of nothing, or has no shape.
     """
     found = []
-    for name, frame in _named(_region_frames(scene)).items():
+    for name, frame in pddl_names(_region_frames(scene)).items():
         is_solid = any(attached.collision for attached in scene.shapes(frame))
         above = (
             other for other in scene.ancestors(frame) if any(attached.collision for attached in scene.shapes(other))
@@ -268,7 +266,7 @@ def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
         if support is None:
             what = f"region '{frame}' takes part in no collision and hangs off nothing that does"
             raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
-        found.append(_Region(frame, name, support, *_bounds(scene, frame, only_solid=is_solid)))
+        found.append(_Region(frame, name, support, *shape_bounds(scene, frame, only_solid=is_solid)))
     return tuple(found)
 
 
@@ -289,7 +287,7 @@ def _lift_among(scene: SceneGraph, item: str) -> float | None:
 
 def _extent(scene: SceneGraph, item: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the corners (3,) of the upright box around an item, in its parent."""
-    low, high = _bounds(scene, item)
+    low, high = shape_bounds(scene, item)
     corners = scene.local_pose(item).apply(np.where(_SIDES, high, low))
     return corners.min(axis=0), corners.max(axis=0)
 
@@ -311,57 +309,9 @@ def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
     return tuple(frame for frame in scene.frame_names if frame in found)
 
 
-def _named(frames: Sequence[str]) -> dict[str, str]:
-    """Return frames by their PDDL names.
-
-    Raises:
-        SceneError: two of one name.
-    """
-    found: dict[str, str] = {}
-    for frame in frames:
-        name = pddl_name(frame)
-        if name in found:
-            what = f"frames '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
-            raise SceneError(f"{what}; rename one", frame=frame)
-        found[name] = frame
-    return found
-
-
-def _bounds(
-    scene: SceneGraph, frame: str, *, only_solid: bool = True
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper corner (3,) of a frame's shapes, in the frame.
-
-    Raises:
-        SceneError: it has no shape.
-    """
-    found = _corners(scene.shapes(frame), only_solid)
-    if found is None:
-        raise SceneError(f"frame '{frame}' has no shape, so nothing can rest on it or be grasped", frame=frame)
-    return found
-
-
-@functools.lru_cache(maxsize=256)
-def _corners(
-    shapes: tuple[AttachedShape, ...], only_solid: bool, /
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return the corners of the box around shapes: a function of values, asked again in every version of a scene."""
-    corners = []
-    for attached in shapes:
-        if attached.collision or not only_solid:
-            (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
-            corners.append(attached.pose.apply([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]))
-    if not corners:
-        return None
-    points = np.concatenate(corners)
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    lower.flags.writeable = upper.flags.writeable = False
-    return lower, upper
-
-
 def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:
     """Refuse an item that leans, floats, or is sunk in."""
-    pose, low = region.pose_of(scene, item), _bounds(scene, item)[0]
+    pose, low = region.pose_of(scene, item), shape_bounds(scene, item)[0]
     tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
         what = f"item '{item}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"

@@ -12,25 +12,21 @@ which other, the words of the domain do not say.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place
+from tmkit.motion import movable_frames
+from tmkit.planner import ActionContext, Candidate, Impossible, Place
 from tmkit.planner.domains.standing import (
-    grasps_steepest_first,
-    held_object,
-    pddl_names,
     require_standing,
     shape_bounds,
     standing_pose,
     turns_nearest_first,
-    why_no_grasp,
 )
+from tmkit.planner.domains.standing_things import StandingThings
 from tmkit.tasks import Fact, GroundAction, State
 
 _ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
@@ -41,24 +37,14 @@ _MOST = 16  # points tried for one item
 _APART = 0.04  # metres between them
 
 
-class Semantics:
+class Semantics(StandingThings):
     """The meaning of the sorting domain for one arm.
 
     Args:
         manipulator: the arm that moves the items.
     """
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
-
-    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items and areas by PDDL name.
-
-        Raises:
-            SceneError: two things of one name in PDDL.
-        """
-        areas = scene.frames_of_class("area")
-        return {name: "area" if frame in areas else "item" for name, frame in _frames(scene).items()}
+    thing, support, relation = "item", "area", "in"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
         """Return where each item is, where it belongs, and what is held.
@@ -67,16 +53,16 @@ class Semantics:
             SceneError: an item in no area, two in the hand, or one that leans, floats, or stands over the edge.
         """
         del objects
-        names = {frame: name for name, frame in _frames(scene).items()}
+        names = {frame: name for name, frame in self.frames(scene).items()}
         items, areas = movable_frames(scene), scene.frames_of_class("area")
-        held = held_object(scene, items, manipulator=self.manipulator)
-        facts = [Fact.of("handempty") if held is None else Fact.of("holding", names[held])]
+        held, hand = self.held(scene)
+        facts = [hand]
         for item in items:
             belongs = [area for area in areas if _kinds(scene, item) & _kinds(scene, area)]
             facts.extend(Fact.of("belongs", names[item], names[area]) for area in belongs)
             if item == held:
                 continue
-            area = self._area_of(scene, item)
+            area = self.support_of(scene, item)
             require_standing(scene, item)
             _require_inside(scene, item, area)
             facts.append(Fact.of("in", names[item], names[area]))
@@ -84,49 +70,18 @@ class Semantics:
                 facts.append(Fact.of("sorted", names[item]))
         return State(facts)
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
-        """Yield in which area each stated item is to be, or that the hand is to hold it.
-
-        Raises:
-            SceneError: an item in no area.
-        """
-        del objects
-        names = {frame: name for name, frame in _frames(scene).items()}
-        for item in stated:
-            if scene.parent(item) == self.manipulator.tip:
-                yield Fact.of("holding", names[item])
-            else:
-                yield Fact.of("in", names[item], names[self._area_of(scene, item)])
-
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return all objects: any item may be in the way."""
-        del q
-        return frozenset(_frames(scene))
-
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or points of the area where it may stand, best first."""
-        frames = _frames(context.scene)
+        frames = self.frames(context.scene)
         item, area = (frames[name] for name in action.arguments)
         if action.name == "take":
-            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
-            if not grasps:
-                yield Impossible(why_no_grasp(item, self.manipulator))
-            for grasp in grasps:
-                yield Pick(item, grasp)
+            yield from self.picks(context, item)
         elif not _has_room(context.scene, item, area):
             yield Impossible(f"'{item}' is wider than area '{area}'")
         else:
             for point in self._free_points(context, item, area):
                 for turn in turns_nearest_first(context, item, area):
                     yield Place(item, area, standing_pose(context.scene, item, area, point=point, turn=turn))
-
-    def _area_of(self, scene: SceneGraph, item: str) -> str:
-        parent = scene.parent(item)
-        if parent is None or "area" not in scene.classes(parent):
-            areas = ", ".join(scene.frames_of_class("area")) or "none"
-            what = f"item '{item}' hangs off '{parent}', which is no area (class 'area': {areas}) and not"
-            raise SceneError(f"{what} the hand '{self.manipulator.tip}'", frame=item)
-        return parent
 
     def _free_points(self, context: ActionContext, item: str, area: str) -> list[tuple[float, float]]:
         """Return points (x, y) of an area with room for an item, nearest to the arm first."""
@@ -150,11 +105,6 @@ class Semantics:
             if all(math.hypot(x - a, y - b) >= _APART for a, b in chosen):
                 chosen.append((float(x), float(y)))
         return chosen[:_MOST]
-
-
-def _frames(scene: SceneGraph) -> dict[str, str]:
-    """Return the frames of items and areas by PDDL name."""
-    return pddl_names([*movable_frames(scene), *scene.frames_of_class("area")])
 
 
 def _kinds(scene: SceneGraph, frame: str) -> set[str]:

@@ -224,6 +224,7 @@ class CollisionRules:
         *,
         margin: float,
         near: Iterable[tuple[str, str]] = (),
+        close: Iterable[tuple[str, str]] = (),
         source: CollisionWorld | None = None,
     ) -> CollisionWorld:
         """Return the collision world of a version under the given exemptions.
@@ -233,9 +234,11 @@ class CollisionRules:
             exemptions: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
+            close: pairs that need not keep a larger margin than :data:`PLANNING_MARGIN`.
             source: a world of another version, to use what it has worked out; the answers are the same without.
         """
-        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): -TOUCHING for pair in near}
+        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): PLANNING_MARGIN for pair in close}
+        pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}
         for exemption in exemptions:
             if exemption.frame_a in scene and exemption.frame_b in scene:
                 pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.blocks import blocks_scene
+from support.blocks import blocks_scene, with_box
 from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
+from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.planner import (
     ArmMotion,
     CheckReport,
@@ -26,6 +28,7 @@ from tmkit.planner import (
     SegmentKind,
     with_class_changes,
 )
+from tmkit.planner.actions.motion_pieces import WIDE_MARGIN, MotionPieces
 from tmkit.planner.plans.plan_file import plan_from_dict, plan_to_dict
 
 PDDL = """
@@ -229,3 +232,20 @@ def test_moves_say_why_they_fail() -> None:
     assert failed.pairs
     with pytest.raises(UnknownNameError, match="elbow"):
         list(_arm_in(scene).move(scene, q, joints={"elbow": 0.0}, name="nowhere", seed=0))
+
+
+def test_searched_paths_keep_room_to_spare() -> None:
+    """Where there is room, a path keeps the wide margin, and where there is not, the planning margin."""
+    for gap, kept in ((0.2, WIDE_MARGIN), (0.004, PLANNING_MARGIN)):
+        scene = blocks_scene({}, table=0.8)
+        for name, low, high in (("one", -1.0, -0.03 - gap), ("other", 0.03 + gap, 1.0)):
+            scene = with_box(scene, name, (low, -0.01, 0.0), (high, 0.01, 0.9))
+        pieces = MotionPieces(GANTRY, budget=MotionBudget())
+        q = GANTRY.ready_configuration(scene)
+        ends = [scene.configuration({"x": 0.0, "y": y, "z": 0.0}, base=q) for y in (-0.3, 0.3)]
+        phase = pieces.phase(scene, ())
+        path = pieces.search(phase, *ends, seed=0, what="transit")
+        rows = [a + (b - a) * share for a, b in itertools.pairwise(path) for share in np.linspace(0.0, 1.0, 100)]
+        found = [phase.check_world.distance("hand", wall, row) for wall in ("one", "other") for row in rows]
+        nearest = min(contact.distance for contact in found if contact is not None)
+        assert kept - 1e-4 <= nearest <= gap + 1e-9

@@ -23,6 +23,7 @@ from tmkit.motion import (
     InverseKinematicsStatus,
     Manipulator,
     MotionPlanner,
+    PathAnswer,
     PathCheck,
     PathQuery,
     PathStatus,
@@ -46,6 +47,7 @@ __all__ = [
     "CHECK_RESOLUTION",
     "CHECK_TRAVEL",
     "PLANNING_RESOLUTION",
+    "WIDE_MARGIN",
     "MotionBudget",
     "MotionPieces",
     "NearPairs",
@@ -65,6 +67,10 @@ CHECK_TRAVEL = 0.001
 """Metres of tool travel between checked configurations in the final check."""
 
 
+WIDE_MARGIN = 0.005
+"""Metres that searched paths keep from everything, where one is soon found so."""
+
+_WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
 
 
@@ -94,12 +100,14 @@ class Phase:
         exemptions: pairs that may be nearer than the margin.
         world: collision world with the planning margin.
         check_world: the same without margin.
+        near: pairs that need not keep the margin.
     """
 
     scene: SceneGraph
     exemptions: tuple[Exemption, ...]
     world: CollisionWorld
     check_world: CollisionWorld
+    near: NearPairs = ()
 
 
 class MotionPieces:
@@ -161,7 +169,7 @@ class MotionPieces:
         world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
         check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
         self._world, self._check_world = world, check_world
-        return Phase(scene, exemptions, world, check_world)
+        return Phase(scene, exemptions, world, check_world, near)
 
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
@@ -223,21 +231,14 @@ class MotionPieces:
         target = Pose(root_from_tool.translation + rise, root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what)
 
-    @timed(PlanningPhase.PATH_SEARCH)
     def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
-        """Return a free path (k, n_joints) of the arm from start to goal."""
+        """Return a free path (k, n_joints) from start to goal, with room to spare where one is soon found so."""
         goal = self.with_gripper_of(goal, start, phase.scene)
-        query = PathQuery(
-            phase.world,
-            self.manipulator.joints,
-            start,
-            goal[None],
-            seed=seed,
-            iterations=self.budget.path_iterations,
-            resolution=PLANNING_RESOLUTION,
-            check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
-        )
-        found = proved_search(self.motion_planner, query)
+        wide = self._wide_world(phase, start, goal)
+        with self.clock.phase(PlanningPhase.PATH_SEARCH):
+            found = self._path(phase, wide, start, goal, seed=seed, iterations=_WIDE_ITERATIONS)
+            if found.status is not PathStatus.SOLVED:
+                found = self._path(phase, phase.world, start, goal, seed=seed)
         if found.status is PathStatus.SOLVED:
             return found.path
         pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
@@ -257,6 +258,41 @@ class MotionPieces:
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
         q = start if found.status in _AT_START else goal
         raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
+
+    @timed(PlanningPhase.COLLISION)
+    def _wide_world(self, phase: Phase, start: Configuration, goal: Configuration) -> CollisionWorld:
+        """Return the world in which all keep the wide margin but what is nearer at either end of a path."""
+        scene, exemptions, near = phase.scene, phase.exemptions, phase.near
+        wide = self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, source=phase.world)
+        contacts = [contact for q in (start, goal) for contact in wide.contacts(q)]
+        if not contacts:
+            return wide
+        close = [(contact.frame_a, contact.frame_b) for contact in contacts]
+        return self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
+
+    def _path(
+        self,
+        phase: Phase,
+        world: CollisionWorld,
+        start: Configuration,
+        goal: Configuration,
+        *,
+        seed: int,
+        iterations: int | None = None,
+    ) -> PathAnswer:
+        """Search for a path in a world, within the budget's iterations or fewer."""
+        limit = self.budget.path_iterations
+        query = PathQuery(
+            world,
+            self.manipulator.joints,
+            start,
+            goal[None],
+            seed=seed,
+            iterations=limit if iterations is None else min(iterations, limit),
+            resolution=PLANNING_RESOLUTION,
+            check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
+        )
+        return proved_search(self.motion_planner, query)
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:

@@ -27,6 +27,7 @@ from tmkit.spatial import Pose
 
 __all__ = [
     "RELEASE_GAP",
+    "STANDS_WITHIN",
     "about_z",
     "alike",
     "grasps_steepest_first",
@@ -42,12 +43,18 @@ __all__ = [
 RELEASE_GAP = 1e-4
 """Metres above its support at which an object is let go: less than anybody sees, more than rounding."""
 
-_STANDS = 0.005  # metres that an object may be above or below the top of what it stands on
+STANDS_WITHIN = 0.005
+"""Metres that an object may be above or below the top of what it stands on."""
+
 _TILT = 0.1  # radians that it may lean
 
 
-def pddl_names(frames: Iterable[str]) -> dict[str, str]:
+def pddl_names(frames: Iterable[str], *, called: str = "frames") -> dict[str, str]:
     """Return frames by their PDDL name, in the order given.
+
+    Args:
+        frames: the frames.
+        called: what they are, for the message.
 
     Raises:
         SceneError: two frames have one name in PDDL.
@@ -56,21 +63,30 @@ def pddl_names(frames: Iterable[str]) -> dict[str, str]:
     for frame in frames:
         name = pddl_name(frame)
         if name in found:
-            what = f"frames '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
+            what = f"{called} '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
             raise SceneError(f"{what}; rename one", frame=frame)
         found[name] = frame
     return found
 
 
-def shape_bounds(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper corner (3,) of a frame's collision shapes, in the frame.
+def shape_bounds(
+    scene: SceneGraph, frame: str, *, only_solid: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper corner (3,) of a frame's shapes, in the frame.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+        only_solid: whether only shapes count that collide.
 
     Raises:
-        SceneError: it has no collision shape.
+        SceneError: it has no such shape.
     """
-    bounds = _bounds(scene.shapes(frame), True)
+    bounds = _bounds(scene.shapes(frame), only_solid)
     if bounds is None:
-        what = f"frame '{frame}' has no collision shape, so nothing can rest on it or be grasped"
+        what = (
+            f"frame '{frame}' has no {'collision ' if only_solid else ''}shape, so nothing can rest on it or be grasped"
+        )
         raise SceneError(what, frame=frame)
     return bounds
 
@@ -150,8 +166,13 @@ def held_object(scene: SceneGraph, items: Sequence[str], *, manipulator: Manipul
     return held[0] if held else None
 
 
-def require_standing(scene: SceneGraph, item: str) -> None:
+def require_standing(scene: SceneGraph, item: str, *, called: str = "") -> None:
     """Refuse an object that lies, floats, is sunk in, or stands beside what it hangs off.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        called: what it is, for the message.
 
     Raises:
         SceneError: it does not stand; the message says by how much.
@@ -159,18 +180,20 @@ def require_standing(scene: SceneGraph, item: str) -> None:
     below, pose = scene.parent(item), scene.local_pose(item)
     if below is None:
         return
+    named = f"{called} '{item}'" if called else f"'{item}'"
     tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
-        what = f"'{item}' leans by {math.degrees(tilt):.0f} degrees on '{below}'"
-        raise SceneError(f"{what}; it should stand upright, its z axis along that of what it stands on", frame=item)
+        what = f"{named} leans by {math.degrees(tilt):.0f} degrees on '{below}'"
+        rule = f"a {called} stands upright" if called else "it should stand upright"
+        raise SceneError(f"{what}; {rule}, its z axis along that of what it stands on", frame=item)
     x, y, z = pose.translation
     lower, upper = shape_bounds(scene, below)
     gap = z + float(shape_bounds(scene, item)[0][2] - upper[2])
-    if abs(gap) > _STANDS:
+    if abs(gap) > STANDS_WITHIN:
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
-        raise SceneError(f"'{item}' has its bottom {where}, which it hangs off and should stand on", frame=item)
+        raise SceneError(f"{named} has its bottom {where}, which it hangs off and should stand on", frame=item)
     if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
-        raise SceneError(f"'{item}' hangs off '{below}', but stands beside it", frame=item)
+        raise SceneError(f"{named} hangs off '{below}', but stands beside it", frame=item)
 
 
 def standing_pose(scene: SceneGraph, item: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
