@@ -132,6 +132,15 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
     assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(encoding="utf-8")
 
 
+def test_the_example_of_looks_shows_the_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    """With looks the block stands where it should, without it does not."""
+    runpy.run_path(str(ROOT / "examples" / "look_before_pick.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "planned: (look a) (look b) (pick-up a table__-2__2) (stack a b)" in printed
+    assert "which is not on b" in printed
+    assert "which is on b" in printed
+
+
 @pytest.mark.parametrize("name", ["own_domain", "python_domain"])
 def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What the pages on domains show is planned, and passes the check."""

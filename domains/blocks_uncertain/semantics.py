@@ -5,14 +5,17 @@ a matter of probability, which the scene's covariances decide:
 
 * a block is *located* when the hand finds it where it reaches for it: its error relative to the arm's base is within
   what the open fingers leave on either side, along both axes of the block, and within a turn;
-* a block is *surely on* another when its middle is above it, and *surely at* a location when its middle is in the cell.
+* a block is *surely on* another when its middle is above it, and *surely at* a location when its middle is in the cell;
+* a block is *matched* with another when it would be surely on it, should it be put there: with the errors of both, what
+  they share taken out, and the slips that are still to come.
 
-A *look* measures a block through a camera of the scene (:class:`tmkit.planner.CameraModel`). Picking and placing add
-slips, independent of all else.
+A *look* measures a block through a camera of the scene (:class:`tmkit.planner.CameraModel`); then it is *sharp*: known
+at least as well as the camera tells. Picking and placing add slips, independent of all else.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,7 +25,9 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import (
     ActionContext,
+    CameraModel,
     Candidate,
+    Change,
     GoalSemantics,
     Impossible,
     Look,
@@ -62,7 +67,7 @@ class Semantics:
         manipulator: the arm that moves the blocks.
     """
 
-    believed = frozenset({"located", "surely-on", "surely-at"})
+    believed = frozenset({"sharp", "located", "matched", "surely-on", "surely-at"})
 
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
@@ -83,11 +88,14 @@ class Semantics:
     def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return the facts that hold in a scene: those of the domain ``blocks``, and those that are probable enough."""
         known = self.blocks.state(scene, objects)
-        located = (Fact.of("located", name) for name in self._frames(scene))
+        names = list(self._frames(scene))
+        sharp = (Fact.of("sharp", name) for name in names if self._is_sharp(scene, name, q))
+        located = (Fact.of("located", name) for name in names)
+        matched = (Fact.of("matched", name, other) for name in names for other in names if name != other)
         standing = (fact for fact in known if fact.predicate in ("on", "ontable"))
         sure = (Fact("surely-on" if f.predicate == "on" else "surely-at", f.arguments) for f in standing)
-        probable = (fact for fact in (*located, *sure) if self.probability(fact, scene, q).is_at_least(ASKED))
-        return known.change(add=probable)
+        asked = (*located, *matched, *sure)
+        return known.change(add=[*sharp, *(f for f in asked if self.probability(f, scene, q).is_at_least(ASKED))])
 
     def probability(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> Probability:
         """Return how probable a believed fact is, whose block is where the fact says as far as is known."""
@@ -97,6 +105,8 @@ class Semantics:
             return near_expected(
                 scene, block, self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
             )
+        if fact.predicate == "matched":
+            return self._matched(scene, block, self._frames(scene)[fact.arguments[1]], q)
         support = str(scene.parent(block))
         if fact.predicate == "surely-on":
             return stands_on(scene, block, support, q=q)
@@ -107,6 +117,8 @@ class Semantics:
 
     def disbelief(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> str:
         """Return the probability that is reached, and the one asked."""
+        if fact.predicate == "sharp":
+            return f"{fact.arguments[0]} is not known as well as a look tells"
         return f"P({_in_words(fact)}) is {self.probability(fact, scene, q)}, and {ASKED} is asked"
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterable[Fact]:
@@ -117,6 +129,12 @@ class Semantics:
         """Yield looks, or the picks and places of the domain ``blocks`` with their slips."""
         if action.name == "look":
             yield from self._looks(action.arguments[0], context)
+            return
+        if action.name == "judge":
+            fact = Fact("matched", action.arguments)
+            enough = self.probability(fact, context.scene, context.q).is_at_least(ASKED)
+            reached = f"after looks {self.disbelief(fact, context.scene, context.q)}"
+            yield Change(()) if enough else Impossible(reached)
             return
         for candidate in self.blocks.candidates(action, context):
             if isinstance(candidate, Pick):
@@ -138,6 +156,30 @@ class Semantics:
                 said = _in_words(Fact("surely-on", fact.arguments))
                 cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
                 yield Refutation(cause, (fact,), (block, below))
+
+    def _is_sharp(self, scene: SceneGraph, name: str, q: np.ndarray) -> bool:
+        """Whether a block is known, in the level and in its turn about z, at least as well as any camera tells."""
+        block = self._frames(scene)[name]
+        for camera in scene.frames_of_class("camera"):
+            variances = np.diag(scene.gaussian_pose(block, camera, q=q).covariance)
+            told = np.diag(CameraModel.of(scene, camera).covariance)
+            if np.all(variances[[0, 1, 5]] <= told[[0, 1, 5]] * (1.0 + 1e-9)):
+                return True
+        return False
+
+    def _matched(self, scene: SceneGraph, block: str, below: str, q: np.ndarray) -> Probability:
+        """Return how probably a block would stand on another, put there with the least quarter turn."""
+        base = self.manipulator.base
+        _, joint = scene.joint_gaussian([(block, base), (below, base)], q=q)
+        x, y, _ = scene.pose(block, below, q=q).rotate([1.0, 0.0, 0.0])
+        turn = math.pi / 2 * round(math.atan2(y, x) / (math.pi / 2))
+        turned = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+        relative = np.zeros((2, 12))
+        relative[:, :2], relative[:, 6:8] = turned, -np.eye(2)
+        slips = PLACE_SLIP if scene.parent(block) == self.manipulator.tip else PLACE_SLIP + GRASP_SLIP
+        spread = relative @ joint @ relative.T + turned @ slips[:2, :2] @ turned.T
+        lower, upper = (bound[:2] for bound in shape_bounds(scene, below))
+        return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
 
     def _slipped(self, scene: SceneGraph, below: str) -> Probability:
         """Return the probability of standing on a block when all is known but the slips of the hand."""
@@ -180,4 +222,6 @@ def _in_words(fact: Fact) -> str:
     first, *others = fact.arguments
     if fact.predicate == "located":
         return f"the hand finds {first}"
+    if fact.predicate == "matched":
+        return f"{first} would be on {others[0]}"
     return f"{first} is {'on' if fact.predicate == 'surely-on' else 'at'} {others[0]}"

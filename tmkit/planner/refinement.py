@@ -217,7 +217,7 @@ class _Descent:
         """Tell whether a child of the last action leads to the end, and keep its step as it ends."""
         if self.finish is None or len(self.levels) < len(self.skeleton):
             return True
-        self.last_step = None if child.step is None else self.finish(child)
+        self.last_step = self.finish(child)
         return self.last_step is not None
 
     def _is_short_enough(self, child: RefinementNode) -> bool:

@@ -21,7 +21,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, no_room
 from tmkit.planner.plans.values import Configuration, PlanStep
 from tmkit.planner.sampling.samplers import Samplers, Sampling
-from tmkit.tasks import Fact, GroundAction, Problem, State
+from tmkit.tasks import GroundAction, Problem, State
 
 __all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]
 
@@ -111,8 +111,6 @@ class RefinementNode:
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
         expansions: what was tried here, by action.
-        beyond: believed facts that hold here although PDDL does not promise them; see
-            :class:`tmkit.planner.BelievingSemantics`.
     """
 
     scene: SceneGraph
@@ -123,7 +121,6 @@ class RefinementNode:
     key: bytes
     scene_key: bytes
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
-    beyond: frozenset[Fact] = frozenset()
 
 
 class Expansion:
@@ -149,10 +146,6 @@ class Expansion:
         self._predicted = node.state.apply(action, tree.problem)
         self._asked: list[tuple[str, str]] = []
         self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
-        if node.beyond and node.state.facts <= self._predicted.facts <= node.state.facts | node.beyond:
-            self.is_exhausted = True  # all that the action is for holds already: it is left out
-            left = node.beyond - self._predicted.facts
-            self.children.append(replace(node, state=self._predicted, step=None, expansions={}, beyond=left))
 
     @property
     def is_impossible(self) -> bool:
@@ -295,16 +288,16 @@ class RefinementTree:
 
         Where that is a matter of probability and not probable enough, the motion has failed.
         """
-        beyond = self._compare(expansion.action, predicted, refinement)
-        if isinstance(beyond, MotionFailure):
-            return beyond
+        unlikely = self._compare(expansion.action, predicted, refinement)
+        if unlikely is not None:
+            return unlikely
         parent = expansion.node
         step = refinement.step(expansion.action)
         key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, beyond=beyond)
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key)
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, has moved."""
@@ -316,15 +309,13 @@ class RefinementTree:
         }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
 
-    def _compare(
-        self, action: GroundAction, predicted: State, refinement: Refinement
-    ) -> frozenset[Fact] | MotionFailure:
-        """Return the believed facts that hold beyond what is predicted, or why a predicted one does not."""
+    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> MotionFailure | None:
+        """Return why a believed fact that is predicted does not hold; None when all that is predicted does."""
         with self.clock.phase(PlanningPhase.SEMANTICS):
             derived = self.domain.state(refinement.scene, self._types, refinement.q)
         difference = predicted.difference(derived)
         if not difference:
-            return frozenset()
+            return None
         believed = self.domain.believed
         if any(fact.predicate not in believed for fact in (*difference.missing, *difference.unexpected)):
             raise SemanticsMismatchError(
@@ -336,7 +327,7 @@ class RefinementTree:
         if difference.missing:
             cause = self.domain.disbelief(difference.missing, refinement.scene, refinement.q)
             return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
-        return frozenset(difference.unexpected)
+        return None
 
 
 def _key(before: bytes, what: str) -> bytes:

@@ -39,6 +39,7 @@ from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.domains.problems import metric_of, replace_problem
 from tmkit.planner.domains.refutations import Refutation, necessary_facts
 from tmkit.planner.domains.semantics import ProvingSemantics
+from tmkit.planner.domains.thinning import without_needless_looks
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.goals.goal_domain import move_on
 from tmkit.planner.improvement import Improvement, with_costs
@@ -233,7 +234,7 @@ class PlanningRun:
             ended = round_.run()
             self.lessons = round_.forbidden
             if ended.steps is not None:
-                return PlanStatus.SOLVED, self._improved(problem, first, ended.steps)
+                return PlanStatus.SOLVED, self._thinned(problem, self._improved(problem, first, ended.steps))
             if ended.status is not None:
                 return ended.status, None
             translated = ended.kept
@@ -244,6 +245,11 @@ class PlanningRun:
         steps = with_costs(problem, steps)
         iterations = self.limits.improvements
         return steps if iterations == 0 else Improvement(self, problem, task, steps).improve(iterations)
+
+    def _thinned(self, problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+        """Return steps without looks that their scenes show to be needless."""
+        with self.clock.phase(PlanningPhase.SEMANTICS):
+            return without_needless_looks(steps, self.scene, self.q, problem=problem, domain=self.domain)
 
     def tree(self, problem: Problem, *, seed: int) -> RefinementTree:
         """Return an empty refinement tree."""

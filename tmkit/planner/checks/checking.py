@@ -39,6 +39,7 @@ from tmkit.planner.checks.segment_rules import (
 )
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
+from tmkit.planner.domains.thinning import believed_difference
 from tmkit.planner.plans.class_changes import with_class_changes
 from tmkit.planner.plans.observations import CameraModel, with_observations
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
@@ -210,23 +211,17 @@ class _Check:
     def _check_believed_task(self, problem: Problem) -> None:
         """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
-        state = problem.init
+        scene, q = self.plan.scene, self.plan.q
         for number, step in enumerate(self.plan.steps, start=1):
             where = f"by the words of the domain: step {number} of {len(self.plan.steps)}, {step.action}"
             try:
-                if failed := state.why_not(step.action, problem):
-                    self.problems.append(f"{where}: {'; '.join(map(str, failed))} does not hold")
-                    return
-                predicted = state.apply(step.action, problem)
-                state = self.domain.state(step.scene, types, step.q)
+                found = believed_difference(scene, q, step, problem=problem, domain=self.domain)
             except TmkitError as error:
                 self.problems.append(f"{where}: {error}")
                 return
-            difference = predicted.difference(state)
-            beyond = [fact for fact in difference.unexpected if fact.predicate not in self.domain.believed]
-            if difference.missing or beyond:
-                self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
-        if not state.holds(problem.goal, problem):
+            self.problems.extend(f"{where}: {words}" for words in found)
+            scene, q = step.scene, step.q
+        if not self.domain.state(scene, types, q).holds(problem.goal, problem):
             self.problems.append("by the words of the domain: the goal is not reached")
 
     def _check_step(

@@ -140,9 +140,9 @@ class BelievingSemantics(Protocol):
     * a believed fact that PDDL promises and the scene lacks makes this attempt at the action a failure, for the reason
       that :meth:`disbelief` gives; others are tried;
     * a believed fact that the scene has and PDDL does not promise simply holds: a look at one block may tell of
-      another. An action of the task plan all of whose effects hold already is left out of the plan.
+      another. Steps without motion that turn out not to be needed are left out of the plan.
 
-    Effects must only add such facts or delete them along with what they speak of, and no precondition may ask that one
+    So PDDL should promise what an action must achieve, delete what it may undo, and ask nowhere that a believed fact
     does not hold.
     """
 

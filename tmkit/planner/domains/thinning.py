@@ -1,0 +1,101 @@
+"""Leaving out what an uncertain scene does not need: looks, and what moves nothing.
+
+The task planner sees only what actions promise. It looks at two blocks where a look at one tells of both, and looks
+again at what is known well enough still. How probable things are the scenes say, once there are motions; and since an
+expected look moves no mean, motions stay what they are when a look is left out. So each step without a motion is left
+out on trial: the rest is followed from the start, its scenes made anew, and if every action finds what it needs, brings
+about what it promises, and the goal holds at the end, the step was not needed. What becomes inapplicable and moves
+nothing is left out with it. (Action elimination of Nakhost and Mueller, "Action elimination and plan neighborhood graph
+search", 2010, on scenes instead of facts.)
+
+Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
+is not left out, because the motion after it begins where it ends. Quadratic in the number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmkit.graph import SceneGraph
+from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.plans.class_changes import with_class_changes
+from tmkit.planner.plans.observations import with_observations
+from tmkit.planner.plans.values import Configuration, PlanStep
+from tmkit.tasks import Problem
+
+__all__ = ["believed_difference", "without_needless_looks"]
+
+
+def without_needless_looks(
+    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain
+) -> tuple[PlanStep, ...]:
+    """Return a plan's steps without those that move nothing and are not needed.
+
+    Args:
+        steps: the steps.
+        scene: the scene before them.
+        q: (n_joints,) configuration before them.
+        problem: the task.
+        domain: the domain; where it has no believed predicates, all steps stay.
+    """
+    kept = tuple(steps)
+    if not domain.believed:
+        return kept
+    index = 0
+    while index < len(kept):
+        shorter = None
+        if not kept[index].segments:
+            shorter = _followed((*kept[:index], *kept[index + 1 :]), scene, q, problem, domain)
+        if shorter is None:
+            index += 1
+        else:
+            kept = shorter
+    return kept
+
+
+def believed_difference(
+    before: SceneGraph, q: Configuration, step: PlanStep, *, problem: Problem, domain: PlanningDomain
+) -> tuple[str, ...]:
+    """Return in words what a step's scene lacks of what the words of the domain promise, or has beyond them.
+
+    What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
+
+    Args:
+        before: the scene before the step.
+        q: (n_joints,) configuration before the step.
+        step: the step.
+        problem: the task.
+        domain: the domain.
+    """
+    types = {name: kinds[0] for name, kinds in problem.objects.items()}
+    state = domain.state(before, types, q)
+    if failed := state.why_not(step.action, problem):
+        return tuple(f"{formula} does not hold" for formula in failed)
+    difference = state.apply(step.action, problem).difference(domain.state(step.scene, types, step.q))
+    missing = (fact for fact in difference.missing if fact.predicate not in domain.believed or fact not in state)
+    beyond = (fact for fact in difference.unexpected if fact.predicate not in domain.believed)
+    return (*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond))
+
+
+def _followed(
+    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, problem: Problem, domain: PlanningDomain
+) -> tuple[PlanStep, ...] | None:
+    """Return steps with the scenes they lead to now, without those that no longer can be done; None when that fails."""
+    done: list[PlanStep] = []
+    types = {name: kinds[0] for name, kinds in problem.objects.items()}
+    for step in steps:
+        if domain.state(scene, types, q).why_not(step.action, problem):
+            if step.segments:
+                return None
+            continue
+        after, at = scene, q
+        for segment in step.segments:
+            after, at = segment.end(after, at)
+        after = with_class_changes(with_observations(after, step.observations, q=at), step.changes)
+        again = replace(step, scene=after)
+        if believed_difference(scene, q, again, problem=problem, domain=domain):
+            return None
+        done.append(again)
+        scene, q = after, step.q
+    return tuple(done) if domain.state(scene, types, q).holds(problem.goal, problem) else None
