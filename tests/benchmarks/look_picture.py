@@ -40,7 +40,7 @@ def draw(axes: Axes, scene: SceneGraph, world: SceneGraph, title: str) -> None:
         width, height = 2.0 * np.sqrt(5.991 * values)
         angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
         axes.add_patch(Ellipse(mean[:2].tolist(), width, height, angle=angle, fill=False, ec="black", lw=0.9))
-        axes.annotate(block, mean[:2].tolist(), ha="center", va="center", fontsize=9)
+        axes.annotate(block, (float(mean[0]) + 0.06, float(mean[1])), ha="center", va="center", fontsize=10)
     axes.set(xlim=(0.28, 0.62), ylim=(-0.3, 0.3), aspect="equal", title=title, xlabel="x [m]")
 
 
@@ -66,13 +66,13 @@ def main() -> None:
     seen = looked(plan, world, seed=WORLD)
     rest = tk.plan(seen, domain="blocks_uncertain", goal=ON_B).plan
     assert rest is not None
-    figure, axes = plt.subplots(1, 4, figsize=(11, 4), width_ratios=[1, 1, 1.5, 1.5], layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(11, 4.4), width_ratios=[1, 1, 1.5, 1.5], layout="constrained")
     draw(axes[0], scene, world, "believed at first")
     draw(axes[1], seen, world, "after looks at a and b")
     axes[0].set_ylabel("y [m]")
     played(axes[2], blind, world, "without looks")
     played(axes[3], rest, world, "with looks")
-    figure.savefig(sys.argv[1], dpi=80, pil_kwargs={"optimize": True})
+    figure.savefig(sys.argv[1], dpi=80, bbox_inches="tight", pil_kwargs={"optimize": True})
 
 
 if __name__ == "__main__":
