@@ -53,13 +53,13 @@ from tmkit.graph.compliance import (
 )
 from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
-from tmkit.graph.gtsam_graph import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
+from tmkit.graph.gtsam_graphs import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.movement import moved_frames
 from tmkit.graph.observations import Observation, Observations
 from tmkit.graph.opinion_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
 from tmkit.graph.opinions import Resolution, Verdict, resolve_observations
-from tmkit.graph.pose_graph import PoseFactor, PoseGraph, PoseGraphSolution, pose_graph, solve_pose_graph, write_back
+from tmkit.graph.pose_graphs import PoseFactor, PoseGraph, PoseGraphSolution, pose_graph, solve_pose_graph, write_back
 from tmkit.graph.relating import (
     Node,
     add_edge,

@@ -9,7 +9,7 @@ views is better solved at once: all poses move until the sum of all squared erro
   observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
 
 ``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum;
-``tmkit.graph.gtsam_graph`` hands the same graph to gtsam and takes its answer. ``write_back`` makes the solution a
+``tmkit.graph.gtsam_graphs`` hands the same graph to gtsam and takes its answer. ``write_back`` makes the solution a
 version of the scene: the edges stand as solved, and their errors, which are all correlated now, are maps of one source.
 
 Invariants: for one observation the solution is that of ``scene.condition``, covariances included; for several the two

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import MissingExtraError, SceneError
-from tmkit.graph.pose_graph import ROOT, PoseGraph, PoseGraphSolution
+from tmkit.graph.pose_graphs import ROOT, PoseGraph, PoseGraphSolution
 from tmkit.spatial import Pose, swapped_parts
 
 if TYPE_CHECKING:
