@@ -57,8 +57,9 @@ class Row:
 class Clock:
     """Best times of named pieces of work that take turns."""
 
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
+    def __init__(self, rounds: int, *, least: float = 0.01) -> None:
+        """Begin without work; a piece is timed for at least so many seconds a round."""
+        self._rounds, self._least = rounds, least
         self._work: dict[str, tuple[Callable[[], object], int]] = {}
         self.best: dict[str, float] = {}
 
@@ -71,7 +72,7 @@ class Clock:
         gc.disable()
         for turn in range(self._rounds):
             for name, (work, per_call) in self._work.items():
-                took = _seconds(work) / per_call * 1e6
+                took = _seconds(work, self._least) / per_call * 1e6
                 self.best[name] = min(self.best.get(name, np.inf), took)
             print(f"round {turn + 1} of {self._rounds}", file=sys.stderr, flush=True)
         gc.enable()
