@@ -79,7 +79,7 @@ Args:
 
 Raises:
     SceneError: another order.)")
-        .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); })
+        .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); }, nb::arg("other").none())
         .def("__hash__", [](const GaussianPose& g) { return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0])); })
         .def("__repr__", &text_of)
         .def("__getstate__", [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); })

@@ -25,7 +25,7 @@ Raises:
         .def_ro("mass", &Inertia::mass, "Kilograms.")
         .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); }, "(3,) centre of mass, metres.")
         .def_prop_ro("matrix", [](const Inertia& i) { return make_array({i.matrix.begin(), i.matrix.end()}, {3, 3}); }, "(3, 3) inertia about the centre of mass, kg m^2.")
-        .def("__eq__", [](const Inertia& a, nb::handle b) { return nb::isinstance<Inertia>(b) && a == nb::cast<const Inertia&>(b); })
+        .def("__eq__", [](const Inertia& a, nb::handle b) { return nb::isinstance<Inertia>(b) && a == nb::cast<const Inertia&>(b); }, nb::arg("other").none())
         .def("__hash__", [](const Inertia& a) { return nb::hash(nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2])); })
         .def("__repr__", [](const Inertia& i) { return "Inertia(" + number_text(i.mass) + ", [" + number_text(i.center[0]) + ", " + number_text(i.center[1]) + ", " + number_text(i.center[2]) + "])"; })
         .def("__getstate__", [](nb::handle self) { return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix")); })

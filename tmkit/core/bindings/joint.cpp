@@ -105,7 +105,7 @@ Raises:
             if (!nb::isinstance<Mimic>(b)) return false;
             const auto& o = nb::cast<const Mimic&>(b);
             return a.joint == o.joint && a.multiplier == o.multiplier && a.offset == o.offset;
-        })
+        }, nb::arg("other").none())
         .def("__hash__", [](const Mimic& a) { return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset)); })
         .def("__repr__", [](const Mimic& a) {
             return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) + ", offset=" + number_text(a.offset) + ")";
@@ -134,7 +134,7 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
         .def_prop_ro("mimic", [](const Joint& j) {
             return j.mimic.empty() ? std::optional<Mimic>() : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
         }, "The rule of a joint that follows another, or None.")
-        .def("__eq__", [](const Joint& a, nb::handle b) { return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b)); })
+        .def("__eq__", [](const Joint& a, nb::handle b) { return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b)); }, nb::arg("other").none())
         .def("__hash__", [](const Joint& j) { return nb::hash(nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2])); })
         .def("__repr__", &joint_text)
         .def("__getstate__", [](nb::handle self) {

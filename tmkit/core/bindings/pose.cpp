@@ -147,7 +147,7 @@ Raises:
              nb::arg("other"), nb::kw_only(), nb::arg("translation_tolerance") = 1e-9,
              nb::arg("rotation_tolerance") = 1e-9,
              "Tell whether the poses agree within metres and radians; q and -q are one rotation here.")
-        .def("__eq__", [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); })
+        .def("__eq__", [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); }, nb::arg("other").none())
         .def("__hash__",
              [](const Pose& p) {
                  nb::list numbers;

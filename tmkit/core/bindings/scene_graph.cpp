@@ -293,7 +293,7 @@ Args:
     bind_scene_queries(scene);
     bind_relations(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; }, "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
-    scene.def("__eq__", [](const SceneGraph& a, nb::handle b) { return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b)); })
+    scene.def("__eq__", [](const SceneGraph& a, nb::handle b) { return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b)); }, nb::arg("other").none())
         .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
         .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
         .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, nb::arg("memo"))

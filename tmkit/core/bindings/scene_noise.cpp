@@ -212,7 +212,7 @@ Args:
         }, nb::arg("dimension"), nb::arg("label") = "")
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; }, "For people.")
-        .def("__eq__", [](const SourceHandle& a, nb::handle b) { return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source; })
+        .def("__eq__", [](const SourceHandle& a, nb::handle b) { return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source; }, nb::arg("other").none())
         .def("__hash__", [](const SourceHandle& s) { return std::hash<const NoiseSource*>()(s.source.get()); })
         .def("__repr__", [](const SourceHandle& s) { return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')"; });
 
@@ -239,7 +239,7 @@ Raises:
         }, "The sources, each once.")
         .def("map", [](const NoiseHandle& n, const SourceHandle& source) { return map_array(n.noise->map(term_of(n, source))); }, nb::arg("source"),
              "Return the map (6, dimension) of one of the sources, read-only.\n\nRaises:\n    SceneError: the edge has no error of this source.")
-        .def("__eq__", [](const NoiseHandle& a, nb::handle b) { return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise); })
+        .def("__eq__", [](const NoiseHandle& a, nb::handle b) { return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise); }, nb::arg("other").none())
         .def("__hash__", [](const NoiseHandle& n) { return nb::hash(nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0])); })
         .def("__repr__", [](const NoiseHandle& n) { return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)"; });
 }

@@ -374,7 +374,7 @@ void bind_group(nb::module_& m) {
         .def_prop_ro("groups", [](const Group& g) { return tuple_of(g.groups); }, "The groups in it, as they were given.")
         .def("__eq__", [](const Group& g, nb::handle o) {
             return nb::isinstance<Group>(o) && g.frames == nb::cast<const Group&>(o).frames && g.groups == nb::cast<const Group&>(o).groups;
-        })
+        }, nb::arg("other").none())
         .def("__hash__", [](const Group& g) { return nb::hash(nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups))); })
         .def("__repr__", [](const Group& g) {
             return "Group(frames=" + nb::cast<std::string>(nb::repr(tuple_of(g.frames))) + ", groups=" + nb::cast<std::string>(nb::repr(tuple_of(g.groups))) + ")";

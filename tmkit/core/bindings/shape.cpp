@@ -196,7 +196,7 @@ Raises:
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-        .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); })
+        .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); }, nb::arg("other").none())
         .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
         .def("__repr__", &attached_text)
         .def("__getstate__", [](nb::handle self) {
@@ -253,7 +253,7 @@ the shape's own axes. Arrays are read-only and show the shape's own memory, whic
                      "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
         .def("__eq__", [](const ShapeHandle& a, nb::handle b) {
             return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
-        })
+        }, nb::arg("other").none())
         .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
         .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) { return s; })

@@ -81,7 +81,7 @@ Raises:
              nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated", "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
         .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"), "Return the same history relative to another parent, which does not move relative to the old one.")
         .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
-        .def("__eq__", [](const StampedPoses& s, nb::handle o) { return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o); })
+        .def("__eq__", [](const StampedPoses& s, nb::handle o) { return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o); }, nb::arg("other").none())
         .def("__hash__", [](const StampedPoses& s) { return nb::hash(nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window)); })
         .def("__repr__", [](const StampedPoses& s) {
             if (s.entries.empty()) return std::string("StampedPoses()");
