@@ -32,6 +32,7 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     Sphere,
+    StampedPoses,
 )
 from tmkit.spatial import Pose
 
@@ -585,3 +586,23 @@ def test_frames_that_contradict_each_other() -> None:
     ]
     with pytest.raises(SceneError, match="body 'a' has its inertia given twice, on frames 'a' and 'b'"):
         SceneGraph.from_frames(twice)
+
+
+def test_values_compare_with_anything() -> None:
+    """A value is not None and not another kind of value: that is an answer, not an error."""
+    scene = SceneGraph().set_group("things", frames=["world"])
+    values: list[object] = [
+        scene,
+        scene.group("things"),
+        Pose(),
+        Free(),
+        Mimic("leader"),
+        Inertia(1.0),
+        Box([1, 1, 1]),
+        AttachedShape(Box([1, 1, 1])),
+        StampedPoses(),
+    ]
+    for value in values:
+        for other in (None, 3, "text"):
+            assert value != other
+            assert (value == other) is False
