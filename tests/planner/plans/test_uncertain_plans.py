@@ -11,7 +11,7 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import SceneError
+from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.planner import CameraModel, Observation, Pick, Place, Plan, Reparenting, covariance_rows
 from tmkit.planner.plans.observations import with_observations
@@ -131,3 +131,24 @@ def test_cameras_say_what_they_do_not_see() -> None:
         CameraModel.of(scene, "a")
     with pytest.raises(SceneError, match="camera 'eye' needs the attribute 'farthest', a number that is not negative"):
         CameraModel.of(scene.set_attribute("eye", "farthest", -1.0), "eye")
+
+
+def test_files_with_broken_looks_and_slips_are_refused(stacked: Plan, tmp_path: Path) -> None:
+    """A look through what is no camera, and a slip that is no covariance, are named with their place in the file."""
+    stacked.save(tmp_path / "plan.json")
+    whole = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    shape = r"\(6, 6\) and finite, not \(5, 6\)"
+    for change, message in (
+        (lambda step: step.update(looks=[{"target": "a", "camera": "b"}]), "frame 'b' is no camera"),
+        (lambda step: step.update(looks=[{"target": "a"}]), "'camera'"),
+        (
+            lambda step: step["segments"][2]["reparent"].update(slip=[[1.0] * 6] * 5),
+            shape,
+        ),
+        (lambda step: step["segments"][2]["reparent"].update(slip=(-np.eye(6)).tolist()), "positive semi-definite"),
+    ):
+        document = json.loads(json.dumps(whole))
+        change(document["steps"][0])
+        (tmp_path / "broken.json").write_text(json.dumps(document), encoding="utf-8")
+        with pytest.raises(PlanFileError, match=message):
+            Plan.load(tmp_path / "broken.json")

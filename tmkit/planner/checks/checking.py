@@ -39,7 +39,7 @@ from tmkit.planner.checks.segment_rules import (
 )
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
-from tmkit.planner.domains.thinning import believed_difference
+from tmkit.planner.domains.thinning import broken_promises
 from tmkit.planner.plans.class_changes import with_class_changes
 from tmkit.planner.plans.observations import CameraModel, with_observations
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
@@ -211,17 +211,18 @@ class _Check:
     def _check_believed_task(self, problem: Problem) -> None:
         """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
-        scene, q = self.plan.scene, self.plan.q
+        state = problem.init
         for number, step in enumerate(self.plan.steps, start=1):
             where = f"by the words of the domain: step {number} of {len(self.plan.steps)}, {step.action}"
             try:
-                found = believed_difference(scene, q, step, problem=problem, domain=self.domain)
+                after = self.domain.state(step.scene, types, step.q)
+                broken = broken_promises(state, step, after, problem=problem, domain=self.domain)
             except TmkitError as error:
                 self.problems.append(f"{where}: {error}")
                 return
-            self.problems.extend(f"{where}: {words}" for words in found)
-            scene, q = step.scene, step.q
-        if not self.domain.state(scene, types, q).holds(problem.goal, problem):
+            self.problems.extend(f"{where}: {words}" for words in broken)
+            state = after
+        if not state.holds(problem.goal, problem):
             self.problems.append("by the words of the domain: the goal is not reached")
 
     def _check_step(

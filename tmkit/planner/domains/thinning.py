@@ -22,9 +22,9 @@ from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.class_changes import with_class_changes
 from tmkit.planner.plans.observations import with_observations
 from tmkit.planner.plans.values import Configuration, PlanStep
-from tmkit.tasks import Problem
+from tmkit.tasks import Problem, State
 
-__all__ = ["believed_difference", "without_needless_looks"]
+__all__ = ["broken_promises", "without_needless_looks"]
 
 
 def without_needless_looks(
@@ -46,36 +46,37 @@ def without_needless_looks(
     while index < len(kept):
         shorter = None
         if not kept[index].segments:
-            shorter = _followed((*kept[:index], *kept[index + 1 :]), scene, q, problem, domain)
+            before = kept[index - 1] if index else None
+            at = (scene, q) if before is None else (before.scene, before.q)
+            shorter = _followed(kept[index + 1 :], *at, problem, domain)
         if shorter is None:
             index += 1
         else:
-            kept = shorter
+            kept = (*kept[:index], *shorter)
     return kept
 
 
-def believed_difference(
-    before: SceneGraph, q: Configuration, step: PlanStep, *, problem: Problem, domain: PlanningDomain
-) -> tuple[str, ...]:
-    """Return in words what a step's scene lacks of what the words of the domain promise, or has beyond them.
+def broken_promises(
+    before: State, step: PlanStep, after: State, *, problem: Problem, domain: PlanningDomain
+) -> list[str]:
+    """Return in words what the scene after a step lacks of what the words of the domain promise, or has beyond them.
 
     What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
 
     Args:
-        before: the scene before the step.
-        q: (n_joints,) configuration before the step.
+        before: what holds before the step, by the scene.
         step: the step.
+        after: what holds after it, by the scene.
         problem: the task.
         domain: the domain.
     """
-    types = {name: kinds[0] for name, kinds in problem.objects.items()}
-    state = domain.state(before, types, q)
-    if failed := state.why_not(step.action, problem):
-        return tuple(f"{formula} does not hold" for formula in failed)
-    difference = state.apply(step.action, problem).difference(domain.state(step.scene, types, step.q))
-    missing = (fact for fact in difference.missing if fact.predicate not in domain.believed or fact not in state)
-    beyond = (fact for fact in difference.unexpected if fact.predicate not in domain.believed)
-    return (*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond))
+    if failed := before.why_not(step.action, problem):
+        return [f"{formula} does not hold" for formula in failed]
+    difference = before.apply(step.action, problem).difference(after)
+    believed = domain.believed
+    missing = (fact for fact in difference.missing if fact.predicate not in believed or fact not in before)
+    beyond = (fact for fact in difference.unexpected if fact.predicate not in believed)
+    return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond)]
 
 
 def _followed(
@@ -84,8 +85,9 @@ def _followed(
     """Return steps with the scenes they lead to now, without those that no longer can be done; None when that fails."""
     done: list[PlanStep] = []
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
+    state = domain.state(scene, types, q)
     for step in steps:
-        if domain.state(scene, types, q).why_not(step.action, problem):
+        if state.why_not(step.action, problem):
             if step.segments:
                 return None
             continue
@@ -93,9 +95,9 @@ def _followed(
         for segment in step.segments:
             after, at = segment.end(after, at)
         after = with_class_changes(with_observations(after, step.observations, q=at), step.changes)
-        again = replace(step, scene=after)
-        if believed_difference(scene, q, again, problem=problem, domain=domain):
+        again, reached = replace(step, scene=after), domain.state(after, types, step.q)
+        if broken_promises(state, again, reached, problem=problem, domain=domain):
             return None
         done.append(again)
-        scene, q = after, step.q
-    return tuple(done) if domain.state(scene, types, q).holds(problem.goal, problem) else None
+        scene, q, state = after, step.q, reached
+    return tuple(done) if state.holds(problem.goal, problem) else None
