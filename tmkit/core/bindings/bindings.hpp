@@ -22,6 +22,7 @@
 
 #include "tmkit/covariance.hpp"
 #include "tmkit/pose.hpp"
+#include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace nb = nanobind;
@@ -164,6 +165,7 @@ void bind_lie(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls);
+void bind_arrays_noise(nb::class_<SceneArrays>& cls);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);

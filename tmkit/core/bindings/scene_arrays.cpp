@@ -289,6 +289,8 @@ Args:
     stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 when left out.
     groups: room for so many groups; those of the scene and 16 when left out.
     group_members: room for so many members of all groups; those of the scene and two for each frame when left out.
+    noise: room for so many dimensions of noise sources on each edge; all those of the scene when left out, so that every
+        edge may come to hold the errors of all.
 
 Raises:
     CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names the
@@ -297,14 +299,16 @@ Raises:
     arrays.def("__init__", [](SceneArrays* self, const SceneGraph& scene, const std::optional<std::size_t>& capacity, const std::optional<std::size_t>& bodies,
                               const std::optional<std::size_t>& shapes, const std::optional<std::size_t>& allowed_pairs, const std::optional<std::size_t>& name_bytes,
                               const std::optional<std::size_t>& twists, const std::optional<std::size_t>& stamps, const std::optional<std::size_t>& groups,
-                              const std::optional<std::size_t>& group_members) {
+                              const std::optional<std::size_t>& group_members, const std::optional<std::size_t>& noise) {
         const auto given = [](const std::optional<std::size_t>& count) { return count.value_or(Capacities::as_suits); };
         new (self) SceneArrays(scene, {given(capacity), given(bodies), given(shapes), given(allowed_pairs), given(name_bytes), given(twists),
-                                       given(stamps), given(groups), given(group_members)});
+                                       given(stamps), given(groups), given(group_members), given(noise)});
     }, nb::arg("scene"), nb::arg("capacity") = nb::none(), nb::kw_only(), nb::arg("bodies") = nb::none(), nb::arg("shapes") = nb::none(),
        nb::arg("allowed_pairs") = nb::none(), nb::arg("name_bytes") = nb::none(), nb::arg("twists") = nb::none(),
-       nb::arg("stamps") = nb::none(), nb::arg("groups") = nb::none(), nb::arg("group_members") = nb::none());
+       nb::arg("stamps") = nb::none(), nb::arg("groups") = nb::none(), nb::arg("group_members") = nb::none(),
+       nb::arg("noise") = nb::none());
     bind_edits(arrays);
+    bind_arrays_noise(arrays);
     bind_queries(arrays);
 }
 

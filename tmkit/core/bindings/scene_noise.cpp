@@ -373,4 +373,38 @@ seed gives the same poses.)")
         }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
 }
 
+void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
+    cls.def("set_covariance", [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+            const std::string parent = self.parent(frame).value_or("");
+            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+            self.set_noise(frame, noise.get());
+        }, nb::arg("frame"), nb::arg("covariance").none(), R"(Say how sure the pose of a frame relative to its parent is; see ``SceneGraph.set_covariance``. It makes a source.
+
+Raises:
+    CapacityError: there is no room for its source; construct SceneArrays with a larger ``noise``.)")
+        .def("set_noise", [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+            self.set_noise(frame, noise ? noise->noise.get() : nullptr);
+        }, nb::arg("frame"), nb::arg("noise").none(), "Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.")
+        .def("noise", [](const SceneArrays& self, std::string_view frame) {
+            const EdgeNoise* noise = self.noise(frame);
+            return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;
+        }, nb::arg("frame"), "Return the error of the pose of a frame relative to its parent, or None when it is exact. The writer's query.")
+        .def("edge_covariance", [](const SceneArrays& self, std::string_view frame) {
+            const EdgeNoise* noise = self.noise(frame);
+            return covariance_array(noise ? noise->covariance : Covariance{});
+        }, nb::arg("frame"), "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The writer's query.")
+        .def("gaussian_pose", [](SceneArrays& self, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
+            if (!q) return self.gaussian_pose(target, reference);
+            const std::vector<double> numbers = read_vector(*q, "q", self.joint_count());
+            return self.gaussian_pose(target, reference, std::span<const double>(numbers));
+        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
+
+The same bits as ``SceneGraph.gaussian_pose``. The writer's query: it works in the arrays' own scratch.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames stand in different trees.
+    ConcurrentWriteError: another thread is writing.)");
+}
+
 }  // namespace tmkit::bindings

@@ -63,7 +63,9 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return a[i * n + i] < a[j * n + j]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+        return std::pair(a[i * n + i], i) < std::pair(a[j * n + j], j);
+    });
     values.resize(n);
     vectors.resize(n * n);
     for (std::size_t i = 0; i < n; ++i) {

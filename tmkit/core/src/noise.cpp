@@ -27,17 +27,22 @@ Vector6* NoiseSum::columns_of(const Ref<const NoiseSource>& source) {
     return columns_.data() + terms_.back().column;
 }
 
-Ref<const EdgeNoise> NoiseSum::edge() const {
-    const auto made = make_ref<EdgeNoise>();
+void NoiseSum::write_edge(EdgeNoise& edge) const {
+    edge.terms.clear();
+    edge.maps.clear();
     for (const NoiseTerm& term : terms_) {
         const auto columns = map(term);
         if (std::all_of(columns.begin(), columns.end(), [](const Vector6& c) { return c == Vector6{}; })) continue;
-        made->terms.push_back({term.source, made->maps.size()});
-        made->maps.insert(made->maps.end(), columns.begin(), columns.end());
+        edge.terms.push_back({term.source, edge.maps.size()});
+        edge.maps.insert(edge.maps.end(), columns.begin(), columns.end());
     }
-    if (made->terms.empty()) return nullptr;
-    made->covariance = Covariance::of_columns(made->maps);
-    return made;
+    edge.covariance = Covariance::of_columns(edge.maps);
+}
+
+Ref<const EdgeNoise> NoiseSum::edge() const {
+    const auto made = make_ref<EdgeNoise>();
+    write_edge(*made);
+    return made->terms.empty() ? Ref<const EdgeNoise>() : Ref<const EdgeNoise>(made);
 }
 
 }  // namespace tmkit

@@ -22,12 +22,16 @@ void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
 
 // What a scene fills of each capacity.
 Capacities needed_for(const SceneGraph& scene) {
-    Capacities needed{0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Capacities needed{0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const auto name = [&needed](std::string_view text) { needed.name_bytes = std::max(needed.name_bytes, text.size()); };
     needed.frames = scene.size();
     std::set<BodyId> bodies;
+    std::set<const NoiseSource*> sources;
     for (const FrameId id : scene.layout().ids) {
         const FrameRecord& frame = scene.record(id);
+        if (frame.noise)
+            for (const NoiseTerm& term : frame.noise->terms)
+                if (sources.insert(term.source.get()).second) needed.noise += term.source->dimension;
         bodies.insert(frame.body);
         name(frame.name->text);
         name(scene.body(frame.body).name->text);
@@ -79,6 +83,7 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
     suits(made.stamps, std::max(least_stamps, 2 * needed.stamps));
     suits(made.groups, needed.groups + more_groups);
     suits(made.group_members, needed.group_members + members_per_frame * made.frames);
+    suits(made.noise, needed.noise);
     require_room("capacity", made.frames, needed.frames);
     require_room("bodies", made.bodies, needed.bodies);
     require_room("shapes", made.shapes, needed.shapes);
@@ -139,6 +144,7 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       inertia_(capacities_.bodies),
       first_shape_(capacities_.frames, none),
       details_(capacities_.frames),
+      noise_(capacities_.noise ? capacities_.frames : 0),
       group_names_(capacities_.groups, capacities_.name_bytes),
       is_group_(capacities_.groups, 0),
       group_frames_(capacities_.groups, none),
@@ -167,6 +173,13 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
     for (std::size_t i = 1; i < shapes_.size(); ++i) shapes_[i - 1].next = static_cast<Slot>(i);
     for (std::size_t i = 1; i < capacities_.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (std::size_t i = 1; i < members_.size(); ++i) members_[i - 1].next = static_cast<Slot>(i);
+    for (Ref<EdgeNoise>& noise : noise_) {
+        noise = make_ref<EdgeNoise>();
+        noise->terms.reserve(capacities_.noise);
+        noise->maps.reserve(capacities_.noise);
+    }
+    noise_sum_.reserve(capacities_.noise + 1, capacities_.noise + 1);
+    if (!noise_.empty()) way_.resize(2 * capacities_.frames);
     load(scene);
 }
 
@@ -206,6 +219,10 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     frame_names_.insert(slot, record.name->text);
     type_.store(slot, record.joint_type);
     pose_.store(slot, record.pose);
+    if (record.noise) {
+        require_noise_fits(record.noise->maps.size());
+        write_noise(slot, record.noise.get());
+    }
     if (record.joint) {
         const Joint& joint = *record.joint;
         axis_.store(slot, joint.axis);
@@ -277,6 +294,7 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
     }
     if (const Slot twist = twist_[slot]; twist != none)
         made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist]};
+    if (!noise_.empty() && !noise_[at]->terms.empty()) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[at]));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
         made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);

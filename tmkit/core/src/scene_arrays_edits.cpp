@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "scene_errors.hpp"
+#include "noise_path.hpp"
 #include "tmkit/scene_arrays.hpp"
 
 namespace tmkit {
@@ -139,6 +139,7 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
         const auto slot = static_cast<std::size_t>(gathered_[static_cast<std::size_t>(i)]);
         drop_shapes(static_cast<Slot>(slot));
         details_[slot] = nullptr;
+        write_noise(static_cast<Slot>(slot), nullptr);
     }
 }
 
@@ -234,6 +235,7 @@ void SceneArrays::reparent(std::string_view frame, std::string_view parent, cons
     const Writer writer(lock_);
     const Slot moving = require_frame(frame);
     move(moving, require_frame(parent), parent_from_frame);
+    write_noise(moving, nullptr);
 }
 
 void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q) {
@@ -250,7 +252,12 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
                              offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
+    if (noise_.empty()) return move(moving, target, pose);
+    noise_sum_.clear();
+    sum_errors(noisy_way(moving, target, q), noise_sum_);
+    require_noise_fits(noise_sum_.columns().size());
     move(moving, target, pose);
+    noise_sum_.write_edge(*noise_[static_cast<std::size_t>(moving)]);
 }
 
 void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame) {

@@ -78,7 +78,7 @@ struct Sources {
 };
 
 // The measurement's residual and its derivative by the sources, where these have the value w.
-void linearise(const SceneGraph& scene, const Path& path, const double* q, const Measurement& measurement, const Sources& sources,
+void linearise(const Path& path, const Measurement& measurement, const Sources& sources,
                const std::vector<double>& w, std::vector<double>& residual, Rows& derivative) {
     struct Edge {
         const EdgeNoise* noise;
@@ -91,7 +91,7 @@ void linearise(const SceneGraph& scene, const Path& path, const double* q, const
         Pose pose;
         for (std::size_t i = 0; i < count; ++i) {
             const FrameRecord& edge = edge_at(i);
-            pose = pose * edge_pose(scene, edge, q);
+            pose = pose * path.pose_of(edge);
             if (!edge.noise) continue;
             const Vector6 xi = sources.error(*edge.noise, w);
             if (xi != Vector6{}) pose = pose * Pose::exp(xi);
@@ -241,9 +241,9 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     check_measurement(measurement);
     const FrameRecord& target = record(measurement.target);
     const FrameRecord& reference = record(measurement.reference);
-    const Path path(scene_, reference, target);
+    const Path path(scene_, reference, target, q);
     Sources sources;
-    path.for_each_edge([&](const FrameRecord& edge) {
+    for_each_edge(path, [&](const FrameRecord& edge) {
         if (edge.noise) sources.all.add(*edge.noise, as_it_is);
     });
     const std::size_t m = measurement.size(), d = sources.dimensions();
@@ -252,7 +252,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     Rows a(m, d), g(0, d);
     double last_step = 0.0, damping = 1.0;
     for (;;) {
-        linearise(scene_, path, q, measurement, sources, w, residual, a);
+        linearise(path, measurement, sources, w, residual, a);
         std::vector<double> innovation(m);
         for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), w.data(), d) - residual[i];
         const Whitening whitening(a, measurement.covariance);

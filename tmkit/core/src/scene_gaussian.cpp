@@ -9,53 +9,6 @@
 namespace tmkit {
 namespace {
 
-// Goes down one side of a path. Between errors poses are gathered, so that an exact edge costs a product of poses only.
-class Descent {
-public:
-    void step(const Pose& edge) {
-        pose = pose * edge;
-        if (uncertain_) pending_ = exact_since_ ? pending_ * edge : edge;
-        exact_since_ = true;
-    }
-    void add(const Covariance& error) {
-        settle();
-        covariance_ += error;
-        uncertain_ = true;
-    }
-    // The covariance of root_from_here, in the tangent here.
-    const Covariance& settle() {
-        if (uncertain_ && exact_since_) covariance_ = covariance_.carried_down(pending_);
-        exact_since_ = false;
-        return covariance_;
-    }
-    bool uncertain() const { return uncertain_; }
-
-    Pose pose;
-
-private:
-    Covariance covariance_;
-    Pose pending_;
-    bool uncertain_ = false, exact_since_ = false;
-};
-
-Vector6 scaled(double factor, Vector6 xi) {
-    for (double& value : xi) value *= factor;
-    return xi;
-}
-
-void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const Pose& child_from_target) {
-    sum.add(noise, [&](const Vector6& column) { return scaled(sign, carried_down(column, child_from_target)); });
-}
-
-NoiseSum path_noise_of(const SceneGraph& scene, const Path& path, const double* q, Pose* mean) {
-    NoiseSum sum;
-    const Pose relative = for_each_error(scene, path, q, [&](const FrameRecord& edge, double sign, const Pose& child_from_target) {
-        add_error(sum, *edge.noise, sign, child_from_target);
-    });
-    if (mean) *mean = relative;
-    return sum;
-}
-
 // Standard normal numbers in pairs (Box and Muller).
 class Normal {
 public:
@@ -80,36 +33,24 @@ private:
 }  // namespace
 
 GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q) {
-    const Path path(scene, scene.record(reference), scene.record(target));
-    Descent down, up;
-    const auto go = [&](Descent& way, const FrameRecord& edge) {
-        way.step(edge_pose(scene, edge, q));
-        if (edge.noise && !(path.any_shared() && path.is_shared(*edge.noise))) way.add(edge.noise->covariance);
-    };
-    for (std::size_t i = 0; i < path.down(); ++i) go(down, path.to(i));
-    for (std::size_t i = 0; i < path.up(); ++i) go(up, path.from(i));
-    GaussianPose result{path.up() == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
-    if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
-    if (path.any_shared()) {
-        NoiseSum common;
-        for_each_error(scene, path, q, [&](const FrameRecord& edge, double sign, const Pose& child_from_target) {
-            if (path.is_shared(*edge.noise)) add_error(common, *edge.noise, sign, child_from_target);
-        });
-        result.covariance += common.covariance();
-    }
-    return result;
+    NoiseSum common;
+    return gaussian_along(Path(scene, scene.record(reference), scene.record(target), q), common);
 }
 
 NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q) {
-    return path_noise_of(scene, Path(scene, reference, target), q, nullptr);
+    NoiseSum sum;
+    sum_errors(Path(scene, reference, target, q), sum);
+    return sum;
 }
 
 JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pair<std::string, std::string>>& pairs, const double* q) {
     const std::size_t m = pairs.size();
     JointGaussian result{std::vector<Pose>(m), std::vector<double>(36 * m * m, 0.0)};
     std::vector<NoiseSum> errors;
-    for (std::size_t i = 0; i < m; ++i)
-        errors.push_back(path_noise_of(scene, Path(scene, scene.record(pairs[i].second), scene.record(pairs[i].first)), q, &result.means[i]));
+    for (std::size_t i = 0; i < m; ++i) {
+        errors.push_back(path_noise(scene, scene.record(pairs[i].second), scene.record(pairs[i].first), q));
+        result.means[i] = scene.pose(pairs[i].first, pairs[i].second, q);
+    }
     for (std::size_t i = 0; i < m; ++i)
         for (std::size_t j = 0; j <= i; ++j)
             for (const NoiseTerm& term : errors[i].terms()) {
@@ -127,7 +68,7 @@ JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pai
 
 std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q,
                                std::size_t count, std::uint64_t seed) {
-    const Path path(scene, scene.record(reference), scene.record(target));
+    const Path path(scene, scene.record(reference), scene.record(target), q);
     struct Step {
         Pose pose;
         const EdgeNoise* noise;
@@ -138,7 +79,7 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
         std::vector<Step> made;
         for (std::size_t i = 0; i < steps; ++i) {
             const FrameRecord& edge = edge_at(i);
-            made.push_back({edge_pose(scene, edge, q), edge.noise.get(), {}});
+            made.push_back({path.pose_of(edge), edge.noise.get(), {}});
             if (!edge.noise) continue;
             sources.add(*edge.noise, as_it_is);
             for (const NoiseTerm& term : edge.noise->terms) made.back().first.push_back(sources.find(term.source.get())->column);

@@ -77,8 +77,18 @@ public:
     std::span<const Vector6> map(const NoiseTerm& term) const { return {columns_.data() + term.column, term.source->dimension}; }
     const NoiseTerm* find(const NoiseSource* source) const;
     Covariance covariance() const { return Covariance::of_columns(columns_); }
+    // Room for so many sources and columns, which the next sum fills without allocating.
+    void reserve(std::size_t terms, std::size_t columns) {
+        terms_.reserve(terms);
+        columns_.reserve(columns);
+    }
+    void clear() {
+        terms_.clear();
+        columns_.clear();
+    }
     // What an edge holds for this error; sources whose maps vanished are left out, null when none is left.
     Ref<const EdgeNoise> edge() const;
+    void write_edge(EdgeNoise& edge) const;  // the same in place; an edge without sources is exact
 
 private:
     Vector6* columns_of(const Ref<const NoiseSource>& source);

@@ -20,7 +20,7 @@
 //
 // Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool, each
 // sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest first) and
-// the members of groups. Classes and attributes are cold, and shared with the scene that they came from.
+// the members of groups. The error of an edge stands beside it, where there is room for as many sources as `noise` says. Classes and attributes are cold, and shared with the scene that they came from.
 //
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an edit
 // that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
@@ -28,9 +28,9 @@
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
 // change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses and the
 // order stay dense; a new twist edge O(t * longest path of twists) for t of them, another value of one O(1); a stamped pose
-// O(poses of that edge); forward O(n), and only frames below a joint take time. After construction nothing is allocated by
+// O(poses of that edge); moves on uncertain ways O(edges * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is allocated by
 // edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned,
-// `freeze`, and the classes and attributes that an edit is given. Dropping the last owner of a shape frees it.
+// `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources. Dropping the last owner of a shape frees it.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers are
 // `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q`, `is_allowed`, and
@@ -68,6 +68,7 @@ struct Capacities {
     std::size_t stamps = as_suits;         // stamped poses: twice those of the scene, at least 256
     std::size_t groups = as_suits;         // those of the scene and 16
     std::size_t group_members = as_suits;  // of all groups: those of the scene and two a frame
+    std::size_t noise = as_suits;          // dimensions of noise sources that one edge may use: all those of the scene
 
     Capacities completed_for(const SceneGraph& scene) const;
 };
@@ -108,9 +109,11 @@ public:
     void add_frame(const NewFrame& frame);
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
+    // The new edge is exact, and with keeping_pose as sure as the scene was: see SceneEdit.
     void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
     void reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q);
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
+    void set_noise(std::string_view frame, const EdgeNoise* noise);  // null: exact
     // A joint that stays keeps its entry's value; a new one begins at 0.
     void set_joint(std::string_view frame, const Joint& joint);
     void set_classes(std::string_view frame, std::vector<std::string> classes);
@@ -126,6 +129,10 @@ public:
     FrameSpecification specification(std::string_view frame) const;  // all that is said of a frame
     std::vector<std::string> group_names() const;
     GroupSpecification group(std::string_view name) const;
+
+    // reference_from_target with its covariance, as tmkit::gaussian_pose has it; the writer's query, since it uses scratch.
+    GaussianPose gaussian_pose(std::string_view target, std::string_view reference, const Configuration& q = std::nullopt);
+    const EdgeNoise* noise(std::string_view frame) const;  // null when the edge is exact
 
     // Queries from any thread.
     std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
@@ -316,6 +323,29 @@ private:
     std::array<FrameId, 2> pair_of(Slot a, Slot b) const;
     bool is_top(Slot slot) const { return parent_[slot] == none || body_[parent_[slot]] != body_[slot]; }
 
+    void write_noise(Slot slot, const EdgeNoise* noise);
+    void require_noise_fits(std::size_t columns) const;
+
+    struct NoisyEdge {
+        Pose pose;
+        const EdgeNoise* noise;
+    };
+    // The way between two frames, in scratch, root first.
+    class NoisyWay {
+    public:
+        NoisyWay(std::span<const NoisyEdge> to, std::span<const NoisyEdge> from) : to_(to), from_(from) {}
+        std::size_t down() const { return to_.size(); }
+        std::size_t up() const { return from_.size(); }
+        const NoisyEdge& to(std::size_t i) const { return to_[i]; }
+        const NoisyEdge& from(std::size_t i) const { return from_[i]; }
+        const Pose& pose_of(const NoisyEdge& edge) const { return edge.pose; }
+        const EdgeNoise* noise_of(const NoisyEdge& edge) const { return edge.noise; }
+
+    private:
+        std::span<const NoisyEdge> to_, from_;
+    };
+    NoisyWay noisy_way(Slot target, Slot reference, const Configuration& q);
+
     Capacities capacities_;
     mutable SequenceLock lock_;
 
@@ -355,6 +385,7 @@ private:
     std::vector<Inertia> inertia_;
     std::vector<Slot> first_shape_;
     std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; what else they hold is kept elsewhere
+    std::vector<Ref<EdgeNoise>> noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
     NameTable group_names_;
     std::vector<char> is_group_;
     std::vector<Slot> group_frames_, group_groups_;  // by group: the first member of each kind
@@ -377,6 +408,8 @@ private:
     std::vector<Slot> group_queue_;
     mutable std::vector<Slot> gathered_;
     std::vector<double> values_;  // by entry
+    NoiseSum noise_sum_;
+    std::vector<NoisyEdge> way_;  // twice as many as frames
 };
 
 }  // namespace tmkit
