@@ -93,6 +93,7 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
     require_room("stamps", made.stamps, needed.stamps);
     require_room("groups", made.groups, needed.groups);
     require_room("group_members", made.group_members, needed.group_members);
+    require_room("noise", made.noise, needed.noise);
     return made;
 }
 
