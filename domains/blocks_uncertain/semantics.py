@@ -157,6 +157,12 @@ class Semantics:
                 cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
                 yield Refutation(cause, (fact,), (block, below))
 
+    def _unseen(self, scene: SceneGraph, block: str, camera: str, q: np.ndarray) -> str | None:
+        """Return why a camera that no arm carries does not see a block."""
+        if self.manipulator.tip in scene.ancestors(camera):
+            return None
+        return CameraModel.of(scene, camera).fault(scene, block, q=q)
+
     def _is_sharp(self, scene: SceneGraph, name: str, q: np.ndarray) -> bool:
         """Whether a block is known, in the level and in its turn about z, at least as well as any camera tells."""
         block = self._frames(scene)[name]
@@ -195,6 +201,11 @@ class Semantics:
         if not cameras:
             yield Impossible(f"{self.disbelief(fact, scene, q)}; the scene has no camera")
             return
+        unseen = {camera: self._unseen(scene, block, camera, q) for camera in cameras}
+        if all(unseen.values()):
+            yield Impossible(f"{self.disbelief(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
+            return
+        cameras = tuple(camera for camera in cameras if unseen[camera] is None)
         after = {camera: Observation(block, camera).expected(scene, q=q) for camera in cameras}
         reached = {camera: self.probability(fact, after[camera], q) for camera in cameras}
         enough = [camera for camera in cameras if reached[camera].is_at_least(ASKED)]
