@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.support.nees_runs import STAGES, as_independent, keep_all, squared_distances
+from support.nees_runs import STAGES, as_independent, keep_all, squared_distances
+
 from tmkit.spatial import chi_square_quantile
 
 Array = NDArray[np.float64]

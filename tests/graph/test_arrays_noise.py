@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import noise_model as model
 
-from tests.support import noise_model as model
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import CapacityError, SceneError
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
+from support import noise_model as model
 
-from tests.support import noise_model as model
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 

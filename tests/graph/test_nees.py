@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
+from support.nees_runs import as_independent, keep_all, squared_distances
 
-from tests.support.nees_runs import as_independent, keep_all, squared_distances
 from tmkit import Measurement, Pose, Revolute, SceneGraph
 from tmkit.spatial import chi_square_quantile
 

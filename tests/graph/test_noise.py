@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import noise_model as model
 
-from tests.support import noise_model as model
 from tmkit import Fixed, GaussianPose, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.formats.json_scene import scene_from_json, scene_to_json

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import noise_model as model
 
-from tests.support import noise_model as model
 from tmkit import GaussianPose, Measurement, Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
 from tmkit.graph import (
