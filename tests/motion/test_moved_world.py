@@ -174,6 +174,16 @@ def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
         check_like_new(moved, known, number)
 
 
+def test_a_frame_that_gains_shapes_keeps_what_was_allowed_to_it() -> None:
+    """Pairs allowed, and margins given, while a frame had no shape yet, hold when it has one."""
+    scene = arm_with_things().set_shapes("tip", []).allow_collision("table", "tip")
+    margins = {("tip", "post"): 0.05}
+    world = CollisionWorld(scene, movable=["cup", "tray"], pair_margins=margins)
+    moved = world.moved_to(scene.set_shapes("tip", [SHAPES["box"]]).add_frame("new", "tip", shapes=[SHAPES["ball"]]))
+    check_like_new(moved, margins, 0)
+    assert ("table", "tip") not in moved.pairs
+
+
 def test_small_changes_share_the_structures() -> None:
     """Reparenting, moving, adding and removing keep the structures; a change of a joint or of many frames does not."""
     scene = arm_with_things()

@@ -11,6 +11,7 @@ void SceneArrays::require_noise_fits(std::size_t columns) const {
 void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
     if (noise_.empty()) return;
     EdgeNoise& mine = *noise_[static_cast<std::size_t>(slot)];
+    if (noise == &mine) return;
     mine.terms.clear();
     mine.maps.clear();
     mine.covariance = noise ? noise->covariance : Covariance{};

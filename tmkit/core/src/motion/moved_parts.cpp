@@ -313,19 +313,21 @@ private:
         }
     }
 
-    void fill_new_row(const MovedParts::Object& object, MarginClass* row) const {
+    // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it long ago counts too.
+    void fill_new_row(const MovedParts::Object& object, MarginClass* row) {
         for (std::size_t other = 0; other < rules_.object_count(); ++other) {
             const std::int32_t frame = rules_.object_frame[other];
-            row[other] = layout_.body[frame] != object.body && rules_.cluster[frame] != object.cluster;
+            row[other] = rules_.cluster[frame] == object.cluster ? MarginClass{0} : class_of_pair(object.id, layout_.ids[frame]);
         }
     }
+    MarginClass class_of_pair(FrameId a, FrameId b) { return class_from_scratch({std::min(a, b), std::max(a, b), 0}); }
 
-    MarginClass class_of_own(const MovedParts::Object& a, const MovedParts::Object& b) const {
+    MarginClass class_of_own(const MovedParts::Object& a, const MovedParts::Object& b) {
         if (a.cluster == b.cluster) return 0;
         for (const Override& pair : changed_)
             if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b)) return pair.margin;
         if (a.base_object >= 0 && b.base_object >= 0) return rules_.exception_class(a.base_object, b.base_object);
-        return a.body != b.body;
+        return class_of_pair(a.id, b.id);
     }
 
     void pair_items() {
