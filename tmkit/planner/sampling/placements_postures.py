@@ -198,7 +198,7 @@ def _obstacles(
             if not _is_near(attached, surface_from_frame, surface.polygon, around):
                 continue
             low, high = lift - reach((attached,), -up), lift + reach((attached,), up)
-            if high > _ABOVE and low < height:
+            if high > _ABOVE and low < height + spacing:  # what hangs just above comes as near as what stands beside
                 yield outline((attached,), surface_from_frame)
 
 
