@@ -12,11 +12,11 @@ using MaybeConfiguration = std::optional<ArrayArgument>;
 
 // Python writes the functions; the module is there by then, and looking it up is much less than importing it again.
 nb::object written(const char* name) {
-    static constexpr const char* from = "tmkit.graph.relating";
-    nb::object module = nb::steal(PyImport_GetModule(nb::str(from).ptr()));
+    static PyObject* const from = PyUnicode_InternFromString("tmkit.graph.relating");  // kept as long as Python runs
+    nb::object module = nb::steal(PyImport_GetModule(from));
     if (!module.is_valid()) {
         PyErr_Clear();
-        module = nb::module_::import_(from);
+        module = nb::module_::import_(nb::handle(from));
     }
     return module.attr(name);
 }
@@ -45,8 +45,10 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
             return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0}, {4, 4});
         }, nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
         .def("_related_twist", [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q, char part) -> MaybeArray {
-            if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.has_body(body) || !s.has_body(ref_body) || !s.find(axes)) return std::nullopt;
-            const std::optional<Vector6> twist = related_twist(s, point, s.body_id(body), s.body_id(ref_body), axes, ConfigurationArgument(q, s).get());
+            if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
+            const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
+            if (!moves || !reference) return std::nullopt;
+            const std::optional<Vector6> twist = related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get());
             if (!twist) return std::nullopt;
             if (part == 't') return make_array(*twist);
             return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3) : std::vector<double>(twist->begin() + 3, twist->end()), {3});
@@ -58,6 +60,7 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
 void bind_relations(nb::class_<SceneGraph>& cls) {
     bind_numbers(cls);
     cls.def("relate", [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
+            if (representation.is_none() && q.is_none() && qd.is_none()) return written("relate")(self, coord);  // names cost time
             return written("relate")(self, coord, nb::arg("representation") = representation, nb::arg("q") = q, nb::arg("qd") = qd);
         }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(), nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(),
         nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),

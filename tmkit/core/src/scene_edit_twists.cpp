@@ -145,7 +145,7 @@ void SceneEdit::require_no_twists_from(const std::vector<FrameId>& leaving) cons
 // --- queries -----------------------------------------------------------------------------------------------------------
 
 BodyId SceneGraph::body_id(std::string_view name) const {
-    const BodyId* found = body_names_.find(name);
+    const BodyId* found = find_body(name);
     if (!found) throw unknown_name("body", name, body_names());
     return *found;
 }

@@ -72,7 +72,7 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
         for (std::size_t i = from; i != 0; i = reached[i].below) {
             const FrameRecord& frame = scene.record(reached[i].frame);
             const Vector6& twist = frame.details->twist->vector;
-            const Pose pose = scene.pose(frame.name->text, axes, q);
+            const Pose pose = frame.name->text == axes ? Pose{} : scene.pose(frame.name->text, axes, q);
             const Vector3 angular = pose.rotate({twist[3], twist[4], twist[5]});
             const Vector3 linear = pose.rotate({twist[0], twist[1], twist[2]}) + cross(angular, at - pose.translation);
             for (std::size_t k = 0; k < 3; ++k) {

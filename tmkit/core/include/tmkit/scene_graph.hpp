@@ -103,7 +103,8 @@ public:
     std::vector<std::string> joint_names() const;
     std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
     std::vector<std::string> bare_bodies() const;  // without a frame, by name
-    bool has_body(std::string_view name) const { return body_names_.find(name) != nullptr; }
+    const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
+    bool has_body(std::string_view name) const { return find_body(name) != nullptr; }
     bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;

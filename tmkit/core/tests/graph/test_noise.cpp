@@ -127,6 +127,7 @@ TEST_CASE("an edit that conditions in vain leaves the scene as it was") {
 }
 
 TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing allocated") {
+    Random random(3);
     SceneGraph scene = binary_tree(15);
     SceneArrays arrays(scene);
     CHECK(arrays.freeze().same_content(scene));
@@ -150,13 +151,18 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     CHECK(arrays.gaussian_pose("f11", "f1").covariance == arrays.noise("f12")->covariance);
     arrays.remove_frame("f11", true);
     CHECK(arrays.freeze().defects() == "");
+    // The arrays have room for what the scene holds: 2 and 3 columns here, on any edge, and no sixth.
+    const SceneGraph three = binary_tree(3);
+    SceneArrays small(three);
+    const Ref<const EdgeNoise> five = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 5), "f1");
+    const Ref<const EdgeNoise> six = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 6), "f1");
+    small.set_noise("f1", five.get());
+    CHECK(small.noise("f1")->covariance == five->covariance);
+    CHECK_THROWS_AS(small.set_noise("f1", six.get()), Error);
+    CHECK(small.noise("f1")->covariance == five->covariance);
     Capacities few;
-    few.noise = 6;
-    SceneArrays small(binary_tree(15), few);
-    CHECK_THROWS_AS(small.reparent_keeping_pose("f11", "f14", std::nullopt), Error);
-    CHECK(small.freeze().same_content(binary_tree(15)));
-    few.noise = 2;
-    CHECK_THROWS_AS(SceneArrays(binary_tree(15), few), Error);
+    few.noise = 4;
+    CHECK_THROWS_AS(SceneArrays(three, few), Error);
 }
 
 TEST_CASE("many threads read one version and make others of it") {
