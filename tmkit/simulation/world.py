@@ -23,7 +23,6 @@ Invariant: the same calls give the same numbers, bit for bit, whatever other sim
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -36,14 +35,9 @@ from tmkit.graph import SceneGraph
 from tmkit.interrupts import temporary_folder
 from tmkit.motion import CollisionRules, Manipulator
 from tmkit.simulation.attachments import Attachments, link_pose
-from tmkit.simulation.bodies import (
-    TOUCHING,
-    Body,
-    build_bodies,
-    frames_of_links,
-    ignore_meant_overlaps,
-    set_friction,
-)
+from tmkit.simulation.bodies import Body, build_bodies, ignore_meant_overlaps, set_friction
+from tmkit.simulation.contacts import Contacts
+from tmkit.simulation.engine import connect, set_up
 from tmkit.simulation.motors import Motors
 from tmkit.simulation.pieces import partition
 from tmkit.simulation.quiet import load_pybullet, quiet_output
@@ -51,10 +45,6 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 
 __all__ = ["Simulation"]
-
-_EVERY_LINK = -2  # what pybullet calls all links of a body
-_RESIDUAL = 1e-12  # of the solver, below which it stops: with the default of 1e-7 what stands creeps and turns
-_PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
 
 
 class Simulation:
@@ -83,10 +73,10 @@ class Simulation:
         self._q = q
         self._steps = 0
         self._attachments = Attachments(bullet, client, scene=scene)
-        self._probe: int | None = None
+
         self._bodies = self._build()
         self._place = {frame: body for body in self._bodies for frame in body.links}
-        self._frames_of_links = frames_of_links(self._bodies)
+        self._contacts = Contacts(bullet, client, bodies=self._bodies)
         self._motors = Motors(
             bullet,
             client,
@@ -140,16 +130,8 @@ class Simulation:
             if joint not in scene.joint_names:
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
         bullet = load_pybullet()
-        if gui and not os.environ.get("DISPLAY"):
-            raise SimulationError(
-                "a simulation window needs a screen: DISPLAY is not set; leave gui out, or record a GIF"
-            )
         with quiet_output():
-            client = bullet.connect(bullet.GUI if gui else bullet.DIRECT)
-            if client < 0:
-                raise SimulationError(
-                    "pybullet gave no connection: there is no screen, or too many simulations are open"
-                )
+            client = connect(bullet, gui=gui)
             try:
                 return cls(
                     bullet,
@@ -165,20 +147,11 @@ class Simulation:
                 raise
 
     def _build(self) -> list[Body]:
-        settings, bullet = self._settings, self._bullet
-        bullet.setGravity(0.0, 0.0, -settings.gravity, physicsClientId=self.client)
-        bullet.setPhysicsEngineParameter(
-            fixedTimeStep=settings.time_step,
-            numSolverIterations=settings.solver_iterations,
-            solverResidualThreshold=_RESIDUAL,
-            numSubSteps=0,
-            deterministicOverlappingPairs=1,
-            enableFileCaching=0,
-            physicsClientId=self.client,
-        )
+        settings = self._settings
+        set_up(self._bullet, self.client, settings=settings)
         with temporary_folder("meshes") as folder:
             return build_bodies(
-                bullet,
+                self._bullet,
                 self.client,
                 scene=self._scene,
                 at=self._start,
@@ -291,18 +264,14 @@ class Simulation:
     def touching(self, frame: str) -> tuple[str, ...]:
         """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
         body = self._body(frame)
-        contacts = self._bullet.getContactPoints(bodyA=body.index, physicsClientId=self.client)
-        link = body.links[frame]
-        return tuple(sorted({self._frames_of_links[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= TOUCHING}))
+        self.client  # noqa: B018  raises when closed
+        return self._contacts.of_link(body, body.links[frame])
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
-        found = set()
-        for index in sorted({self._body(frame).index for frame in frames}):
-            for c in self._bullet.getContactPoints(bodyA=index, physicsClientId=self.client):
-                if c[8] <= TOUCHING:
-                    found.add((self._frames_of_links[index, c[3]], self._frames_of_links[c[2], c[4]]))
-        return tuple(sorted(found))
+        bodies = [self._body(frame) for frame in frames]
+        self.client  # noqa: B018  raises when closed
+        return self._contacts.of_bodies(bodies)
 
     def _body(self, frame: str) -> Body:
         if frame not in self._place:
@@ -413,13 +382,9 @@ class Simulation:
         Raises:
             UnknownNameError: no such object or frame.
         """
-        child = self._body(name)
-        links = set(child.links.values()) if child.kind == "object" else {child.links[name]}
-        for body, link in sorted({(self._body(frame).index, self._body(frame).links[frame]) for frame in frames}):
-            for own in sorted(links):
-                self._bullet.setCollisionFilterPair(
-                    child.index, body, own, link, int(enabled), physicsClientId=self.client
-                )
+        child, others = self._body(name), [(self._body(frame), frame) for frame in frames]
+        self.client  # noqa: B018  raises when closed
+        self._contacts.allow(child, name, others=others, enabled=enabled)
 
     def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
         """Let the engine find the contacts of an object, or a handle, with some frames anew.
@@ -444,22 +409,9 @@ class Simulation:
         Raises:
             UnknownNameError: no such object or frame.
         """
-        if self._probe is None:
-            self._probe = self._bullet.createCollisionShape(
-                self._bullet.GEOM_SPHERE, radius=_PROBE_RADIUS, physicsClientId=self.client
-            )
-        body = self._body(name)
-        found = self._bullet.getClosestPoints(
-            bodyA=-1,
-            bodyB=body.index,
-            linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
-            distance=reach,
-            collisionShapeA=self._probe,
-            collisionShapePositionA=[float(value) for value in np.asarray(point, dtype=float)],
-            collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
-            physicsClientId=self.client,
-        )
-        return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)
+        body, place = self._body(name), [float(value) for value in np.asarray(point, dtype=float)]
+        self.client  # noqa: B018  raises when closed
+        return self._contacts.distance(body, name, point=place, reach=reach)
 
 
 def _joint_friction(scene: SceneGraph, joint: str, settings: PhysicsSettings) -> float:
