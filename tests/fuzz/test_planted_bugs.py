@@ -40,7 +40,7 @@ PLACES = {
     "robray": "tmkit.formats.robray.did_you_mean",
     "urdf": "tmkit.files.xml.nearest_name",
     "srdf": "tmkit.srdf.reader.did_you_mean",
-    "toml": "tmkit.motion.manipulator.nearest_name",
+    "toml": "tmkit.motion.manipulator.did_you_mean",
     "json": "tmkit.formats.json_reading.did_you_mean",
     "pddl": "tmkit.tasks.source.Source._unbalanced",
 }

@@ -26,7 +26,7 @@ from tmkit._core import (
 )
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
-from tmkit.motion.manipulator import Manipulator, find_manipulator, load_manipulator
+from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.motion_planner import (
     FoundPath,
     MotionPlanner,
@@ -40,6 +40,7 @@ from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 from tmkit.motion.robot_chains import JointChain
 from tmkit.motion.robot_check import Reach, RobotReport, check_robot
+from tmkit.motion.robot_files import find_manipulator, load_manipulator
 from tmkit.motion.robot_remarks import JointRow
 from tmkit.motion.several_arms import Robots, find_manipulators, ready_together
 from tmkit.motion.timing import TimedPath, time_path

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld
 from tmkit.files.output import write_text
 from tmkit.graph import SceneGraph
+from tmkit.motion.fingers import cup_frames, finger_distance, finger_frames
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import JointChain, chain_between, random_configurations, rigid_frames
-from tmkit.motion.srdf_arms import TOOL_NAMES, cup_frames, finger_distance, finger_frames
+from tmkit.motion.srdf_arms import TOOL_NAMES
 
 __all__ = ["guess_manipulator", "write_manipulator"]
 

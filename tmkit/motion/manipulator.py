@@ -2,7 +2,8 @@
 
 A scene knows frames and joints; nothing in it says which chain is the arm, which frame the tool, or what "open" means.
 A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
-serves every scene that contains the robot. Descriptions are small TOML files; ours lie in ``scenes/robots/``.
+serves every scene that contains the robot. Descriptions are small TOML files, which :mod:`tmkit.motion.robot_files`
+reads; ours lie in ``scenes/robots/``.
 
 Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
 points away from the hand towards what is grasped, and a parallel hand closes along y.
@@ -17,43 +18,26 @@ import hashlib
 import json
 import math
 import os
-import re
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.data import resolve_name
-from tmkit.errors import FileFormatError, RobotError, UnknownNameError, nearest_name
-from tmkit.files.reading import ReadingLimits, read_bytes
+from tmkit.errors import RobotError
+from tmkit.files.places import did_you_mean
 from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:
     from tmkit.srdf import RobotSemantics
 
-__all__ = ["Manipulator", "load_manipulator"]
+__all__ = ["Manipulator"]
 
 _GRIPPER_KINDS = ("parallel", "suction")
 _LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
-
-_GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
-    "kind": "gripper_kind",
-    "joints": "gripper_joints",
-    "open": "gripper_open",
-    "closed": "gripper_closed",
-    "width_open": "width_open",
-    "width_closed": "width_closed",
-    "finger_depth": "finger_depth",
-    "grip_force": "grip_force",
-    "contact_links": "contact_links",
-    "contact_tolerance": "contact_tolerance",
-}
 
 
 def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
@@ -148,8 +132,7 @@ class Manipulator:
         known = {item.name for item in fields(cls)}
         for key in values:
             if key not in known:
-                near = nearest_name(key, known)
-                raise RobotError.at(source, f"unknown key '{key}'" + (f"; did you mean '{near}'?" if near else ""))
+                raise RobotError.at(source, f"unknown key '{key}'{did_you_mean(key, known)}")
         for key in ("name", "base", "tip", "tool", "joints", "ready"):
             if key not in values:
                 raise RobotError.at(source, f"key '{key}' is missing")
@@ -226,9 +209,7 @@ class Manipulator:
 
     def _check_itself(self, source: str) -> None:
         if self.gripper_kind not in _GRIPPER_KINDS:
-            near = nearest_name(self.gripper_kind, _GRIPPER_KINDS)
-            hint = f"; did you mean '{near}'?" if near else ""
-            known = ", ".join(_GRIPPER_KINDS)
+            known, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
             raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}")
         if not self.joints:
             raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
@@ -350,16 +331,14 @@ class Manipulator:
 def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:
     names = list(known)
     if name not in names:
-        near = nearest_name(name, names)
-        hint = f"; did you mean '{near}'?" if near else ""
+        hint = did_you_mean(name, names)
         raise RobotError.at(source, f"{key} names {kind} '{name}', which the scene does not have{hint}")
 
 
 def _same_keys(source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool) -> None:
     for joint in values:
         if joint not in joints:
-            near = nearest_name(joint, joints)
-            hint = f"; did you mean '{near}'?" if near else ""
+            hint = did_you_mean(joint, joints)
             raise RobotError.at(source, f"{key} names joint '{joint}', which is not one of its joints{hint}")
     missing = [joint for joint in joints if joint not in values]
     if complete and missing:
@@ -389,94 +368,3 @@ def _is_number(value: Any) -> bool:
     # An integer of hundreds of digits is no number of metres, and math.isfinite cannot say so.
     largest = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
-
-
-def load_manipulator(name: str | Path) -> Manipulator:
-    """Load a robot description.
-
-    Args:
-        name: a bare name means ours, in ``scenes/robots/``; anything with a separator or suffix is a path.
-
-    Raises:
-        MissingFileError: no such description; the nearest name is given.
-        RobotError: the file is not TOML, or does not describe an arm.
-    """
-    if _split_srdf(name) is not None:
-        reason = "an SRDF file describes an arm only together with a scene: use Manipulator.from_srdf(file, scene)"
-        raise RobotError.at(name, reason)
-    path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
-    try:
-        data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: RobotError.at(path, reason))
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise RobotError.at(path, f"is not UTF-8 text: {error.reason}", line=line) from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(path, text, str(error)) from None
-    except RecursionError:
-        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
-    except ValueError:
-        raise RobotError.at(path, "is no robot description: a number has more digits than can be read") from None
-    gripper = document.pop("gripper", {})
-    if not isinstance(gripper, Mapping):
-        raise RobotError.at(path, "'gripper' must be a table")
-    for key, value in gripper.items():
-        if key not in _GRIPPER_KEYS:
-            near = nearest_name(key, _GRIPPER_KEYS)
-            hint = f"; did you mean '{near}'?" if near else ""
-            raise RobotError.at(path, f"unknown key '{key}' in table 'gripper'{hint}")
-        if _GRIPPER_KEYS[key] in document:
-            raise RobotError.at(path, f"'{key}' is given in table 'gripper' and outside it as '{_GRIPPER_KEYS[key]}'")
-        document[_GRIPPER_KEYS[key]] = value
-    try:
-        return Manipulator.from_dict(document, source=str(path))
-    except RecursionError:  # when a message would show a value
-        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
-
-
-def _syntax_error(path: Path, text: str, reason: str) -> FileFormatError:
-    """Return the error for a text that is not TOML; the parser says the place at the end of its message."""
-    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
-    if found is None:
-        return RobotError.at(path, f"is not TOML: {reason}")
-    lines = text.split("\n")
-    ends = found[1] is None
-    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
-    said = reason[: found.start()] + (" at the end of the file" if ends else "")
-    source_line = lines[line - 1].rstrip("\r")[:200]
-    return RobotError.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
-
-
-def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
-    """Return file, arm and hand of ``FILE.srdf``, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``, else ``None``."""
-    file, mark, groups = str(name).rpartition(".srdf:")
-    if mark:
-        arm, _, hand = groups.partition(":")
-        return f"{file}.srdf", arm, hand or None
-    return (str(name), None, None) if str(name).endswith(".srdf") else None
-
-
-def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
-    """Return the description that ``robot`` is or names, proved to fit ``scene``.
-
-    Args:
-        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf``, ``FILE.srdf:GROUP`` or
-            ``FILE.srdf:GROUP:HAND``, which :meth:`Manipulator.from_srdf` reads.
-        scene: the scene that it is for.
-
-    Raises:
-        RobotError, MissingFileError: as :func:`load_manipulator`, :meth:`Manipulator.from_srdf` and
-            :meth:`Manipulator.check`.
-        UnknownNameError: never for a description that fits.
-    """
-    srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
-    if srdf is not None:
-        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
-    manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
-    try:
-        manipulator.check(scene)
-    except UnknownNameError as error:
-        raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
-    return manipulator

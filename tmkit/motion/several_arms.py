@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
-from tmkit.motion.manipulator import Manipulator, find_manipulator
+from tmkit.motion.manipulator import Manipulator
+from tmkit.motion.robot_files import find_manipulator
 
 __all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "ready_together"]
 

@@ -20,42 +20,29 @@ What is chosen without being asked for is logged. What does not fit is refused i
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import combinations
 
 import numpy as np
 
 from tmkit.errors import FileFormatError, RobotError, nearest_name
+from tmkit.files.places import did_you_mean
 from tmkit.graph import SceneGraph
-from tmkit.motion.collision_rules import pair_distance
+from tmkit.motion.fingers import cup_frames
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import rigid_frames
-from tmkit.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members
+from tmkit.motion.srdf_hands import Hand, end_effector_of, hand_of, is_hand, no_hand
+from tmkit.motion.srdf_states import state_misfit, state_named, state_values
+from tmkit.srdf import EndEffector, GroupMembers, RobotSemantics, group_members
 from tmkit.srdf.groups import refused
 
-__all__ = ["arm_groups", "cup_frames", "finger_distance", "finger_frames", "manipulator_from_srdf"]
+__all__ = ["arm_groups", "manipulator_from_srdf"]
 
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
 TOOL_NAMES = ("tcp", "grasp", "tool")
 _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
-_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
-
-
-@dataclass(frozen=True, slots=True)
-class _Hand:
-    """What opens and closes: joints, their values, metres between the fingers, and the fingers."""
-
-    joints: tuple[str, ...]
-    opened: dict[str, float]
-    closed: dict[str, float]
-    width_open: float
-    width_closed: float
-    fingers: tuple[str, ...]
 
 
 def manipulator_from_srdf(
@@ -78,8 +65,8 @@ def manipulator_from_srdf(
     group = group if group is not None else _only_arm(semantics, scene, end_effector)
     members = group_members(semantics, scene, group=group)
     joints = _path(semantics, scene, group, members)
-    effector = _effector(semantics, scene, group, joints, end_effector)
-    if hand is None and effector is not None and _is_hand(semantics, scene, effector, joints):
+    effector = end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
+    if hand is None and effector is not None and is_hand(semantics, scene, effector=effector, joints=joints):
         from_limits, hand = gripper == "parallel", effector.group
     else:
         from_limits = hand is not None
@@ -87,8 +74,10 @@ def manipulator_from_srdf(
     fingers = None
     if gripper != "suction":
         if hand is None:
-            raise _no_hand(semantics, group, effector)
-        fingers = _hand(semantics, scene, hand, joints, from_limits=from_limits, opened=opened, closed=closed)
+            raise no_hand(semantics, group, effector=effector)
+        fingers = hand_of(
+            semantics, scene, group=hand, arm=joints, from_limits=from_limits, opened=opened, closed=closed
+        )
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
@@ -163,8 +152,7 @@ def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: Gro
     if not members.joints:
         if not members.unnamed:
             raise refused(place, source, f"the group '{group}' has no joint that moves")
-        near = nearest_name(members.unnamed[0], scene.joint_names)
-        hint = f"; did you mean '{near}'?" if near else ""
+        hint = did_you_mean(members.unnamed[0], scene.joint_names)
         reason = f"the group '{group}' has no joint that moves in this scene, which knows no '{members.unnamed[0]}'"
         raise refused(place, source, reason + hint)
     stray = _strays(scene, members.joints)
@@ -199,169 +187,6 @@ def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequ
     return above[0]
 
 
-# --- the hand ---------------------------------------------------------------------------------------------------------
-
-
-def _effector(
-    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
-) -> EndEffector | None:
-    """Return the end effector of an arm: the one that is wanted, else the only one that it carries."""
-    if wanted is not None:
-        return semantics.end_effector(wanted)
-    carried = {scene.joint_frame(joints[-1]), *scene.subtree(scene.joint_frame(joints[-1]))}
-    found = [effector for effector in semantics.end_effectors if effector.parent_group == group]
-    found = found or [
-        effector
-        for effector in semantics.end_effectors
-        if not effector.parent_group and (effector.parent_link in carried or effector.group == group)
-    ]
-    if len(found) > 1:
-        names = ", ".join(effector.name for effector in found)
-        raise RobotError.at(semantics.source, f"the arm '{group}' carries several end effectors ({names}); say which")
-    return found[0] if found else None
-
-
-def _is_hand(semantics: RobotSemantics, scene: SceneGraph, effector: EndEffector, joints: Sequence[str]) -> bool:
-    """Whether the group of an end effector has joints that are not the arm's."""
-    if effector.group not in semantics.group_names:
-        reason = f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
-        near = nearest_name(effector.group, semantics.group_names)
-        raise refused(effector.place, semantics.source, reason + (f"; did you mean '{near}'?" if near else ""))
-    return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
-
-
-def _no_hand(semantics: RobotSemantics, group: str, effector: EndEffector | None) -> FileFormatError:
-    """Return the error that nothing says what opens and closes."""
-    if effector is None:
-        reason = f"the group '{group}' carries no end effector"
-    else:
-        reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
-    place = effector.place if effector is not None else semantics.group(group).place
-    remedy = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
-    return refused(place, semantics.source, f"{reason}; {remedy} that is a hand")
-
-
-def _hand(
-    semantics: RobotSemantics,
-    scene: SceneGraph,
-    group: str,
-    arm: Sequence[str],
-    *,
-    from_limits: bool,
-    opened: str | None,
-    closed: str | None,
-) -> _Hand:
-    """Return the hand that a group is."""
-    members, place = group_members(semantics, scene, group=group), semantics.group(group).place
-    joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
-    fingers = finger_frames(scene, joints)
-    if not joints:
-        raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
-    states = semantics.states_of(group)
-    found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
-    if found[0] is not None and found[1] is not None:
-        values = [_values(semantics, scene, state, joints) for state in found if state is not None]
-    elif from_limits:
-        values = _limit_values(semantics, scene, joints)
-    else:
-        names = ", ".join(state.name for state in states) or "none"
-        reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
-        remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
-        raise refused(place, semantics.source, f"{reason}; {remedy}")
-    widths = [finger_distance(scene, state, fingers) for state in values]
-    if from_limits and widths[0] < widths[1] and found[0] is None:
-        values, widths = values[::-1], widths[::-1]
-    if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
-        states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
-        reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
-        raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
-    return _Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
-
-
-def _millimetres(width: float) -> str:
-    return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
-
-
-def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
-    """Return the state that is wanted, else the first whose name has a word in it."""
-    states = semantics.states_of(group)
-    if wanted is None:
-        return next((state for state in states if part in state.name.lower()), None)
-    return _state(semantics, group, wanted)
-
-
-def _state(semantics: RobotSemantics, group: str, wanted: str) -> GroupState:
-    """Return a state that a group may take on, by name."""
-    states = semantics.states_of(group)
-    for state in states:
-        if state.name == wanted:
-            return state
-    names = [state.name for state in states]
-    near = nearest_name(wanted, names)
-    hint = f"; did you mean '{near}'?" if near else ""
-    known = f" (known: {', '.join(names)})" if names else "; it has none"
-    raise RobotError.at(semantics.source, f"the group '{group}' has no state '{wanted}'{hint}{known}")
-
-
-def _values(semantics: RobotSemantics, scene: SceneGraph, state: GroupState, joints: Sequence[str]) -> dict[str, float]:
-    """Return what a state says of some joints, all of them, within their limits."""
-    reason = _misfit(scene, state, joints)
-    if reason is not None:
-        raise refused(state.place, semantics.source, reason)
-    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
-    values = state.joint_values
-    return {joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1])) for joint in joints}
-
-
-def _misfit(scene: SceneGraph, state: GroupState, joints: Sequence[str]) -> str | None:
-    """Return why a state does not fit some joints; ``None`` when it does."""
-    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
-    values = state.joint_values
-    for joint in joints:
-        if joint not in values:
-            near = nearest_name(joint, values)
-            hint = f"; it names '{near}'" if near else ""
-            return f"the state '{state.name}' says nothing of joint '{joint}'{hint}"
-        lower, upper = limits[joint]
-        if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
-            outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
-            return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
-    return None
-
-
-def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
-    """Return the upper and the lower ends of the joints."""
-    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
-    for joint in joints:
-        if not np.isfinite(limits[joint]).all():
-            raise RobotError.at(
-                semantics.source, f"joint '{joint}' of the hand has no limits that could open and close it"
-            )
-    return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]
-
-
-def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames with collision shapes that joints of the hand, or joints that mimic them, move last."""
-    moved = []
-    for frame in scene.frame_names:
-        joint = scene.joint(frame)
-        leader = joint.mimic.joint if joint.mimic is not None else joint.name
-        if joint.is_actuated and leader in joints:
-            moved.append(frame)
-    last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
-    found = {below for frame in last for below in scene.subtree(frame) if any(s.collision for s in scene.shapes(below))}
-    return tuple(frame for frame in scene.frame_names if frame in found)
-
-
-def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
-    """Return the metres between the fingers, to a tenth of a millimetre; ``inf`` when there are no two."""
-    q = scene.configuration(values)
-    nearest = min(
-        (pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in combinations(fingers, 2)), default=math.inf
-    )
-    return nearest if math.isinf(nearest) else max(0.0, round(nearest, 4))
-
-
 # --- tip, tool, ready -------------------------------------------------------------------------------------------------
 
 
@@ -377,8 +202,7 @@ def _tip(
         if effector.parent_link in scene:
             reason = f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame '{last}'"
         else:
-            near = nearest_name(effector.parent_link, scene.frame_names)
-            hint = f"; did you mean '{near}'?" if near else ""
+            hint = did_you_mean(effector.parent_link, scene.frame_names)
             reason = f"'{effector.parent_link}', which the scene does not have{hint}"
         where = f"the end effector '{effector.name}' hangs off {reason}"
         raise refused(effector.place, semantics.source, where)
@@ -386,7 +210,7 @@ def _tip(
     return ends[-1] if ends else last
 
 
-def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: _Hand | None) -> str:
+def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: Hand | None) -> str:
     """Return the grasp frame when none is given."""
     rigid = rigid_frames(scene, tip)
     named = [frame for frame in rigid if any(word in frame.lower() for word in TOOL_NAMES)]
@@ -400,25 +224,18 @@ def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, ha
     raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {listed}")
 
 
-def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
-    """Return the frames that touch what a suction cup holds: those between the tip and the tool that have shapes."""
-    frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
-    below = [frame for frame in rigid_frames(scene, tip) if frame in frames]
-    return tuple(frame for frame in below if any(shape.collision for shape in scene.shapes(frame)))
-
-
 def _ready(
     semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
 ) -> dict[str, float]:
     """Return a comfortable configuration of the arm."""
     if wanted is not None:
-        return _values(semantics, scene, _state(semantics, group, wanted), joints)
+        return state_values(semantics, scene, state=state_named(semantics, group, wanted=wanted), joints=joints)
     states = semantics.states_of(group)
     for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
-        reason = _misfit(scene, state, joints)
+        reason = state_misfit(scene, state, joints=joints)
         if reason is None:
             logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
-            return _values(semantics, scene, state, joints)
+            return state_values(semantics, scene, state=state, joints=joints)
         logger.warning("%s: group '%s' is not made ready by it: %s", state.place or semantics.source, group, reason)
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     middle = {joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0 for joint in joints}
