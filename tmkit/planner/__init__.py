@@ -16,6 +16,7 @@ from tmkit.planner.actions.motion_pieces import MotionBudget
 from tmkit.planner.actions.operating import Operate
 from tmkit.planner.actions.sequence import Sequence
 from tmkit.planner.checks.checking import CheckReport, check_plan
+from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.probability import (
     Probability,
@@ -23,7 +24,6 @@ from tmkit.planner.domains.probability import (
     angle_within,
     clearance_at_least,
     inside_box,
-    inside_ellipsoid,
     inside_half_spaces,
     inside_slabs,
     sampled_probability,
@@ -50,8 +50,8 @@ from tmkit.planner.domains.semantics import (
     ProvingSemantics,
     pddl_name,
 )
+from tmkit.planner.goals.attaining import ContinuousGoals
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
-from tmkit.planner.goals.goal_domain import ContinuousGoals
 from tmkit.planner.goals.goal_scenes import goal_of_scene
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
 from tmkit.planner.plans.diagnosis import (
@@ -68,17 +68,9 @@ from tmkit.planner.plans.diagnosis import (
 from tmkit.planner.plans.executors import Executor, TimedMotion, execute
 from tmkit.planner.plans.failures import FailureKind, MotionFailure
 from tmkit.planner.plans.observations import CameraModel, Observation, covariance_rows
+from tmkit.planner.plans.results import PlanResult, PlanStatistics, PlanStatus
 from tmkit.planner.plans.swept_volume import SweptVolume, swept_volume
-from tmkit.planner.plans.values import (
-    Plan,
-    PlanResult,
-    PlanStatistics,
-    PlanStatus,
-    PlanStep,
-    Reparenting,
-    Segment,
-    SegmentKind,
-)
+from tmkit.planner.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.planner.progress import CheckProgress, ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.sampling.grasps import Grasp, grasps_of
 from tmkit.planner.sampling.placements import (

@@ -1,8 +1,8 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
-A run goes in rounds. In a round the task planner gives skeletons; each is refined over the one refinement tree of the
-run. Where that fails, its cause becomes a constraint on the translated task (:mod:`tmkit.planner.answers.causes`), and
-only the search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted,
+A run goes in rounds (:mod:`tmkit.planner.rounds`). In a round the task planner gives skeletons; each is refined over
+the one refinement tree of the run. Where that fails, its cause becomes a constraint on the translated task, and only
+the search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted,
 since a motion that was not found is no proof that there is none; the budgets double, and the next round continues where
 the tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
 probabilistically complete.
@@ -30,7 +30,6 @@ from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.actions.arm_motion import ArmMotion, arm_motions
 from tmkit.planner.actions.motion_pieces import MotionBudget
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
-from tmkit.planner.answers.causes import context_of, with_alike
 from tmkit.planner.answers.diagnosing import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.planner.answers.explanation import explain
 from tmkit.planner.answers.reasons import find_reasons
@@ -44,10 +43,11 @@ from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.goals.goal_domain import move_on
 from tmkit.planner.improvement import Improvement, with_costs
 from tmkit.planner.plans.diagnosis import Diagnosis, LearnedConstraint
-from tmkit.planner.plans.values import Configuration, Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep
+from tmkit.planner.plans.results import PlanResult, PlanStatistics, PlanStatus
+from tmkit.planner.plans.values import Configuration, Plan, PlanStep
 from tmkit.planner.progress import PlanningProgress
-from tmkit.planner.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.planner.refinement_tree import FailureLog, RefinementNode, RefinementTree
+from tmkit.planner.rounds import PlanningRound
 from tmkit.planner.sampling.samplers import Samplers, Sampling, sample_grasps
 from tmkit.tasks import (
     Fact,
@@ -61,7 +61,6 @@ from tmkit.tasks import (
     TaskPlanResult,
     TaskPlanStatus,
 )
-from tmkit.tasks.elimination import without_redundant_steps
 
 __all__ = ["PlanningLimits", "PlanningRun"]
 
@@ -90,8 +89,6 @@ class PlanningLimits:
     path_iterations: int = 2000
     improvements: int | None = 0
 
-
-_ATTEMPTS_PER_ACTION = 10
 
 REMEDY_SHARE = 0.2
 """Share of the time limit within which it is looked for what would help."""
@@ -230,7 +227,7 @@ class PlanningRun:
             _logger.debug("round %d", number + 1)
             self.rounds += 1
             tree.arms = self.arms(number)
-            round_ = _Round(self, tree, translated, number)
+            round_ = PlanningRound(self, tree, task=translated, number=number)
             ended = round_.run()
             self.lessons = round_.forbidden
             if ended.steps is not None:
@@ -367,100 +364,3 @@ class PlanningRun:
             attempts=self.log.attempts,
             reasons=reasons,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _RoundEnd:
-    """How a round ended: with a plan, with a verdict that ends the run, or with the task for the next round."""
-
-    kept: PreparedTask
-    steps: tuple[PlanStep, ...] | None = None
-    status: PlanStatus | None = None
-
-
-class _Round:
-    """One round of a run: its constraints, and which of what it learned is proved."""
-
-    def __init__(self, run: PlanningRun, tree: RefinementTree, task: PreparedTask, number: int) -> None:
-        self.run_, self.tree, self.number = run, tree, number
-        self.kept = self.task = task  # without, and with what holds in this round only
-        self.all_proved = True
-        self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
-
-    def run(self) -> _RoundEnd:
-        run = self.run_
-        for _ in range(run.limits.skeletons_per_round):
-            found = run.search(self.task)
-            if found.status is TaskPlanStatus.UNSOLVABLE and run.skeletons == 0:
-                return _RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
-            if found.status is not TaskPlanStatus.SOLVED:
-                proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
-                return _RoundEnd(self.kept, status=PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
-            run.skeletons += 1
-            steps = self._needed(found.steps)
-            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, steps)))
-            outcome = self._refine(steps)
-            if outcome.steps is not None:
-                _logger.info("task plan %d has motions", run.skeletons)
-                return _RoundEnd(self.kept, steps=outcome.steps)
-            if run.is_over():
-                break
-            self._learn(outcome)
-        return _RoundEnd(self.kept)
-
-    def _needed(self, steps: tuple[GroundAction, ...]) -> tuple[GroundAction, ...]:
-        """Return a skeleton without the actions that serve nothing."""
-
-        def is_allowed(action: GroundAction, state: State) -> bool:
-            return not any(context <= state.facts for context in self.forbidden.get(action, ()))
-
-        with self.run_.clock.phase(PlanningPhase.TASK):
-            return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
-
-    def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
-        limits, growth = self.run_.limits, 2**self.number
-        budget = RefinementBudget(
-            attempts_per_node=limits.attempts_per_node * growth,
-            attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
-            restarts=self.number,
-            is_chronological=self.number >= 2,
-        )
-        return refine_skeleton(
-            skeleton,
-            self.tree,
-            budget=budget,
-            is_over=self.run_.is_over,
-            on_step=lambda step: self.run_.report("motion", step, len(skeleton)),
-            finish=self.run_.finish,
-        )
-
-    def _learn(self, outcome: RefinementOutcome) -> None:
-        """Turn why a skeleton failed into a constraint, so that the next one is another."""
-        constraints = self.run_.constraints
-        if outcome.impossible is not None:
-            constraints.append(LearnedConstraint(str(outcome.impossible), (), is_proved=True))
-            _logger.info("forbidden in every state: %s", outcome.impossible)
-            self.forbidden[outcome.impossible] = [frozenset()]
-            self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
-            return
-        cause = outcome.cause
-        assert cause is not None, "a skeleton that fails has a cause"
-        context = context_of(cause, self.run_.domain)
-        _logger.info("forbidden: %s while %s", cause.action, " ".join(map(str, context)) or "anything")
-        constraints.append(LearnedConstraint(str(cause.action), tuple(map(str, context)), cause.is_proved))
-        self.task = self._forbidden(cause, context)
-        if not cause.is_proved:
-            self.all_proved = False
-
-    def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
-        """Return the task with a constraint, or with a narrower one where that would change nothing."""
-        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.run_.domain)]
-        task = self.task.forbid(*lessons[0])
-        if task is self.task:
-            lessons = [(cause.action, tuple(cause.node.state))]
-            task = self.task.forbid(*lessons[0])
-        for action, facts in lessons[1:]:
-            task = task.forbid(action, facts)
-        for action, facts in lessons:
-            self.forbidden.setdefault(action, []).append(frozenset(facts))
-        return task

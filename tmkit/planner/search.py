@@ -29,7 +29,8 @@ from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.goals.goal_domain import extended_domain, extended_goal
 from tmkit.planner.goals.goal_scenes import goal_of_scene
-from tmkit.planner.plans.values import Configuration, PlanResult
+from tmkit.planner.plans.results import PlanResult
+from tmkit.planner.plans.values import Configuration
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.run import PlanningLimits, PlanningRun
 from tmkit.planner.sampling.samplers import Samplers

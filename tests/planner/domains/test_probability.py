@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmkit.errors import ConfigurationError
+from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
 from tmkit.planner.domains.probability import (
     Probability,
     ProbabilityMethod,
     angle_within,
     clearance_at_least,
     inside_box,
-    inside_ellipsoid,
     inside_half_spaces,
     inside_slabs,
     sampled_probability,

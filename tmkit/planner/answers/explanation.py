@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tmkit.planner.plans.diagnosis import ActionDiagnosis, Diagnosis, Remedy, RemedyKind, in_centimetres
-from tmkit.planner.plans.values import Plan, PlanStatus
+from tmkit.planner.plans.results import PlanStatus
+from tmkit.planner.plans.values import Plan
 
 __all__ = ["explain"]
 

@@ -31,7 +31,7 @@ from tmkit.planner.answers.diagnosing import goal_parts
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.domains.semantics import pddl_name
 from tmkit.planner.plans.diagnosis import Diagnosis, Remedy, RemedyKind
-from tmkit.planner.plans.values import PlanResult
+from tmkit.planner.plans.results import PlanResult
 from tmkit.tasks import And, Formula
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.graph import NoiseSource, SceneGraph
 from tmkit.motion import CollisionWorld
+from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
 from tmkit.planner.domains.probability import (
     Probability,
     angle_within,
     clearance_at_least,
     inside_box,
-    inside_ellipsoid,
     inside_slabs,
     sampled_probability,
     share_of,

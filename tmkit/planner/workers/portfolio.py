@@ -28,7 +28,8 @@ from tmkit.motion import MotionPlanner, Robots
 from tmkit.planner.domains.loading import PythonDomain
 from tmkit.planner.goals.continuous_goals import ContinuousGoal
 from tmkit.planner.plans.class_changes import with_class_changes
-from tmkit.planner.plans.values import Plan, PlanResult, PlanStatistics, PlanStatus, PlanStep, Segment
+from tmkit.planner.plans.results import PlanResult, PlanStatistics, PlanStatus
+from tmkit.planner.plans.values import Plan, PlanStep, Segment
 from tmkit.planner.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.planner.sampling.samplers import Samplers
 from tmkit.planner.search import plan
