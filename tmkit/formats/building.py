@@ -9,66 +9,24 @@ it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-
 parts of a link.
 
 Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
-bodies) is the core's business, and what it refuses is reported at the place of the draft. ``world`` is special: it is
-the root that exists without being declared, and several files may put shapes on it.
+bodies) is the core's business, and what it refuses is reported at the place of the draft. What the drafts of poses,
+joints and shapes are in the core, :mod:`tmkit.formats.drafted_values` knows. ``world`` is special: it is the root that
+exists without being declared, and several files may put shapes on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from tmkit.errors import FileFormatError, ShapeError, TmkitError
+from tmkit.errors import FileFormatError
 from tmkit.files.places import Place, did_you_mean
-from tmkit.formats.drafts import (
-    AllowedDraft,
-    FrameDraft,
-    GeometryDraft,
-    GroupDraft,
-    InertiaDraft,
-    JointDraft,
-    MeshDraft,
-    PoseDraft,
-    PrimitiveDraft,
-    SceneDraft,
-)
-from tmkit.formats.inertias import united_inertia
+from tmkit.formats.drafted_values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
+from tmkit.formats.drafts import AllowedDraft, FrameDraft, GroupDraft, PoseDraft, SceneDraft
 from tmkit.formats.meshes import MeshLoader
-from tmkit.formats.solids import frustum
-from tmkit.graph import (
-    AttachedShape,
-    Box,
-    Capsule,
-    Cone,
-    Continuous,
-    Cylinder,
-    Fixed,
-    Free,
-    Inertia,
-    Joint,
-    Mimic,
-    Prismatic,
-    Revolute,
-    SceneEdit,
-    SceneGraph,
-    Shape,
-    Sphere,
-)
-from tmkit.spatial import Pose
+from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
-__all__ = [
-    "WORLD",
-    "add_allowed",
-    "add_drafted_frame",
-    "build_scene",
-    "frames_by_name",
-    "pose_of",
-    "whole_name",
-    "zero_pose_of",
-]
+__all__ = ["WORLD", "add_allowed", "add_drafted_frame", "build_scene", "frames_by_name", "whole_name"]
 
 WORLD = "world"
 
@@ -105,17 +63,6 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
         add_allowed(edit, drafts)
         _add_groups(edit, drafts)
     return edit.finish()
-
-
-@contextmanager
-def _reported(place: Place) -> Iterator[None]:
-    """Report whatever the core refuses at a place."""
-    try:
-        yield
-    except FileFormatError:
-        raise
-    except TmkitError as error:
-        raise place.error(str(error)) from error
 
 
 def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
@@ -215,16 +162,16 @@ def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
 
 def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
-    shapes = [_attached(geometry, loader, draft.friction) for geometry in draft.geometry]
-    with _reported(draft.place):
+    shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
+    with reported(draft.place):
         if draft.parent is None:
             edit.add_root(draft.name, body=draft.body)
             edit.set_classes(draft.name, draft.classes)
             edit.set_shapes(draft.name, shapes)
         else:
-            with _reported(draft.joint.place or draft.place):
-                joint = _joint(draft.joint)
-            pose = _moved_by_offset(pose_of(draft.pose), joint, draft.joint.offset)
+            with reported(draft.joint.place or draft.place):
+                joint = joint_of(draft.joint)
+            pose = moved_by_offset(pose_of(draft.pose), joint, draft.joint.offset)
             edit.add_frame(
                 draft.name,
                 draft.parent,
@@ -237,15 +184,15 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
         if draft.attributes:
             edit.set_attributes(draft.name, draft.attributes)
     if draft.inertia is not None:
-        with _reported(draft.inertia.place):
-            edit.set_inertia(draft.name, _inertia(draft.inertia, draft.geometry, shapes))
+        with reported(draft.inertia.place):
+            edit.set_inertia(draft.name, inertia_of(draft.inertia, draft.geometry, shapes))
 
 
 def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
     """Say where frames were."""
     for draft in drafts:
         if draft.stamps is not None:
-            with _reported(draft.place):
+            with reported(draft.place):
                 edit.set_stamped_poses(draft.name, draft.stamps)
 
 
@@ -253,7 +200,7 @@ def _add_noises(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
     """Say how sure the poses of frames are."""
     for draft in drafts:
         if draft.noise is not None:
-            with _reported(draft.place):
+            with reported(draft.place):
                 edit.set_noise(draft.name, draft.noise)
 
 
@@ -261,7 +208,7 @@ def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
     """Say how frames move relative to bodies."""
     for draft in drafts:
         if draft.twist is not None:
-            with _reported(draft.place):
+            with reported(draft.place):
                 edit.set_twist(draft.name, *draft.twist)
 
 
@@ -277,9 +224,9 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
         if mimic.joint not in leaders:
             hint = did_you_mean(mimic.joint, leaders)
             raise mimic.place.error(f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}")
-        with _reported(mimic.place):
+        with reported(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
-            edit.set_joint(draft.name, _joint(draft.joint, mimic=rule))
+            edit.set_joint(draft.name, joint_of(draft.joint, mimic=rule))
 
 
 def add_allowed(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
@@ -308,7 +255,7 @@ def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> N
     first, second = names
     if first == second and pair.first != pair.second:
         return  # two parts of one link
-    with _reported(pair.place):
+    with reported(pair.place):
         if not edit.scene.is_allowed(first, second):
             edit.allow_collision(first, second, reason=pair.reason)
 
@@ -323,118 +270,10 @@ def _add_groups(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
     for name in united:
         edit.set_group(name)
     for group in united.values():
-        with _reported(group.place):
+        with reported(group.place):
             edit.set_group(group.name, frames=group.frames, groups=group.groups)
 
 
 def whole_name(name: str) -> str:
     """Return the link of which this is a part in the original's names, else the name."""
     return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
-
-
-def pose_of(draft: PoseDraft) -> Pose:
-    """Return the core's pose."""
-    if draft.quat_xyzw is not None:
-        return Pose(draft.translation, draft.quat_xyzw)
-    return Pose.from_rpy(draft.translation, draft.rpy) if draft.rpy is not None else Pose(draft.translation)
-
-
-def _joint(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
-    """Return the core's joint."""
-    if draft.type == "fixed":
-        return Fixed()
-    if draft.type == "free":
-        return Free()
-    if draft.type == "continuous":
-        return Continuous(
-            draft.axis,
-            velocity=draft.velocity,
-            effort=draft.effort,
-            damping=draft.damping,
-            friction=draft.friction,
-            name=draft.name,
-            mimic=mimic,
-        )
-    make = Revolute if draft.type == "revolute" else Prismatic
-    return make(
-        draft.axis,
-        lower=draft.lower,
-        upper=draft.upper,
-        velocity=draft.velocity,
-        effort=draft.effort,
-        damping=draft.damping,
-        friction=draft.friction,
-        name=draft.name,
-        mimic=mimic,
-    )
-
-
-def zero_pose_of(draft: FrameDraft) -> Pose:
-    """Return a frame's pose relative to its parent with its joint at zero."""
-    return _moved_by_offset(pose_of(draft.pose), _joint(draft.joint), draft.joint.offset)
-
-
-def _moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
-    """Return the pose of a frame whose joint value is counted from ``offset``."""
-    if offset == 0.0:
-        return pose
-    motion = offset * np.asarray(joint.axis)
-    zero = np.zeros(3)
-    return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
-
-
-def _attached(draft: GeometryDraft, loader: MeshLoader, friction: float | None) -> AttachedShape:
-    """Return a shape on its frame."""
-    with _reported(draft.place):
-        shape = _shape(draft, loader)
-        return AttachedShape(
-            shape,
-            pose_of(draft.pose),
-            color=draft.color,
-            visual=draft.visual,
-            collision=draft.collision,
-            friction=draft.friction if draft.friction is not None else friction if draft.collision else None,
-            level=draft.level,
-        )
-
-
-def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
-    """Return the core's shape."""
-    if isinstance(draft.shape, MeshDraft):
-        return loader.load(draft.shape, place=draft.place)
-    if not isinstance(draft.shape, PrimitiveDraft):
-        return draft.shape
-    kind, sizes = draft.shape.kind, draft.shape.dimensions
-    if kind == "box":
-        return Box(sizes)
-    if kind == "frustum":
-        return frustum(*sizes)
-    makers: dict[str, Callable[..., Shape]] = {
-        "sphere": Sphere,
-        "cylinder": Cylinder,
-        "cone": Cone,
-        "capsule": Capsule,
-    }
-    return makers[kind](*sizes)
-
-
-def _inertia(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:
-    """Return the core's inertia: as written, or spread evenly over the solids of the frame."""
-    if draft.matrix is not None:
-        origin = pose_of(draft.origin)
-        ixx, ixy, ixz, iyy, iyz, izz = draft.matrix
-        matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-        if draft.origin.quat_xyzw is not None or draft.origin.rpy not in (None, (0.0, 0.0, 0.0)):
-            matrix = origin.rotation @ matrix @ origin.rotation.T
-            matrix = 0.5 * (matrix + matrix.T)
-        return Inertia(draft.mass, origin.translation, matrix=matrix)
-    own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
-    if own:
-        return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
-    solids = [shape for shape in shapes if shape.collision] or list(shapes)
-    volume = sum(shape.shape.volume for shape in solids)
-    if solids and not volume:
-        raise ShapeError(
-            "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
-        )
-    return united_inertia([(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids])

@@ -19,7 +19,8 @@ from tmkit.errors import FileFormatError, TmkitError
 from tmkit.files.places import did_you_mean
 from tmkit.files.reading import ReadingLimits
 from tmkit.files.remarks import Remark
-from tmkit.formats.building import add_allowed, add_drafted_frame, frames_by_name, zero_pose_of
+from tmkit.formats.building import add_allowed, add_drafted_frame, frames_by_name
+from tmkit.formats.drafted_values import zero_pose_of
 from tmkit.formats.drafts import FrameDraft
 from tmkit.formats.loading import read_drafts
 from tmkit.formats.meshes import MeshLoader

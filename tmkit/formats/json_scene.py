@@ -3,65 +3,32 @@
 ``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits,
 frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
 
-Shapes are listed once each under their content digest; :mod:`tmkit.formats.json_shapes` says how.
+Frames are written one by one (:mod:`tmkit.formats.json_frames`). Shapes are listed once each under their content
+digest; :mod:`tmkit.formats.json_shapes` says how.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.files.output import write_bytes, write_text
 from tmkit.files.reading import read_bytes
-from tmkit.formats.json_noise import SourceList, noise_from_json, sources_from_json
-from tmkit.formats.json_poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
+from tmkit.formats.json_frames import frame_from_json, frame_to_json
+from tmkit.formats.json_noise import SourceList, sources_from_json
 from tmkit.formats.json_reading import JsonNode, with_line
 from tmkit.formats.json_shapes import arrays_as_files, shape_from_json, shape_to_json
 from tmkit.formats.meshes import MeshLoader
-from tmkit.graph import (
-    AttachedShape,
-    Continuous,
-    Fixed,
-    FrameSpecification,
-    Free,
-    Group,
-    Inertia,
-    Joint,
-    Mimic,
-    NoiseSource,
-    Prismatic,
-    Revolute,
-    SceneGraph,
-    Shape,
-)
+from tmkit.graph import Group, SceneGraph
 
 __all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_json", "write_json_scene"]
 
 FORMAT = "tmkit-scene"
 VERSION = 1
-
-_FRAME_KEYS = (
-    "attributes",
-    "body",
-    "classes",
-    "inertia",
-    "joint",
-    "name",
-    "parent",
-    "pose",
-    "shapes",
-    "stamps",
-    "twist",
-)
-COLLISION_LEVELS = ("box", "hull", "exact")
-JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 
 Json = dict[str, Any]
 
@@ -86,7 +53,7 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         for part in frame.shapes:
             if part.shape.digest not in shapes:
                 shapes[part.shape.digest] = shape_to_json(part.shape, loader)
-        frames.append(_frame_to_json(frame, sources))
+        frames.append(frame_to_json(frame, sources))
     document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
@@ -135,7 +102,7 @@ def scene_from_json(
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
     sources = sources_from_json(top.get("noise_sources")) if "noise_sources" in document else []
-    frames = [_frame_from_json(node, shapes, sources) for node in nodes]
+    frames = [frame_from_json(node, shapes, sources) for node in nodes]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]
@@ -236,114 +203,6 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
 
 
-def _limit(value: float) -> float | None:
-    """Return a limit, ``None`` for infinity."""
-    return value if math.isfinite(value) else None
-
-
-def _joint_to_json(joint: Joint) -> Json:
-    if joint.type in ("fixed", "free"):
-        return {"type": joint.type}
-    mimic = joint.mimic
-    return {
-        "axis": numbers_to_json(joint.axis),
-        "damping": joint.damping,
-        "effort": _limit(joint.effort),
-        "friction": joint.friction,
-        "lower": _limit(joint.lower),
-        "mimic": None
-        if mimic is None
-        else {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset},
-        "name": joint.name,
-        "type": joint.type,
-        "upper": _limit(joint.upper),
-        "velocity": _limit(joint.velocity),
-    }
-
-
-def _joint_from_json(node: JsonNode) -> Joint:
-    kind = node.get("type").one_of(JOINT_TYPES)
-    if kind in ("fixed", "free"):
-        node.only("type")
-        return Fixed() if kind == "fixed" else Free()
-    node.only("axis", "damping", "effort", "friction", "lower", "mimic", "name", "type", "upper", "velocity")
-    rule = node.get("mimic")
-    mimic = None
-    if rule.value is not None:
-        multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
-        mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
-    axis, name = node.get("axis").numbers(3), node.get("name").text()
-    velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
-    damping, friction = node.get("damping").number(), node.get("friction").number()
-    lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
-    try:
-        if kind == "continuous":
-            return Continuous(
-                axis, velocity=velocity, effort=effort, damping=damping, friction=friction, name=name, mimic=mimic
-            )
-        make = Revolute if kind == "revolute" else Prismatic
-        return make(
-            axis,
-            lower=lower,
-            upper=upper,
-            velocity=velocity,
-            effort=effort,
-            damping=damping,
-            friction=friction,
-            name=name,
-            mimic=mimic,
-        )
-    except TmkitError as error:
-        raise node.error(str(error)) from error
-
-
-def _inertia_to_json(inertia: Inertia | None) -> Json | None:
-    if inertia is None:
-        return None
-    return {"center": numbers_to_json(inertia.center), "mass": inertia.mass, "matrix": numbers_to_json(inertia.matrix)}
-
-
-def _inertia_from_json(node: JsonNode) -> Inertia | None:
-    if node.value is None:
-        return None
-    node.only("center", "mass", "matrix")
-    matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
-    try:
-        return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
-    except TmkitError as error:
-        raise node.error(str(error)) from error
-
-
-def _attached_to_json(part: AttachedShape) -> Json:
-    level = {} if part.level is None else {"level": part.level}
-    return level | {
-        "collision": part.collision,
-        "color": None if part.color is None else numbers_to_json(part.color),
-        "friction": part.friction,
-        "pose": numbers_to_json(part.pose.as_array()),
-        "shape": part.shape.digest,
-        "visual": part.visual,
-    }
-
-
-def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
-    node.only("collision", "color", "friction", "level", "pose", "shape", "visual")
-    digest = node.get("shape").text()
-    if digest not in shapes:
-        raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
-    color = None if node.get("color").value is None else node.get("color").numbers(4)
-    visual, collision = node.get("visual").flag(), node.get("collision").flag()
-    friction = None if node.get("friction").value is None else node.get("friction").number()
-    level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
-    pose = pose_from_json(node.get("pose"))
-    try:
-        return AttachedShape(
-            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
-        )
-    except TmkitError as error:
-        raise node.error(str(error)) from error
-
-
 def _group_to_json(group: Group) -> Json:
     return {"frames": list(group.frames), "groups": list(group.groups)}
 
@@ -364,49 +223,3 @@ def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
         except TmkitError as error:
             raise node.get(name).error(str(error)) from error
     return edit.finish()
-
-
-def _frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
-    document: Json = {"attributes": frame.attributes} if frame.attributes else {}
-    if frame.noise is not None:
-        document["noise"] = sources.noise_to_json(frame.noise)
-    if frame.twist is not None:
-        reference, vector = frame.twist
-        document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
-    if frame.stamps is not None:
-        document["stamps"] = stamps_to_json(frame.stamps)
-    return document | {
-        "body": frame.body,
-        "classes": list(frame.classes),
-        "inertia": _inertia_to_json(frame.inertia),
-        "joint": _joint_to_json(frame.joint),
-        "name": frame.name,
-        "parent": frame.parent,
-        "pose": numbers_to_json(frame.pose.as_array()),
-        "shapes": [_attached_to_json(part) for part in frame.shapes],
-    }
-
-
-def _frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
-    known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
-    node.only(*known, "twist")
-    parent = node.get("parent")
-    return FrameSpecification(
-        node.get("name").name(),
-        None if parent.value is None else parent.name(),
-        pose=pose_from_json(node.get("pose")),
-        joint=_joint_from_json(node.get("joint")),
-        body=node.get("body").name(),
-        classes=[item.text() for item in node.get("classes").items()],
-        shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
-        inertia=_inertia_from_json(node.get("inertia")),
-        attributes=node.get("attributes").table() if "attributes" in node.table() else None,
-        twist=_twist_from_json(node.get("twist")) if "twist" in node.table() else None,
-        stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
-        noise=noise_from_json(node.get("noise"), sources) if "noise" in node.table() else None,
-    )
-
-
-def _twist_from_json(node: JsonNode) -> tuple[str, Sequence[float]]:
-    node.only("reference", "vector")
-    return node.get("reference").name(), node.get("vector").numbers(6)

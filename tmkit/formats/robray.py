@@ -3,7 +3,8 @@
 A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
 whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
 what the statements mean, :mod:`~tmkit.formats.robray_syntax` what may stand where,
-:mod:`~tmkit.formats.robray_values` what each attribute accepts, :mod:`~tmkit.formats.robray_geometry` what a shape is.
+:mod:`~tmkit.formats.robray_values` what each attribute accepts, :mod:`~tmkit.formats.robray_frames` what attributes
+come to in a frame, :mod:`~tmkit.formats.robray_geometry` what a shape is.
 
 The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
 holds from where it stands; frames become drafts, whose parents are looked up when all files of a load have been read.
@@ -34,19 +35,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tmkit.files.places import Place, did_you_mean
-from tmkit.formats.building import pose_of
 from tmkit.formats.drafts import (
     AllowedDraft,
     FrameDraft,
-    GeometryDraft,
-    InertiaDraft,
-    JointDraft,
     MimicDraft,
-    PoseDraft,
     SceneDraft,
 )
 from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
+from tmkit.formats.robray_frames import Solid, composed, friction_in, inertia_in, joint_in, pose_in
 from tmkit.formats.robray_geometry import geometry_of
 from tmkit.formats.robray_syntax import (
     AllowCollision,
@@ -111,15 +108,6 @@ class _Class:
 
     values: Mapping[str, Value]
     tags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Solid:
-    """A shape of a frame with the names of its classes and all its attributes."""
-
-    draft: GeometryDraft
-    tags: tuple[str, ...]
-    values: Mapping[str, Value]
 
 
 @dataclass(slots=True)
@@ -263,18 +251,18 @@ class _Reader:
         solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
-        inertia, geometry = _inertia(values, solids, place)
+        inertia, geometry = inertia_in(values, solids, place=place)
         parent, parent_place = _parent(own, values, outer)
         draft = FrameDraft(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
             place=place,
-            pose=_pose(values),
-            joint=_joint(values, block.name.text, place),
+            pose=pose_in(values),
+            joint=joint_in(values, frame=block.name.text, place=place),
             classes=tuple(dict.fromkeys(tags)),
             geometry=geometry,
             inertia=inertia,
-            friction=_friction(values, solids),
+            friction=friction_in(values, solids),
             parent_place=parent_place,
         )
         self.frames.append(self.following(draft))
@@ -295,15 +283,15 @@ class _Reader:
         rule = MimicDraft(variable, ratio, 0.0, draft.joint.place or draft.place)
         return replace(draft, joint=replace(draft.joint, name=name, mimic=rule))
 
-    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
+    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> Solid:
         """Return a shape of a frame."""
         where = f"the geometry of frame '{frame}'"
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))
         geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
         if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
-            geometry = replace(geometry, pose=_composed(_pose(own), geometry.pose))
-        return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
+            geometry = replace(geometry, pose=composed(pose_in(own), geometry.pose))
+        return Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
 def _merged(own: Values, classes: Iterable[_Class]) -> Values:
@@ -322,82 +310,3 @@ def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Place 
     if "parent" not in values:
         return (outer if outer is not None else "world"), None
     return values["parent"].text or "world", values["parent"].place
-
-
-def _triple(value: Value | None) -> tuple[float, float, float]:
-    """Return the three numbers of a value, zeros when there is none."""
-    if value is None:
-        return 0.0, 0.0, 0.0
-    x, y, z = value.numbers
-    return x, y, z
-
-
-def _pose(values: Values) -> PoseDraft:
-    """Return the pose of a frame; a quaternion beats angles."""
-    translation = _triple(values.get("translation"))
-    if "quaternion" in values:
-        x, y, z, w = values["quaternion"].numbers
-        return PoseDraft(translation, quat_xyzw=(x, y, z, w))
-    return PoseDraft(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
-
-
-def _composed(outer: PoseDraft, inner: PoseDraft) -> PoseDraft:
-    """Return one pose after another; unchanged, to the last digit, where the second is none."""
-    if inner == PoseDraft():
-        return outer
-    pose = pose_of(outer) @ pose_of(inner)
-    (x, y, z), (i, j, k, w) = pose.translation.tolist(), pose.quat_xyzw.tolist()
-    return PoseDraft((x, y, z), quat_xyzw=(i, j, k, w))
-
-
-def _joint(values: Values, frame: str, place: Place) -> JointDraft:
-    """Return the joint of a frame."""
-    kind = values["type"].text if "type" in values else "fixed"
-    if kind == "fixed":
-        for name in ("lower", "upper"):
-            if name in values:
-                reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
-                raise values[name].place.error(reason)
-        return JointDraft(place=place)
-    if "axis" not in values:
-        raise values["type"].place.error(f"the {kind} frame '{frame}' needs an axis")
-    axis = _triple(values["axis"])
-    limits = {name: values[name].number for name in ("lower", "upper", "offset") if name in values}
-    if "lower" in limits and "upper" in limits and limits["lower"] > limits["upper"]:
-        reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
-        raise values["upper"].place.error(reason)
-    return JointDraft(
-        type=kind,
-        name=values["variable"].text if "variable" in values else frame,
-        axis=axis,
-        lower=limits.get("lower", -math.inf),
-        upper=limits.get("upper", math.inf),
-        offset=limits.get("offset", 0.0) * math.hypot(*axis),
-        place=values["variable"].place if "variable" in values else place,
-    )
-
-
-def _inertia(
-    values: Values, solids: list[_Solid], place: Place
-) -> tuple[InertiaDraft | None, tuple[GeometryDraft, ...]]:
-    """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some."""
-    geometry = tuple(solid.draft for solid in solids)
-    masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
-    if "mass" not in values:
-        return (InertiaDraft(sum(mass.number for mass in masses), place) if masses else None), geometry
-    mass = values["mass"]
-    if not solids:
-        raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
-    if any(other.place != mass.place for other in masses):
-        raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
-    return InertiaDraft(mass.number, mass.place), tuple(replace(draft, mass=None) for draft in geometry)
-
-
-def _friction(values: Values, solids: list[_Solid]) -> float | None:
-    """Return the friction of a frame: its own, else that of its geometry's class."""
-    if "friction" in values:
-        return values["friction"].number
-    found = [solid.values["friction"] for solid in solids if "friction" in solid.values]
-    if len({value.number for value in found}) > 1:
-        raise found[-1].place.error("two shapes of one frame have different friction; give it for the frame")
-    return found[0].number if found else None

@@ -17,7 +17,7 @@ from dataclasses import replace
 from tmkit.errors import FileFormatError
 from tmkit.files.places import did_you_mean
 from tmkit.files.xml import XmlElement
-from tmkit.formats.building import pose_of
+from tmkit.formats.drafted_values import pose_of
 from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple
 from tmkit.formats.folders import real_path
 from tmkit.formats.packages import PackageResolver
