@@ -39,8 +39,6 @@ from tmkit.tasks.formulas import (
     Or,
     Parameter,
     When,
-    free_variables,
-    substitute,
 )
 from tmkit.tasks.model import Action, Axiom, Domain, GroundAction, Metric, Problem
 from tmkit.tasks.pairs import find_conflict, goal_is_impossible
@@ -56,6 +54,7 @@ from tmkit.tasks.planning import (
 from tmkit.tasks.sas import TranslatedTask
 from tmkit.tasks.smt import SmtTask, Z3Planner
 from tmkit.tasks.state import State, StateDifference
+from tmkit.tasks.substitution import free_variables, substitute
 from tmkit.tasks.validation import PlanValidation, validate_plan
 from tmkit.tasks.vocabulary import Function, Predicate, Type
 from tmkit.tasks.writer import domain_to_pddl, problem_to_pddl

@@ -42,10 +42,10 @@ from tmkit.tasks.formulas import (
     Or,
     Parameter,
     When,
-    substitute,
 )
 from tmkit.tasks.model import Action, Domain, Metric, Problem
 from tmkit.tasks.state import State
+from tmkit.tasks.substitution import substitute
 from tmkit.tasks.vocabulary import Predicate, Types
 from tmkit.tasks.writer import domain_to_pddl, is_writable, problem_to_pddl
 

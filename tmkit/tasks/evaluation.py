@@ -47,10 +47,9 @@ from tmkit.tasks.formulas import (
     Or,
     Parameter,
     When,
-    free_variables,
     is_variable,
-    substitute,
 )
+from tmkit.tasks.substitution import free_variables, substitute
 
 if TYPE_CHECKING:
     from tmkit.tasks.model import Problem

@@ -16,13 +16,14 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 
 from tmkit.tasks import grammar
 from tmkit.tasks.actions import ActionReader
-from tmkit.tasks.formulas import ALWAYS, Fact, Formula, Parameter, substitute
+from tmkit.tasks.formulas import ALWAYS, Fact, Formula, Parameter
 from tmkit.tasks.grammar import Origins, Respelling
 from tmkit.tasks.initial import InitListener, PlainInit
 from tmkit.tasks.model import Action, Axiom, Domain, Metric
 from tmkit.tasks.source import Group, Source, Token
 from tmkit.tasks.state import State
 from tmkit.tasks.strata import negative_cycle
+from tmkit.tasks.substitution import substitute
 from tmkit.tasks.trees import TreeBuilder, typed_items
 from tmkit.tasks.vocabulary import TOTAL_COST, Function, Predicate, Type, Vocabulary
 

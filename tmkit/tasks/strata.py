@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from tmkit.tasks.formulas import atoms_of
+from tmkit.tasks.substitution import atoms_of
 
 if TYPE_CHECKING:
     from tmkit.tasks.model import Axiom
