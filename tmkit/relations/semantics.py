@@ -149,6 +149,17 @@ class _Target(Semantics):
         return f"{type(self).__name__}({', '.join(repr(text) for text in self.notation())})"
 
 
+class _Expressed(_Target):
+    """What is related to what, with the frame in which it is expressed."""
+
+    __slots__ = ()
+    coord: str
+
+    def notation(self) -> tuple[str, ...]:
+        """Return target, reference and frame of expression in the papers' notation."""
+        return (*super().notation(), f"[{self.coord}]")
+
+
 class _PositionLike(_Target):
     __slots__ = ()
     point: str
@@ -221,19 +232,14 @@ class PositionSemantics(_PositionLike):
         _fill(self, (*read_point(target), *read_point(reference)))
 
 
-class PositionCoord(_PositionLike):
+class PositionCoord(_Expressed, _PositionLike):
     """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``."""
 
     __slots__ = (*_POSITION, "coord")
     relation, fields = "Position", (*_POSITION, "coord")
-    coord: str
 
     def __init__(self, target: str, reference: str, coord: str) -> None:
         _fill(self, (*read_point(target), *read_point(reference), read_frame(coord)))
-
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
 
 
 class OrientationSemantics(_OrientationLike):
@@ -246,19 +252,14 @@ class OrientationSemantics(_OrientationLike):
         _fill(self, (*read_orientation(target), *read_orientation(reference)))
 
 
-class OrientationCoord(_OrientationLike):
+class OrientationCoord(_Expressed, _OrientationLike):
     """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``."""
 
     __slots__ = (*_ORIENTATION, "coord")
     relation, fields = "Orientation", (*_ORIENTATION, "coord")
-    coord: str
 
     def __init__(self, target: str, reference: str, coord: str) -> None:
         _fill(self, (*read_orientation(target), *read_orientation(reference), read_frame(coord)))
-
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
 
 
 class PoseSemantics(_PoseLike):
@@ -271,55 +272,53 @@ class PoseSemantics(_PoseLike):
         _fill(self, (*read_pose(target), *read_pose(reference)))
 
 
-class PoseCoord(_PoseLike):
+class PoseCoord(_Expressed, _PoseLike):
     """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``."""
 
     __slots__ = (*_POSE, "coord")
     relation, fields = "Pose", (*_POSE, "coord")
-    coord: str
 
     def __init__(self, target: str, reference: str, coord: str) -> None:
         _fill(self, (*read_pose(target), *read_pose(reference), read_frame(coord)))
 
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
 
-
-class LinearVelocitySemantics(_AtPoint):
-    """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
-
+class _AtPointSemantics(_AtPoint):
     __slots__ = _AT_POINT
-    relation, fields = "LinearVelocity", _AT_POINT
+    fields = _AT_POINT
 
     def __init__(self, target: str, reference: str) -> None:
         _fill(self, (*read_point(target), read_body(reference)))
 
 
-class _AtPointCoord(_AtPoint):
+class _AtPointCoord(_Expressed, _AtPoint):
     __slots__ = (*_AT_POINT, "coord")
     fields = (*_AT_POINT, "coord")
-    coord: str
 
     def __init__(self, target: str, reference: str, coord: str) -> None:
         _fill(self, (*read_point(target), read_body(reference), read_frame(coord)))
 
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
+
+class _FreeSemantics(_Free):
+    __slots__ = _FREE
+    fields = _FREE
+
+    def __init__(self, target: str, reference: str) -> None:
+        _fill(self, (read_body(target), read_body(reference)))
 
 
-class _FreeCoord(_Free):
+class _FreeCoord(_Expressed, _Free):
     __slots__ = (*_FREE, "coord")
     fields = (*_FREE, "coord")
-    coord: str
 
     def __init__(self, target: str, reference: str, coord: str) -> None:
         _fill(self, (read_body(target), read_body(reference), read_frame(coord)))
 
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
+
+class LinearVelocitySemantics(_AtPointSemantics):
+    """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
+
+    __slots__ = ()
+    relation = "LinearVelocity"
 
 
 class LinearVelocityCoord(_AtPointCoord):
@@ -329,14 +328,11 @@ class LinearVelocityCoord(_AtPointCoord):
     relation = "LinearVelocity"
 
 
-class AngularVelocitySemantics(_Free):
+class AngularVelocitySemantics(_FreeSemantics):
     """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
 
-    __slots__ = _FREE
-    relation, fields = "AngularVelocity", _FREE
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (read_body(target), read_body(reference)))
+    __slots__ = ()
+    relation = "AngularVelocity"
 
 
 class AngularVelocityCoord(_FreeCoord):
@@ -346,14 +342,11 @@ class AngularVelocityCoord(_FreeCoord):
     relation = "AngularVelocity"
 
 
-class TwistSemantics(_AtPoint):
+class TwistSemantics(_AtPointSemantics):
     """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
-    relation, fields = "Twist", _AT_POINT
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_point(target), read_body(reference)))
+    __slots__ = ()
+    relation = "Twist"
 
 
 class TwistCoord(_AtPointCoord):
@@ -363,14 +356,11 @@ class TwistCoord(_AtPointCoord):
     relation = "Twist"
 
 
-class ForceSemantics(_Free):
+class ForceSemantics(_FreeSemantics):
     """The force on a body, exerted by another: ``("C", "D")``."""
 
-    __slots__ = _FREE
-    relation, fields = "Force", _FREE
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (read_body(target), read_body(reference)))
+    __slots__ = ()
+    relation = "Force"
 
 
 class ForceCoord(_FreeCoord):
@@ -380,14 +370,11 @@ class ForceCoord(_FreeCoord):
     relation = "Force"
 
 
-class TorqueSemantics(_AtPoint):
+class TorqueSemantics(_AtPointSemantics):
     """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
-    relation, fields = "Torque", _AT_POINT
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_point(target), read_body(reference)))
+    __slots__ = ()
+    relation = "Torque"
 
 
 class TorqueCoord(_AtPointCoord):
@@ -397,14 +384,11 @@ class TorqueCoord(_AtPointCoord):
     relation = "Torque"
 
 
-class WrenchSemantics(_AtPoint):
+class WrenchSemantics(_AtPointSemantics):
     """Force and moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
-    relation, fields = "Wrench", _AT_POINT
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_point(target), read_body(reference)))
+    __slots__ = ()
+    relation = "Wrench"
 
 
 class WrenchCoord(_AtPointCoord):

@@ -27,6 +27,7 @@ from tmkit.relations.representation import (
 from tmkit.relations.representations.parts import (
     Multiplied,
     Plain,
+    Vector3,
     unit_vector,
 )
 from tmkit.relations.violations import SemanticError, Violation
@@ -41,26 +42,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class PositionVector(Plain):
+@dataclass(frozen=True, eq=False, init=False)
+class PositionVector(Vector3):
     """A vector (3,) from the reference point to the point, metres. No constraint."""
 
-    vector: Vector
     relation = "Position"
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
-
-    @property
-    def numbers(self) -> Numbers:
-        """``(p,)``."""
-        return (self.vector,)
-
-    @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p,)``."""
-        del like
-        return trusted(cls, vector=numbers[0])
+    unit = "m"
+    called = "position vector"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,15 +145,13 @@ class EulerAngles(Multiplied):
         return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
-@dataclass(frozen=True, eq=False)
-class RotationVector(Plain):
+@dataclass(frozen=True, eq=False, init=False)
+class RotationVector(Vector3):
     """An axis times an angle in radians (3,). It may be expressed in any frame."""
 
-    vector: Vector
     relation = "Orientation"
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "rotation vector", unit="rad"))
+    unit = "rad"
+    called = "rotation vector"
 
     @property
     def numbers(self) -> Numbers:

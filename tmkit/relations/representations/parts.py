@@ -17,6 +17,7 @@ from tmkit.relations.representation import (
     Numbers,
     Vector,
     array_of,
+    between_frames,
     frozen,
     in_reference,
     trusted,
@@ -24,6 +25,7 @@ from tmkit.relations.representation import (
 from tmkit.relations.violations import SemanticError, Violation
 
 __all__ = [
+    "FrameToFrame",
     "Line",
     "Multiplied",
     "Plain",
@@ -32,6 +34,7 @@ __all__ = [
     "Vector6",
     "line_of",
     "quaternion_product",
+    "require_orthogonal",
     "unit_vector",
 ]
 
@@ -57,15 +60,28 @@ class Multiplied(Plain):
         return in_reference(coord, self.what)
 
 
+class FrameToFrame(Plain):
+    """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
+
+    what: ClassVar[str]
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
+            return ()
+        return [*between_frames(coord, self.what), *in_reference(coord, self.what)]
+
+
 @dataclass(frozen=True, eq=False)
 class Vector3(Plain):
     """Three numbers in a unit."""
 
     vector: Vector
     unit: ClassVar[str]
+    called: ClassVar[str] = ""  # in messages; the relation when left out
 
     def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), self.relation, unit=self.unit))
+        object.__setattr__(self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit))
 
     @property
     def numbers(self) -> Numbers:
@@ -148,10 +164,7 @@ class Line(Plain):
         object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis", unit="m"))
         object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis", unit=self.units[0])))
         object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis", unit=self.units[1])))
-        defect = abs(float(self.direction @ self.moment))
-        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
-            rule = "direction and moment of a line are orthogonal"
-            raise SemanticError.of("axis", [Violation(rule, f"their product is {defect:.3g}")])
+        require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="axis")
 
     @property
     def point(self) -> Vector:
@@ -189,6 +202,23 @@ def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
     if abs(norm - 1.0) > ROTATION_TOLERANCE:
         raise SemanticError.of(what, [Violation("its norm is 1", f"norm {norm:.9g}")])
     return made
+
+
+def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) -> None:
+    """Refuse a vector that is not orthogonal to a unit vector.
+
+    Args:
+        unit: (n,) the unit vector.
+        other: (n,) the vector, of any length.
+        which: what the two are.
+        what: what they make.
+
+    Raises:
+        SemanticError: they are not orthogonal; the message gives their product.
+    """
+    defect = abs(float(unit @ other))
+    if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
+        raise SemanticError.of(what, [Violation(f"{which} are orthogonal", f"their product is {defect:.3g}")])
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:

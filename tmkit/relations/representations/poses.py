@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit.relations.representation import (
-    ROTATION_TOLERANCE,
     Numbers,
     Vector,
     array_of,
     between_frames,
     frozen,
-    in_reference,
     rotation_of,
     rotations,
     trusted,
 )
 from tmkit.relations.representations.parts import (
+    FrameToFrame,
     Multiplied,
     Plain,
     quaternion_product,
+    require_orthogonal,
     unit_vector,
 )
 from tmkit.relations.violations import SemanticError, Violation
@@ -51,11 +51,12 @@ _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
-class HomogeneousMatrix(Plain):
+class HomogeneousMatrix(FrameToFrame):
     """A matrix (4, 4) from one frame to another, expressed in the latter."""
 
     matrix: Vector
     relation = "Pose"
+    what = "a homogeneous matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
         made = array_of(matrix, (4, 4), "homogeneous matrix")
@@ -78,13 +79,6 @@ class HomogeneousMatrix(Plain):
         matrix[:3, 3], matrix[:3, :3] = numbers
         matrix[3] = _LAST_ROW
         return trusted(cls, matrix=frozen(matrix))
-
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
-        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
-        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
-            return ()
-        what = "a homogeneous matrix"
-        return [*between_frames(coord, what), *in_reference(coord, what)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,20 +166,19 @@ class VectorAndRotationVector(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class DualQuaternion(Plain):
+class DualQuaternion(FrameToFrame):
     """A unit dual quaternion from one frame to another: real and dual part (4,), vector part first."""
 
     real: Vector
     dual: Vector
     relation = "Pose"
+    what = "a dual quaternion"
 
     def __init__(self, real: ArrayLike, dual: ArrayLike) -> None:
         object.__setattr__(self, "real", unit_vector(real, 4, "real part of a dual quaternion"))
         object.__setattr__(self, "dual", array_of(dual, (4,), "dual part of a dual quaternion"))
-        defect = abs(float(self.real @ self.dual))
-        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.dual))):
-            rule = "real and dual part of a unit dual quaternion are orthogonal"
-            raise SemanticError.of("dual quaternion", [Violation(rule, f"their product is {defect:.3g}")])
+        which = "real and dual part of a unit dual quaternion"
+        require_orthogonal(self.real, self.dual, which=which, what="dual quaternion")
 
     @property
     def numbers(self) -> Numbers:
@@ -201,13 +194,6 @@ class DualQuaternion(Plain):
         del like
         real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
-
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
-        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
-        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
-            return ()
-        what = "a dual quaternion"
-        return [*between_frames(coord, what), *in_reference(coord, what)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,10 +220,7 @@ class FiniteScrew(Plain):
         object.__setattr__(self, "moment", array_of(moment, (3,), "moment of a screw axis", unit="m"))
         object.__setattr__(self, "angle", float(array_of(angle, (), "angle", unit="rad")))
         object.__setattr__(self, "displacement", float(array_of(displacement, (), "displacement", unit="m")))
-        defect = abs(float(self.direction @ self.moment))
-        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.moment))):
-            rule = "direction and moment of a line are orthogonal"
-            raise SemanticError.of("screw axis", [Violation(rule, f"their product is {defect:.3g}")])
+        require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="screw axis")
 
     @property
     def point(self) -> Vector:

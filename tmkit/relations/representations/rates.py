@@ -20,9 +20,7 @@ from tmkit.relations.representation import (
     Numbers,
     Vector,
     array_of,
-    between_frames,
     frozen,
-    in_reference,
     rotation_of,
     rotations,
 )
@@ -30,6 +28,7 @@ from tmkit.relations.representations.orientations import EulerAngles
 from tmkit.relations.representations.parts import (
     Plain,
     quaternion_product,
+    require_orthogonal,
     unit_vector,
 )
 from tmkit.relations.representations.poses import HomogeneousMatrix
@@ -119,10 +118,8 @@ class QuaternionRate(_Rate):
         object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
         object.__setattr__(self, "rate_xyzw", array_of(rate_xyzw, (4,), self.what))
         object.__setattr__(self, "coord_of", coord_of)
-        defect = abs(float(self.quat_xyzw @ self.rate_xyzw))
-        if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(self.rate_xyzw))):
-            rule = "a unit quaternion and its derivative are orthogonal"
-            raise SemanticError.of(self.what, [Violation(rule, f"their product is {defect:.3g}")])
+        which = "a unit quaternion and its derivative"
+        require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
 
     @property
     def numbers(self) -> Numbers:
@@ -192,15 +189,15 @@ class PoseMatrixRate(_Rate):
     what = "the derivative of a homogeneous matrix"
 
     def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None) -> None:
-        object.__setattr__(self, "matrix", HomogeneousMatrix(matrix).matrix)
+        made = HomogeneousMatrix(matrix)
+        object.__setattr__(self, "matrix", made.matrix)
         object.__setattr__(self, "rate", array_of(rate, (4, 4), self.what))
         object.__setattr__(self, "coord_of", coord_of)
         if self.rate[3].any():
             raise SemanticError.of(self.what, [Violation("its last row is zero", np.array2string(self.rate[3]))])
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
         if coord_of is not None:
-            what = "a homogeneous matrix"
-            broken = [*between_frames(coord_of, what), *in_reference(coord_of, what)]
+            broken = made.broken_by(coord_of)
             if broken:
                 raise SemanticError.of(self.what, broken)
 
