@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import tmkit as tk
 from tmkit.graph import SceneHistory, find_structure
 from tmkit.graph.structure import ChildOf, Part, Pattern
+from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.tasks import (
     And,
     Fact,
@@ -45,6 +46,15 @@ def scenes() -> None:
     with scene.edit() as edit:
         edit.reparent("cup", "world", pose=tk.Pose())
     assert_type(edit.finish(), tk.SceneGraph)
+
+
+def relations() -> None:
+    """What is asked by coordinates has the class that belongs to them, and is added as it comes."""
+    scene = tk.SceneGraph()
+    pose = scene.relate(PoseCoord("{cup}|cup", "{world}|world", "[world]"))
+    assert_type(pose, SemanticPose)
+    assert_type(scene.at([]).relate(TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
+    assert_type(scene.add_pose(pose, on_conflict="invert"), tk.SceneGraph)
 
 
 def looking() -> None:

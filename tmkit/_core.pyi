@@ -2,11 +2,31 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 import enum
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, Literal, overload
 
 import numpy
 import numpy.typing
 from numpy.typing import NDArray
+
+from tmkit.relations.representation import Representation
+from tmkit.relations.semantic import (
+    SemanticAngularVelocity,
+    SemanticLinearVelocity,
+    SemanticOrientation,
+    SemanticPose,
+    SemanticPosition,
+    SemanticRelation,
+    SemanticTwist
+)
+from tmkit.relations.semantics import (
+    AngularVelocityCoord,
+    Coord,
+    LinearVelocityCoord,
+    OrientationCoord,
+    PoseCoord,
+    PositionCoord,
+    TwistCoord
+)
 
 
 class Pose:
@@ -734,11 +754,24 @@ class SceneGraph:
 
     def consolidated(self, *, keep: Iterable[str] = ()) -> SceneGraph: ...
 
-    def relate(self, coord: Any, *, representation: type | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> Any: ...
+    @overload
+    def relate(self, coord: PositionCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticPosition: ...
+    @overload
+    def relate(self, coord: OrientationCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticOrientation: ...
+    @overload
+    def relate(self, coord: PoseCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticPose: ...
+    @overload
+    def relate(self, coord: LinearVelocityCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticLinearVelocity: ...
+    @overload
+    def relate(self, coord: AngularVelocityCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticAngularVelocity: ...
+    @overload
+    def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticTwist: ...
+    @overload
+    def relate(self, coord: Coord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticRelation: ...
 
-    def add_pose(self, pose: Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse') -> SceneGraph: ...
+    def add_pose(self, pose: SemanticPose, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse') -> SceneGraph: ...
 
-    def add_twist(self, twist: Any, *, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', strict: bool = False) -> SceneGraph: ...
+    def add_twist(self, twist: SemanticTwist, *, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse', strict: bool = False) -> SceneGraph: ...
 
     def integrated(self, dt: float) -> SceneGraph: ...
 
@@ -875,7 +908,20 @@ class Kinematics:
 
     def twist(self, target: str, reference: str | None = None, *, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]: ...
 
-    def relate(self, coord: Any, *, representation: type | None = None) -> Any: ...
+    @overload
+    def relate(self, coord: PositionCoord, *, representation: type[Representation] | None = None) -> SemanticPosition: ...
+    @overload
+    def relate(self, coord: OrientationCoord, *, representation: type[Representation] | None = None) -> SemanticOrientation: ...
+    @overload
+    def relate(self, coord: PoseCoord, *, representation: type[Representation] | None = None) -> SemanticPose: ...
+    @overload
+    def relate(self, coord: LinearVelocityCoord, *, representation: type[Representation] | None = None) -> SemanticLinearVelocity: ...
+    @overload
+    def relate(self, coord: AngularVelocityCoord, *, representation: type[Representation] | None = None) -> SemanticAngularVelocity: ...
+    @overload
+    def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None) -> SemanticTwist: ...
+    @overload
+    def relate(self, coord: Coord, *, representation: type[Representation] | None = None) -> SemanticRelation: ...
 
     def __repr__(self) -> str: ...
 
