@@ -207,7 +207,7 @@ def with_wall(plan: Plan, top: float) -> Plan:
 
 def test_load_that_strikes_an_obstacle_is_explained() -> None:
     """An obstacle that turns the load in the hand shows up in the remarks of that step."""
-    report = simulate(with_wall(stacking_plan(), 0.115))
+    report = simulate(with_wall(stacking_plan(), 0.105))
     texts = [str(remark) for remark in report.remarks]
     assert texts[0] == "step 1: the carried 'red' touched 'wall' during transfer"
     assert texts[1].startswith("step 1: 'red' slipped in the hand by ")

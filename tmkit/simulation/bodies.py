@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import Inertia, Kinematics, SceneGraph
+from tmkit.planner.sampling.holding import torsion_arm
 from tmkit.simulation.pieces import MARKER_MASS, Piece, Pieces, lumped_inertia, with_masses
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins
@@ -243,7 +244,11 @@ def set_friction(
     fingers: Collection[str],
     settings: PhysicsSettings,
 ) -> None:
-    """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance."""
+    """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
+
+    Fingers bear a moment about the normal of a contact, too: what is soft touches by a patch, and of the patch the
+    engine keeps a point or two, about which what is held would swing.
+    """
     of_kind = {
         "fixed": settings.fixed_friction,
         "object": settings.object_friction,
@@ -256,10 +261,12 @@ def set_friction(
                 body.index,
                 link,
                 lateralFriction=own.get(link, settings.finger_friction if frame in fingers else of_kind[body.kind]),
-                linearDamping=0.0,
-                angularDamping=0.0,
+                spinningFriction=torsion_arm(settings.pad_radius) if frame in fingers else 0.0,
                 physicsClientId=client,
             )
+        bullet.changeDynamics(  # in a call of its own: with a damping, all the rest would be the base's, too
+            body.index, BASE, linearDamping=0.0, angularDamping=0.0, physicsClientId=client
+        )
 
 
 def _given_friction(scene: SceneGraph, body: Body) -> dict[int, float]:

@@ -4,7 +4,7 @@ Rigid contacts and small steps do it. At 960 steps a second and 150 solver itera
 is told position *and* velocity, an arm follows its path to a few micrometres, and a 5 cm block held between two fingers
 by friction alone stays within a fraction of a millimetre. Soft contacts, coarser steps (240 a second) or fewer
 iterations (50) let blocks creep or turn in the hand. pybullet multiplies the friction coefficients of two touching
-bodies.
+bodies. Those of fingers and objects are the planner's (:mod:`tmkit.planner.sampling.holding`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass, fields
 
 from tmkit.errors import SimulationError
+from tmkit.planner.sampling.holding import DENSITY, FINGER_FRICTION, GRAVITY, OBJECT_FRICTION, PAD_RADIUS
 
 __all__ = ["PhysicsSettings"]
 
@@ -30,6 +31,7 @@ class PhysicsSettings:
         fixed_friction: friction coefficient of everything that never moves.
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.
+        pad_radius: metres; radius of the patch by which a contact link touches, for friction about the normal.
         slide_friction: newtons against which a drawer moves.
         hinge_friction: newton metres against which a door turns.
         position_gain: part of a joint's position error that its motor removes in one step.
@@ -40,12 +42,13 @@ class PhysicsSettings:
 
     time_step: float = 1.0 / 960.0
     solver_iterations: int = 300
-    gravity: float = 9.81
-    density: float = 500.0
-    object_friction: float = 0.7
+    gravity: float = GRAVITY
+    density: float = DENSITY
+    object_friction: float = OBJECT_FRICTION
     fixed_friction: float = 0.7
     robot_friction: float = 0.5
-    finger_friction: float = 1.0
+    finger_friction: float = FINGER_FRICTION
+    pad_radius: float = PAD_RADIUS
     slide_friction: float = 2.0
     hinge_friction: float = 0.2
     position_gain: float = 0.3
