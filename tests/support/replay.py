@@ -1,22 +1,27 @@
 """Replays the cases of ``tests/data/semantics.json`` through the public interface, and says what happened.
 
 Each function takes one case as it stands in the file and returns what tmkit did with it; tests compare that with what
-the case expects. Invariant: no case is known here by its content; fields of a case are read, nothing else. Cases with
-numbers are those of :mod:`support.replay_numbers`; the cases of ``uncertainty.json`` have a module of their own.
+the case expects. Invariants: no case is known here by its content; fields of a case are read, nothing else. A refusal
+is one of tmkit's rules: a case that cannot be read (an operation, a relation or a field that is not known) is a
+LookupError that names what it is, so that it never passes for a refusal.
+
+Cases with numbers are those of :mod:`support.replay_numbers` and :mod:`support.replay_representations`; the cases of
+``uncertainty.json`` have a module of their own.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from support.replay_numbers import replay_description, replay_numbers
+from support.replay_numbers import replay_numbers
+from support.replay_representations import numbers_of, orientation_said, replay_description, replay_moved
 from support.replay_uncertainty import replay_uncertainty
-from tmkit.errors import TmkitError
+from tmkit.errors import TmkitError, UnknownNameError
 from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose, set_twist
 from tmkit.relations import (
     EulerAngles,
@@ -43,13 +48,17 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were broken, in words.
+
+    Raises:
+        LookupError: an operation, a relation or a field that is not known.
     """
+    _require_known(case, {"op", "args", "inputs", "accept", "result", "violated", "expected"}, "a case of an operation")
     try:
         if "inputs" in case:
             return replay_numbers(case)
-        result = apply(
-            case["op"], *(from_json(given) if isinstance(given, Mapping) else given for given in case["args"])
-        )
+        result = apply(case["op"], *map(_argument, case["args"]))
+    except UnknownNameError as error:
+        raise LookupError(str(error)) from error
     except SemanticError as error:
         return {"accept": False, "result": None, "violated": [str(broken) for broken in error.violations]}
     except TmkitError as error:
@@ -57,14 +66,41 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
     return {"accept": True, "result": None if result is None else to_json(result), "violated": None}
 
 
+def _argument(given: Any) -> Any:
+    """Return an operand: a relation, or the name or number that stands there."""
+    if not isinstance(given, Mapping):
+        return given
+    named = {_FIELDS.get(name, name): value for name, value in given.items()}
+    _require_known(named, {"rel", "values", *_FIELDS.values(), *_NAMES}, "a relation", texts=False)
+    return from_json(named)
+
+
+_NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
+
+
+def _require_known(given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True) -> None:
+    """Require that fields are known; of remarks, which are texts, only where these may mean something.
+
+    Raises:
+        LookupError: the fields that are not.
+    """
+    remarks = (str, bool, type(None)) if texts else ()
+    unknown = [name for name, value in given.items() if name not in known and not isinstance(value, remarks)]
+    if unknown:
+        raise LookupError(f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+
+
 def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Work through an example with numbers.
 
-    An example is a chain of poses, a scene and its queries, the integration of twists, or one thing in several
-    representations.
+    An example is a chain of poses, a scene and its queries, the integration of twists, a wrench and a twist that are
+    moved to another frame, or one thing in several representations.
 
     Returns:
         For each step or case of the example what it gave: ``semantics`` and ``homogeneous``, ``result``, or ``error``.
+
+    Raises:
+        LookupError: it is none of these.
     """
     if "steps" in example:
         return _chain(example)
@@ -72,6 +108,10 @@ def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
         return _scene_example(example)
     if "cases" in example:
         return [_integrated(example, case) for case in example["cases"]]
+    if {"T0", "T1", "dt"} <= example.keys():
+        return _differentiated(example)
+    if {"rpy", "p", "force", "linear"} <= example.keys():
+        return [replay_moved(example)]
     return [replay_description(example)]
 
 
@@ -93,9 +133,17 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
     return said
 
 
+_OF_STEPS = {  # fields of a script's operations; remarks are texts and have any name
+    *("op", "body", "frame", "child", "child_body", "parent", "parent_body", "ref_frame", "ref_body", "coord", "point"),
+    *("ori", "ref_point", "ref_ori", "semantics", "homogeneous", "rotation", "translation", "euler_zyx", "value"),
+    *("linear", "angular", "tail", "head", "accept", "rule", "result", "expected", "representation"),
+}
+
+
 def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, Any]:
     """Carry out one operation of a script."""
     kind = op["op"]
+    _require_known(op, _OF_STEPS, f"the operation {kind}")
     if kind == "add_body":
         return scene.add_body(op["body"]), None
     if kind == "add_frame":
@@ -115,10 +163,18 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
             value = Pose.from_matrix(_matrix(op)) if _matrix(op) is not None else Pose()
             return add_edge(scene, "pose", tail=tail, head=head, value=value), None
         return add_edge(scene, "twist", tail=tail, head=head, value=np.zeros(6)), None
+    if kind == "remove_frame":
+        return scene.remove_frame(op["frame"]), None
+    if kind == "remove_body":
+        return scene.remove_body(op["body"]), None
+    if kind == "remove_twist":
+        return scene.remove_twist(op["frame"]), None
     if kind == "get_pose":
         return scene, _queried(scene, _pose_coord(scene, op), op)
     if kind == "get_twist":
         return scene, _queried(scene, _twist_coord(scene, op), op)
+    if kind.startswith("get_") and "semantics" in op:
+        return scene, replay_query(scene, {"kind": kind.removeprefix("get_"), **op})
     raise LookupError(f"the script has an operation that is not known: {kind}")
 
 
@@ -148,8 +204,12 @@ def _twist_coord(scene: SceneGraph, op: Mapping[str, Any]) -> TwistCoord:
 
 def _matrix(op: Mapping[str, Any]) -> Any:
     """Return the homogeneous matrix that an operation gives, or None."""
-    if "homogeneous" in op:
-        return op["homogeneous"]
+    value = op.get("value")
+    if isinstance(value, Mapping):
+        return _matrix(value)
+    for name in ("homogeneous", "T", "pose", "value"):
+        if np.shape(op.get(name)) == (4, 4):
+            return op[name]
     if not {"rotation", "translation", "euler_zyx"} & op.keys():
         return None
     turned = EulerAngles(op["euler_zyx"]).numbers[0] if "euler_zyx" in op else op.get("rotation", np.eye(3))
@@ -176,17 +236,24 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
 
 
 def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
-    """Return the answer to a query: the matrix of a pose, the two parts of a twist, or a vector or matrix."""
+    """Return the answer to a query: the matrix of a pose, the two parts of a twist, or a vector or matrix.
+
+    A pose that is asked for in another representation, or by other names, has its numbers by all their names.
+    """
     if isinstance(coord, PoseCoord):
-        wants = HomogeneousMatrix if "homogeneous" in str(op.get("representation", "homogeneous")) else None
-        return relate(scene, coord, representation=wants).in_representation(HomogeneousMatrix).matrix
+        expected = op.get("expected")
+        is_matrix = not isinstance(expected, Mapping) or "homogeneous" in expected
+        if is_matrix and "homogeneous" in str(op.get("representation", "homogeneous")):
+            return relate(scene, coord, representation=HomogeneousMatrix).representation.matrix
+        pose = relate(scene, coord)
+        return numbers_of(pose) | orientation_said(pose.orientation, {})
     numbers = relate(scene, coord).numbers
     return {"linear": numbers[0], "angular": numbers[1]} if isinstance(coord, TwistCoord) else numbers[0]
 
 
 def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
     """Return the answer to a query of an example, which says what kind of relation it asks for."""
-    kind = "".join(word.capitalize() for word in query["kind"].split("_"))
+    kind = "".join(word[0].upper() + word[1:] for word in query["kind"].split("_"))
     return _queried(scene, _coord(query["semantics"], kind), query)
 
 
@@ -195,14 +262,17 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     scene = SceneGraph(root=None)
     coords = [_coord(given["semantics"], "Pose") for given in example["poses_added"]]
     for c in coords:
-        for frame, body in ((c.ori, c.body), (c.ref_ori, c.ref_body)):
+        for frame, body in ((c.ref_ori, c.ref_body), (c.ref_point, c.ref_body), (c.ori, c.body), (c.point, c.body)):
             if body not in scene.body_names:
                 scene = scene.add_body(body)
             if frame not in scene:
                 scene = scene.add_frame(frame, body=body)
     for coord, given in zip(coords, example["poses_added"], strict=True):
-        scene = add_pose(scene, SemanticPose(coord, HomogeneousMatrix(_matrix(given))))
-    for given in example["twists_added"]:
+        matrix = _matrix(given)
+        if matrix is None:
+            raise LookupError(f"a pose that is added has no numbers that are known: {', '.join(given)}")
+        scene = add_pose(scene, SemanticPose(coord, HomogeneousMatrix(matrix)))
+    for given in example.get("twists_added", []):
         six = np.concatenate([np.array(given["linear"], dtype=float), np.array(given["angular"], dtype=float)])
         scene = add_twist(scene, SemanticTwist(_coord(given["semantics"], "Twist"), six))
     said: list[dict[str, Any]] = []
@@ -215,7 +285,7 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _coord(fields: Mapping[str, str], rel: str) -> Any:
-    return from_json({"rel": rel, **{_FIELDS.get(name, name): value for name, value in fields.items()}})
+    return _argument({"rel": rel, **fields})
 
 
 def _said(pose: SemanticPose) -> dict[str, Any]:
@@ -232,7 +302,10 @@ def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
         wanted: PoseCoord = _coord(step["semantics"], "Pose")
         told = str(step.get("step", step.get("op", ""))).split()
         operations = [name for name in ("inverse2", "compose") if name in told] or ["inverse2", "compose"]
-        made = next(pose for operation in operations if (pose := _found(operation, wanted, known)) is not None)
+        found = (pose for operation in operations if (pose := _found(operation, wanted, known)) is not None)
+        made = next(found, None)
+        if made is None:
+            raise LookupError(f"no {' and no '.join(operations)} of known poses gives {wanted!r}")
         known.append(made)
         said.append(_said(made))
     return said
@@ -265,3 +338,12 @@ def _integrated(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str
     first, second = (moved, start) if is_screw else (start, moved)
     matrices = [pose.in_representation(HomogeneousMatrix).matrix for pose in (first, second)]
     return {**_said(moved), "composed": matrices[0] @ matrices[1]}
+
+
+def _differentiated(example: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the body-fixed and the screw twist that lead from one pose to another in a time."""
+    fields = example.get("initial_semantics")
+    coord = _coord(fields, "Pose") if fields else PoseCoord("{g}|C", "{h}|D", "[h]")
+    before, later = (SemanticPose(coord, example[name]) for name in ("T0", "T1"))
+    twists = [before.differentiate(later, example["dt"], screw=screw) for screw in (False, True)]
+    return [{"semantics": to_json(twist.coord), **numbers_of(twist)} for twist in twists]

@@ -1,205 +1,345 @@
-"""Numbers of single operations, and of one thing in many representations, as cases give them: by the names of fields.
+"""Numbers of single operations, as cases give them: by the names of fields.
 
-A case names its inputs: ``R_ba`` is the orientation of a relative to b, ``T`` a homogeneous matrix, ``p`` a position,
-``linear`` and ``angular`` a twist, ``force`` and ``torque`` a wrench, ``d`` the way to a new point. The result is given
-under the names that the case asks for.
+A case names its inputs: ``p`` is a position, ``R`` a rotation matrix, ``Q`` a rotation in the axes of a third frame,
+``T`` a homogeneous matrix, ``linear`` and ``angular`` (``v``, ``w``) a velocity, ``force`` and ``torque`` (``f``,
+``m``) a wrench, ``d`` or a name with ``point`` or ``from`` the way to a new point, ``t`` or ``dt`` a time. What follows
+tells operands of one kind apart: ``R_ba`` is the orientation of a relative to b; ``linear1`` and ``angular1`` belong
+together. Without letters operands stand in a chain, the first innermost. The result is given under the names that the
+case asks for.
+
+Invariant: every input is read. A name that says nothing here, an operation or a relation that is not known is a
+LookupError that names it, never a refusal of tmkit's.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from support.replay_representations import numbers_of, orientation_said
 from tmkit.relations import (
+    OPERATIONS,
     AngularVelocityCoord,
-    AxisAngle,
-    EulerAngles,
-    FiniteScrew,
-    HomogeneousMatrix,
-    InstantaneousScrewAxis,
+    ForceCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
     RotationVector,
     SemanticAngularVelocity,
+    SemanticForce,
     SemanticLinearVelocity,
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
-    SemanticRelation,
+    SemanticTorque,
     SemanticTwist,
     SemanticWrench,
+    TorqueCoord,
     TwistCoord,
-    UnitQuaternion,
-    WrenchAxis,
+    VectorAndMatrix,
     WrenchCoord,
     apply,
 )
 from tmkit.relations import LinearVelocityCoord as LinearCoord
+from tmkit.spatial import Pose
 
-__all__ = ["replay_description", "replay_numbers"]
+__all__ = ["replay_numbers"]
 
-_ORIENTATION = OrientationCoord("[a]|C", "[b]|D", "[b]")
-_POSE = PoseCoord("{g}|C", "{h}|D", "[h]")
-_TWIST = TwistCoord("e|C", "D", "[r]")
+_SHAPES = {"p": (3,), "R": (3, 3), "Q": (3, 3), "T": (4, 4), "v": (3,), "w": (3,), "f": (3,), "m": (3,), "d": (3,)}
+_NAMES = {
+    "p": {"p", "position", "translation", "vector"},
+    "R": {"R", "rotation", "orientation", "matrix", "euler", "rpy", "quaternion", "quat"},
+    "Q": {"Q"},
+    "T": {"T", "pose", "homogeneous", "transform"},
+    "v": {"v", "linear", "velocity"},
+    "w": {"w", "angular", "omega"},
+    "f": {"f", "force"},
+    "m": {"m", "t", "torque", "moment", "tau"},
+    "d": {"d", "a", "offset", "displacement", "shift", "way", "step", "new", "old"},
+    "t": {"t", "dt", "time", "duration"},
+}
+_NEEDS = {  # of which quantities an operand of a relation is made
+    "position": "p",
+    "orientation": "R",
+    "pose": "T",
+    "linearvelocity": "v",
+    "angularvelocity": "w",
+    "twist": "vw",
+    "force": "f",
+    "torque": "m",
+    "wrench": "fm",
+}
+
+
+@dataclass
+class _Inputs:
+    """The inputs of a case: for each quantity its labels and numbers, in order; taking one marks it as read."""
+
+    numbers: dict[str, dict[str, Any]]
+    unread: set[tuple[str, str]]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Inputs:
+        numbers: dict[str, dict[str, Any]] = {}
+        for key, value in _flat(given):
+            quantity, label, array = _read(key, value)
+            numbers.setdefault(quantity, {})[label] = array
+        return cls(numbers, {(quantity, label) for quantity, labels in numbers.items() for label in labels})
+
+    def labels(self, quantity: str) -> list[str]:
+        return list(self.numbers.get(quantity, {}))
+
+    def has(self, quantity: str) -> bool:
+        return quantity in self.numbers
+
+    def take(self, quantity: str, label: str | None = None) -> Any:
+        labels = self.numbers.get(quantity)
+        if not labels or (label is not None and label not in labels):
+            wanted = f"{quantity}, {label}" if label else quantity
+            raise LookupError(f"the case has no input for {wanted}; it has {', '.join(self.numbers)}")
+        chosen = next(iter(labels)) if label is None else label
+        self.unread.discard((quantity, chosen))
+        return labels[chosen]
+
+    def require_read(self) -> None:
+        if self.unread:
+            names = ", ".join("_".join(filter(None, pair)) for pair in sorted(self.unread))
+            raise LookupError(f"the case has inputs that its operation does not use: {names}")
+
+
+def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the inputs one by one: those of an operand within an operand bear its name behind their own."""
+    pairs: list[tuple[str, Any]] = []
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            number = re.search(r"\d+$", key)
+            pairs += [(f"{inner}_{number[0] if number else key}", part) for inner, part in value.items()]
+        else:
+            pairs.append((key, value))
+    return pairs
+
+
+def _read(key: str, value: Any) -> tuple[str, str, Any]:
+    """Return the quantity that a field gives, the label that tells it from others, and its numbers."""
+    numbered = re.fullmatch(r"([A-Za-z]+)(\d\w*)", key)  # linear1 as linear_1
+    head, label = numbered.groups() if numbered else key.partition("_")[::2]
+    array = np.array(value, dtype=float)
+    if array.shape == () and head in _NAMES["t"]:
+        return "t", "", float(array)
+    if array.shape == (3,) and {"from", "point"} & set(label.split("_")):
+        return "d", "", array
+    if array.shape in ((3,), (4,)) and head in ("euler", "rpy", "quaternion", "quat"):
+        return "R", "", _rotation(key, array)
+    if array.shape == (3,) and key.startswith("rotation_vector"):
+        return "R", key.removeprefix("rotation_vector").strip("_"), Pose.exp([0, 0, 0, *array]).rotation
+    for quantity, shape in _SHAPES.items():
+        if head in _NAMES[quantity] and array.shape == shape:
+            return quantity, "" if quantity == "d" else label, array
+    raise LookupError(f"what the input '{key}' of shape {array.shape} gives is not known")
+
+
+def _rotation(key: str, numbers: Any) -> Any:
+    if key.startswith("quat"):
+        return Pose([0, 0, 0], np.roll(numbers, -1) if "wxyz" in key else numbers).rotation
+    return Pose.from_rpy([0, 0, 0], numbers[::-1] if "zyx" in key else numbers).rotation
+
+
+# ------------------------------------------------------------------------------------------------------------ operands
+
+
+def _frames(labels: list[str], place: int) -> tuple[str, str]:
+    """Return target and reference of an operand: ``ba`` is a relative to b; otherwise they stand in a chain."""
+    label = labels[place]
+    words = label.split("_")
+    if len(words) == 2 and all(words):
+        return words[1], words[0]
+    if len(label) == 2 and label.isalpha():
+        return label[1], label[0]
+    return f"f{place}", f"f{place + 1}"
+
+
+def _operand(relation: str, given: _Inputs, labels: list[str], place: int, point: str) -> Any:
+    """Return an operand of an operation, all in the axes r unless it is a matrix, which is in its reference's."""
+    label = labels[place]
+    target, reference = _frames(labels, place)
+    body, other = target.upper(), reference.upper()
+    if relation == "position":
+        coord = PositionCoord(f"{target}|{body}", f"{reference}|{other}", "[r]")
+        return SemanticPosition(coord, given.take("p", label))
+    if relation == "orientation":
+        axes = "r" if given.has("Q") else reference
+        coord_of = OrientationCoord(f"[{target}]|{body}", f"[{reference}]|{other}", f"[{axes}]")
+        if given.has("Q"):
+            return SemanticOrientation(coord_of, RotationVector.of((given.take("Q", label),)))
+        return SemanticOrientation(coord_of, given.take("R", label))
+    if relation == "pose":
+        pose = PoseCoord(f"{{{target}}}|{body}", f"{{{reference}}}|{other}", f"[{reference}]")
+        if given.has("T"):
+            return SemanticPose(pose, given.take("T", label))
+        return SemanticPose(pose, VectorAndMatrix(given.take("p", label), given.take("R", label)))
+    bodies, axes = (f"{point}|{body}", other), f"[{'g' if point == 'g' else 'r'}]"
+    if relation == "linearvelocity":
+        return SemanticLinearVelocity(LinearCoord(*bodies, axes), given.take("v", label))
+    if relation == "angularvelocity":
+        return SemanticAngularVelocity(AngularVelocityCoord(body, other, axes), given.take("w", label))
+    if relation == "twist":
+        return SemanticTwist(TwistCoord(*bodies, axes), [*given.take("v", label), *given.take("w", label)])
+    body, other = "C", "D"  # forces are added where they act, not chained
+    if relation == "force":
+        return SemanticForce(ForceCoord(body, other, axes), given.take("f", label))
+    if relation == "torque":
+        return SemanticTorque(TorqueCoord(f"{point}|{body}", other, axes), given.take("m", label))
+    return SemanticWrench(
+        WrenchCoord(f"{point}|{body}", other, axes), [*given.take("f", label), *given.take("m", label)]
+    )
+
+
+def _operands(relation: str, given: _Inputs, point: str = "e") -> list[Any]:
+    labels = given.labels(_first(relation, given))
+    if not labels:
+        raise LookupError(f"a {relation} is made of {_NEEDS[relation]}; the case gives {', '.join(given.numbers)}")
+    return [_operand(relation, given, labels, place, point) for place in range(len(labels))]
+
+
+def _way(given: _Inputs, begin: str, axes: str) -> SemanticPosition:
+    """Return the position of a new point relative to an old one of the same body."""
+    return SemanticPosition(PositionCoord("new|" + begin.split("|")[1], begin, axes), given.take("d"))
+
+
+def _turn(given: _Inputs, old: str) -> SemanticOrientation:
+    """Return the orientation of old axes relative to new ones."""
+    label = given.labels("R")[-1] if given.labels("R") else None
+    return SemanticOrientation(OrientationCoord(f"[{old}]|X", "[new]|Y", "[new]"), given.take("R", label))
+
+
+# ---------------------------------------------------------------------------------------------------------- operations
 
 
 def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out an operation on numbers; ``result`` has what the case expects, under the same names."""
-    given: Mapping[str, Any] = case["inputs"]
-    relation, _, operation = case["op"].partition(".")
-    operation = operation.split(" ")[0]
-    if not operation:  # what stays the same under a change of the point
-        operands = [_wrench(given), _twist(given)]
-        step = [_step(given)] if _step(given) else []
-        moved = [apply("changePoint", operand, *step) if step else operand for operand in operands]
-        return _answer(case, apply("dot", *moved))
-    if operation == "changeFrame":
-        return _answer(case, _in_another_frame(_operands(relation, given)[0], given))
+    """Carry out an operation on numbers; ``result`` has what the case expects, under the same names.
+
+    Raises:
+        LookupError: a relation, an operation, an input or an expected number that is not known, by its name.
+    """
+    given = _Inputs.of(case["inputs"])
+    relation, operation = _asked(str(case["op"]))
+    made = _power(given) if operation == "dot" else _made(relation, operation, given, is_screw="screw" in case["op"])
+    given.require_read()
+    return {"accept": True, "result": _answer(case, made), "violated": None}
+
+
+def _asked(op: str) -> tuple[str, str]:
+    """Return the relation, its words run together, and the operation."""
+    words = op.split("(")[0].strip()
+    relation, _, operation = words.partition(".")
+    if not operation:
+        if "power" in words.lower() or words.lower() == "dot":
+            return "wrench", "dot"
+        relation, _, operation = words.partition(" ")
+    relation = re.sub(r"[\s_]", "", relation).lower()
+    relation = {"rotation": "orientation", "transform": "pose", "moment": "torque"}.get(relation, relation)
+    operation = "dot" if operation in ("power", "dot") else operation.split(" ")[0].strip()
+    if relation not in _NEEDS:
+        raise LookupError(f"the relation of the operation '{op}' is not known; known are {', '.join(_NEEDS)}")
+    return relation, operation
+
+
+def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> Any:
+    """Carry out an operation other than a power."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", operation).lower().replace("_ref_", "_reference_")
+    if name in ("change_frame", "change_both"):
+        return _in_another_frame(_operands(relation, given)[0], given)
+    if name in ("integrate", "differentiate"):
+        time = given.take("t")
+        if name == "integrate":
+            return apply(name, _operands(relation, given, point="g")[0], time)
+        before, later = _operands(relation, given)
+        later = type(before)(before.coord, later.representation)
+        return before.differentiate(later, time, **({"screw": is_screw} if relation == "pose" else {}))
+    if name in ("change_coordinate_frame", "change_coord_frame"):
+        x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
+        return x.change_coordinate_frame(_turn(given, x.coord.coord))
+    if name in ("change_orientation_frame", "change_reference_orientation_frame"):
+        return _reoriented(relation, name, given)
     operands = _operands(relation, given)
-    if operation == "changePoint":
-        operands = [operands[0], _step(given), *operands[1:]]
-    elif operation == "changeCoordinateFrame":
-        operands = [operands[0], SemanticOrientation(OrientationCoord("[r]|D", "[s]|D", "[s]"), given["R"])]
-    elif operation in ("integrate", "differentiate"):
-        operands.append(float(next(given[name] for name in ("t", "dt") if name in given)))
-    return _answer(case, apply(operation, *operands))
+    if name in ("change_point", "change_point_body", "change_reference_point", "change_reference_point_body"):
+        x, c = operands[0], operands[0].coord
+        if "reference" in name:
+            begin, end = f"{c.ref_point}|{c.ref_body}", f"new|{c.ref_body}"
+            way = SemanticPosition(PositionCoord(begin, end, f"[{c.coord}]"), given.take("d"))
+        else:
+            way = _way(given, f"{c.point}|{c.body}", f"[{c.coord}]")
+        free: list[Any] = []
+        if relation == "linearvelocity":
+            coord = AngularVelocityCoord(c.body, c.ref_body, f"[{c.coord}]")
+            free = [SemanticAngularVelocity(coord, given.take("w"))]
+        elif relation == "torque":
+            free = [SemanticForce(ForceCoord(c.body, c.ref_body, f"[{c.coord}]"), given.take("f"))]
+        return apply(name, x, way, *free)
+    if name not in OPERATIONS:
+        raise LookupError(f"the operation '{operation}' is not known; known are {', '.join(OPERATIONS)}")
+    return apply(name, *operands)
 
 
-def _operands(relation: str, given: Mapping[str, Any]) -> list[Any]:
-    name = relation.lower()
-    if name == "twist" or (name in ("linearvelocity", "angularvelocity") and "linear" in given):
-        return [_twist(given)]
-    if name in ("wrench", "torque", "force"):
-        return [_wrench(given)]
-    if name in ("orientation", "pose"):
-        matrices = {key: np.array(value) for key, value in given.items() if np.shape(value) in ((3, 3), (4, 4))}
-        return [_turned(key, value, len(matrices) - 1 - i) for i, (key, value) in enumerate(matrices.items())]
-    vectors = [np.array(value) for value in given.values() if np.shape(value) == (3,)]
-    return [_vector(name, value, i) for i, value in enumerate(vectors)]
+def _first(relation: str, given: _Inputs) -> str:
+    """Return the quantity by whose labels operands are told apart."""
+    if relation == "orientation" and given.has("Q"):
+        return "Q"
+    return "p" if relation == "pose" and not given.has("T") else _NEEDS[relation][0]
 
 
-def _turned(key: str, matrix: Any, place: int) -> SemanticRelation:
-    """Return an orientation or pose; ``R_ba`` is that of a relative to b, without letters they stand in a chain."""
-    letters = re.search(r"_(\w)(\w)$", key)
-    reference, target = (letters[1], letters[2]) if letters else (f"f{place}", f"f{place + 1}")
-    if matrix.shape == (4, 4):
-        coord = PoseCoord(f"{{{target}}}|{target.upper()}", f"{{{reference}}}|{reference.upper()}", f"[{reference}]")
-        return SemanticPose(coord, matrix)
-    turned = OrientationCoord(f"[{target}]|{target.upper()}", f"[{reference}]|{reference.upper()}", f"[{reference}]")
-    return SemanticOrientation(turned, matrix)
+def _reoriented(relation: str, name: str, given: _Inputs) -> Any:
+    """Change the orientation frame of the first matrix, or its reference, by the last."""
+    x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
+    c, turn = x.coord, given.take("R", given.labels("R")[-1])
+    if name == "change_orientation_frame":
+        coord = OrientationCoord(f"[new]|{c.body}", f"[{c.ori}]|{c.body}", f"[{c.ori}]")
+    else:
+        coord = OrientationCoord(f"[{c.ref_ori}]|{c.ref_body}", f"[new]|{c.ref_body}", "[new]")
+    return apply(name, x, SemanticOrientation(coord, turn))
 
 
-def _vector(relation: str, vector: Any, place: int) -> SemanticRelation:
-    """Return the link of a chain of positions or velocities at its place."""
-    here, there = f"B{place}", f"B{place + 1}"
-    if relation == "position":
-        return SemanticPosition(PositionCoord(f"e{place}|{here}", f"e{place + 1}|{there}", "[r]"), vector)
-    if relation == "linearvelocity":
-        return SemanticLinearVelocity(LinearCoord(f"e|{here}", there, "[r]"), vector)
-    return SemanticAngularVelocity(AngularVelocityCoord(here, there, "[r]"), vector)
-
-
-def _twist(given: Mapping[str, Any]) -> SemanticTwist:
-    return SemanticTwist(_TWIST, [*given["linear"], *given["angular"]])
-
-
-def _wrench(given: Mapping[str, Any]) -> SemanticWrench:
-    return SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*given["force"], *given["torque"]])
-
-
-def _step(given: Mapping[str, Any]) -> Any:
-    way = next((given[name] for name in ("new_point_from_old", "d") if name in given), None)
-    return None if way is None else SemanticPosition(PositionCoord("e2|C", "e|C", "[r]"), way)
-
-
-def _in_another_frame(relation: Any, given: Mapping[str, Any]) -> Any:
+def _in_another_frame(relation: Any, given: _Inputs) -> Any:
     """Express a twist or wrench in another frame, about its origin: ``p`` is the old origin in the new frame."""
-    turned = relation.change_coordinate_frame(
-        SemanticOrientation(OrientationCoord("[r]|D", "[s]|D", "[s]"), given.get("R", np.eye(3)))
-    )
-    return turned.change_point(SemanticPosition(PositionCoord("n|C", "e|C", "[s]"), -np.array(given["p"], dtype=float)))
+    turned = relation.change_coordinate_frame(_turn(given, "r")) if given.has("R") else relation
+    c = turned.coord
+    way = PositionCoord(f"new|{c.body}", f"{c.point}|{c.body}", f"[{c.coord}]")
+    return turned.change_point(SemanticPosition(way, -given.take("p")))
+
+
+def _power(given: _Inputs) -> float:
+    """Return the power of a wrench on a twist, both brought to where the case says, which must not change it."""
+    wrench = _operands("wrench", given)[0]
+    twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*given.take("v"), *given.take("w")])
+    if given.has("p"):
+        wrench, twist = _in_another_frame(wrench, given), _in_another_frame(twist, given)
+    elif given.has("d"):
+        wrench, twist = (x.change_point(_way(given, "e|C", "[r]")) for x in (wrench, twist))
+    return float(wrench.dot(twist))
+
+
+# -------------------------------------------------------------------------------------------------------------- answers
 
 
 def _answer(case: Mapping[str, Any], made: Any) -> dict[str, Any]:
-    known = _numbers_of(made) if isinstance(made, SemanticRelation) else {"power": made}
-    result = {}
-    for key in case["expected"]:
-        plain = key.split("_")[0]
+    """Return the numbers under the names that the case expects, or under our own where it expects none."""
+    if isinstance(made, float):
+        known: dict[str, Any] = {"power": made}
+    else:
+        known = numbers_of(made)
+        if isinstance(made, SemanticOrientation):
+            known |= orientation_said(made, case.get("expected", known))
+    expected = case.get("expected")
+    if not isinstance(expected, Mapping):
+        return known
+    result: dict[str, Any] = {}
+    for key in expected:
+        plain = re.split(r"[_\d]", key)[0]
+        if key not in known and plain not in known:
+            raise LookupError(f"the case expects '{key}', which is none of {', '.join(known)}")
         result[key] = known[key] if key in known else known[plain]
-    return {"accept": True, "result": result, "violated": None}
-
-
-def _numbers_of(made: SemanticRelation) -> dict[str, Any]:
-    relation, numbers = made.coord.relation, made.numbers
-    names = {
-        "Position": ("p",),
-        "Orientation": ("R",),
-        "Pose": ("p", "R"),
-        "LinearVelocity": ("linear",),
-        "AngularVelocity": ("angular",),
-        "Twist": ("linear", "angular"),
-        "Wrench": ("force", "torque"),
-    }[relation]
-    known: dict[str, Any] = dict(zip(names, numbers, strict=True))
-    if relation in ("LinearVelocity", "AngularVelocity"):
-        known |= {"v": numbers[0], "w": numbers[0], "omega": numbers[0]}
-    if isinstance(made, SemanticPose):
-        known["T"] = known["homogeneous"] = known["pose"] = made.in_representation(HomogeneousMatrix).matrix
-    return known
-
-
-def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an orientation, a pose, a twist or a wrench in its representations, by their names."""
-    if "rotation" in given:
-        return _orientation(SemanticOrientation(_ORIENTATION, given["rotation"]), given)
-    if "pose" in given:
-        screw = SemanticPose(_POSE, given["pose"]).in_representation(FiniteScrew)
-        names = {"direction": screw.direction, "moment": screw.moment, "angle": screw.angle}
-        names |= {"displacement": screw.displacement, "point_on_axis": screw.point}
-        return names | {"pose": SemanticPose(_POSE, screw).in_representation(HomogeneousMatrix).matrix}
-    if "wrench" in given or "force" in given:
-        wrench = _wrench(given.get("wrench", given))
-        central = wrench.in_representation(WrenchAxis)
-        return {"direction": central.direction, "moment": central.moment, **_intensities(central)} | _numbers_of(
-            wrench.represented_by(WrenchAxis)
-        )
-    twist = _twist(given.get("twist", given))
-    axis = twist.in_representation(InstantaneousScrewAxis)
-    return {"direction": axis.direction, "moment": axis.moment, **_intensities(axis)} | _numbers_of(
-        twist.represented_by(InstantaneousScrewAxis)
-    )
-
-
-def _intensities(axis: Any) -> dict[str, Any]:
-    about, along = axis.about, axis.along
-    named = {"omega": about, "angular_speed": about, "w": about, "v": along, "linear_speed": along}
-    return named | {"about": about, "along": along, "point_on_axis": axis.point}
-
-
-def _orientation(orientation: SemanticOrientation, given: Mapping[str, Any]) -> dict[str, Any]:
-    vector = orientation.in_representation(RotationVector).vector
-    axis = orientation.in_representation(AxisAngle)
-    x, y, z, w = orientation.in_representation(UnitQuaternion).quat_xyzw
-    moving, fixed = (
-        orientation.in_representation(EulerAngles, like=EulerAngles([0.0] * 3, sequence)).angles
-        for sequence in ("ZYX", "xyz")
-    )
-    said = {
-        "rotation": orientation.numbers[0],
-        "euler_zyx": moving,
-        "rpy_fixed_xyz": fixed,
-        "axis": axis.axis,
-        "angle": axis.angle,
-        "rotation_vector": vector,
-        "quaternion_wxyz": [w, x, y, z],
-    }
-    elsewhere = given.get("rotation_vector_in_other_coord_frame")
-    if elsewhere is not None:
-        turned = SemanticOrientation(OrientationCoord("[b]|D", "[r]|D", "[r]"), elsewhere["R_r2_r"])
-        free = orientation.represented_by(RotationVector).change_coordinate_frame(turned)
-        said["rotation_vector_in_other_coord_frame"] = free.in_representation(RotationVector).vector
-    return said
+    return result

@@ -1,106 +1,69 @@
 """Replays the cases of ``tests/data/uncertainty.json`` through the public interface: uncertain poses, field by field.
 
 A case has poses ``T...`` with covariances ``Sigma...`` and a ``kind``: a chain that is composed, an inverse, leaves
-that share an edge, estimates that are fused, a chain that is conditioned on a measurement. The answer is a dictionary
-in which every field of the case that can be computed stands under its own key, beside ``mean`` and ``covariance``.
+that share an edge, a path in a tree, estimates that are fused, a chain that is conditioned on a measurement, a
+covariance that is said on the other side. The answer is a dictionary in which every field of the case that can be
+computed stands under its own key, beside ``mean`` and ``covariance``.
 
 How fields are read: *what* is given is told by name and shape. Two names in one (``T_root_common``, ``T_ab``) are the
-frames of an edge; an edge between frames that earlier ones connect already is asked for, not given. Each computed value
-is put on a shelf with the words that describe it; a field takes the value of its quantity and shape with which it has
-most words in common. No case is known by its content.
+frames of an edge; an edge between frames that earlier ones connect already is asked for, not given. What is computed
+is found by the words of a field (:mod:`support.uncertain_answers`). No case is known by its content. A kind that is not
+known, or a field that is neither read nor an outcome, is a LookupError that names it.
 
-Cases that say ``left`` (or ``barfoot``, whose convention it is) have errors on the left: T = exp(xi) mean.
+Conventions of a case: one that says ``left`` (or ``barfoot``, whose convention it is) has errors on the left,
+T = exp(xi) mean; one whose ``order`` begins with theta has the angular part first, in all it gives and is given.
+
+A case that expects an error (``expected_error``, or ``accept`` that is false) is answered by ``error``, in words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, poses_of
+from support.uncertain_answers import Shelf, add_distances, is_outcome, is_sampled
+from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
+from support.uncertain_trees import composed, replay_tree
+from tmkit.errors import TmkitError
 from tmkit.spatial import (
+    BearingMeasurement,
     GaussianPose,
-    JointGaussianPose,
+    MeasurementModel,
     Pose,
     PoseMeasurement,
+    PositionMeasurement,
+    RangeMeasurement,
+    adjoint,
     compose,
     condition,
     fuse,
-    sampling_floor,
+    inverse_left_jacobian,
+    inverse_right_jacobian,
+    left_jacobian,
+    mahalanobis_distance,
+    right_jacobian,
 )
 
 __all__ = ["replay_uncertainty"]
 
 Array = NDArray[np.float64]
 
-_QUANTITIES = {
-    "T": {"t", "mean", "pose", "tbar", "map"},
-    "S": {"sigma", "s", "p", "cov", "covariance", "joint", "joint12", "cross"},
-    "xi": {"xi", "delta", "dx", "correction", "shift", "mu", "x", "mean"},
-    "cost": {"cost", "objective"},
-    "count": {"iterations", "iters", "iteration", "steps"},
-    "corr": {"corr", "correlation"},
-    "z": {"innovation", "z", "residual"},
-    "ratio": {"over"},
-    "distance": {"vs", "eps", "fro", "err", "error"},
-    "floor": {"floor"},
+_KINDS = {  # what a case is about, by words of its kind, or of its name where it has no kind; the first that fits
+    "conditioned": r"condition|measur|kalman|ekf|update|observ",
+    "fused": r"fus|combin|merge|average",
+    "maps": r"adjoint|jacobian|\bexp\b|\blog\b|exponential|logarithm",
+    "distance": r"mahalanobis|distance",
+    "sided": r"(left|right|local|global)\W+(to|from)\W+(left|right|local|global)|other side",
+    "inverse": r"inver",
+    "tree": r"relative|correlat|shared|common|joint|leaf|leaves|branch",
+    "composed": r"compos|compound|chain|step|path|tree|cumulative|product|banana|barfoot|concat|propagat|query|forward",
 }
-_SAME_WORD = {
-    "1st": "first",
-    "2nd": "first",  # second order in the errors is first order in the covariances
-    "second": "first",
-    "4th": "fourth",
-    "iter": "iterated",
-    "iekf": "iterated",
-    "gn": "iterated",
-    "map": "iterated",
-    "converged": "iterated",
-    "naive": "dropped",
-    "independent": "dropped",
-    "information": "infosum",
-    "marginal": "marginals",
-    "posteriors": "posterior",
-    "post": "posterior",
-}
-
-
-@dataclass
-class _Shelf:
-    """What was computed, each value with its quantity and the words that describe it."""
-
-    values: list[tuple[str, frozenset[str], Any]] = field(default_factory=list)
-
-    def put(self, quantity: str, words: str, value: Any) -> None:
-        self.values.append((quantity, frozenset(words.split()), value))
-
-    def pose(self, words: str, pose: GaussianPose, *, left: bool = False) -> None:
-        self.put("T", words, pose.mean.as_matrix())
-        self.put("S", words, pose.left_covariance if left else pose.covariance)
-
-    def find(self, key: str, shape: tuple[int, ...]) -> Any:
-        """Return the value for a field, or None: same quantity, same shape, most words in common, put first."""
-        words = _words(key)
-        wanted = [name for name, known in _QUANTITIES.items() if known & {word.rstrip("0123456789") for word in words}]
-        if shape == () and "S" in wanted and not re.search(r"\d\d", key):
-            return None  # one number of a covariance is named by its place
-        best: tuple[int, Any] = (-1, None)
-        for quantity, labels, value in self.values:
-            if quantity not in wanted or np.shape(value) != shape:
-                continue
-            common = len(labels & set(words))
-            if common > best[0]:
-                best = (common, value)
-        return best[1]
-
-
-def _words(key: str) -> list[str]:
-    split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower().split("_")
-    return [_SAME_WORD.get(word, word) for word in split if word] + split
+_ANGULAR_FIRST = re.compile(r"\W*(theta|omega|rot|phi|angular|angle|w\b|r\b)", re.IGNORECASE)
+_EXPECTS = ("expected_error", "error")
 
 
 def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,82 +73,175 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
         case: as it stands in the file.
 
     Returns:
-        Every field of the case that can be computed, under its key; and ``mean`` (4, 4), ``covariance`` (6, 6).
+        Every field of the case that can be computed, under its key; and ``mean`` (4, 4), ``covariance`` (6, 6) where
+        the case is about a pose. ``error`` alone where the case expects an error and there is one.
+
+    Raises:
+        LookupError: a kind, or a field that is given, that is not known.
     """
-    told = " ".join(str(value) for value in case.values() if isinstance(value, str)).lower()
-    left = bool(re.search(r"\bleft\b|barfoot", told.replace("_", " ")))
+    expects_error = any(name in case for name in _EXPECTS) or case.get("accept") is False
+    plain = {name: value for name, value in case.items() if name not in _EXPECTS}
+    try:
+        if _ANGULAR_FIRST.match(str(case.get("order", ""))):
+            linear_first = {name: _swapped(name, value) for name, value in plain.items() if name != "order"}
+            return {name: _swapped(name, value) for name, value in _replayed(linear_first).items()}
+        return _replayed(plain)
+    except TmkitError as error:
+        if not expects_error:
+            raise
+        return {"accept": False, "error": str(error)}
+
+
+def _swapped(name: str, value: Any) -> Any:
+    """Return what a case gives or is given with the angular part first, the other way round."""
+    if isinstance(value, Mapping):
+        return {inner: _swapped(inner, part) for inner, part in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [_swapped(name, part) for part in value]
+    if isinstance(value, (str, bool)) or value is None or name.startswith("alpha"):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "fi" or array.ndim == 0 or array.shape[-1] % 6:
+        return value
+    places = np.arange(array.shape[-1]).reshape(-1, 2, 3)[:, ::-1].ravel()
+    array = array[..., places]
+    if array.ndim > 1 and array.shape[-2] == array.shape[-1]:
+        array = array[..., places, :]
+    return array.tolist() if isinstance(value, list) else array
+
+
+def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
+    kind = _kind_of(case)
+    told = " ".join(str(value) for value in case.values() if isinstance(value, str)).lower().replace("_", " ")
+    left = kind != "sided" and bool(re.search(r"\bleft\b|barfoot", told))
+    if kind == "sided":
+        left = bool(re.search(r"(left|global)\W+to|from\W+(left|global)", told))
     said: dict[str, Any] = {}
     varied = _varied(case)
     if varied is not None:
         return _each(case, varied)
     for key, value in case.items():  # cases within the case, which inherit what it says
-        if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        if isinstance(value, list) and value and all(isinstance(part, dict) and not _is_edge(part) for part in value):
             outer = {name: given for name, given in case.items() if name != key}
-            said[key] = [replay_uncertainty({**_scaled(outer, part), **part}) for part in value]
-    shelf = _Shelf()
-    reading = Recorded(case)
-    mean, covariance = _worked(reading, told, left, shelf)
-    given = reading.read | edges_of(case)[1] | {"T_true"}
-    for key, value in case.items():
-        if key in said or isinstance(value, (str, dict, bool)):
-            continue
-        found = None if _is_sampled(key) or key in given else shelf.find(key, np.shape(value))
-        if found is not None:
-            said[key] = found
-    _compare(case, said)
+            said[key] = [_replayed({**_scaled(outer, part), **part}) for part in value]
+    shelf, reading = Shelf(), Recorded(case)
+    mean, covariance = _worked(reading, kind, left, shelf)
+    given = reading.read | edges_of(case)[1] | {"T_true", "alpha", *_PATHS} | said.keys()
+    _answer(case, said, shelf, given)
+    add_distances(case, said)
     if mean is not None:
         said["mean"], said["covariance"] = mean, covariance
     return said
 
 
-def _is_sampled(key: str) -> bool:
-    words = key.lower().split("_")
-    return "mc" in words and "vs" not in words
+_PATHS = ("query", "path", "source", "target", "from", "to", "start", "end", "reference", "inverted", "up", "reversed")
+
+
+def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: set[str]) -> None:
+    """Put what the fields of a case ask for under their names.
+
+    Raises:
+        LookupError: a field that is neither given, nor computed, nor a remark or the name of an outcome.
+    """
+    unknown = []
+    for key, value in case.items():
+        if key in given or isinstance(value, (str, bool)) or value is None:
+            continue
+        found = None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
+        if found is not None:
+            said[key] = found
+        elif not is_outcome(key):
+            unknown.append(key)
+    if unknown:
+        raise LookupError(f"the case '{case.get('name', '')}' has fields that say nothing here: {', '.join(unknown)}")
+
+
+def _kind_of(case: Mapping[str, Any]) -> str:
+    """Return what a case is about.
+
+    Raises:
+        LookupError: its kind says nothing known.
+    """
+    for told in (case.get("kind"), case.get("name")):
+        words = re.sub(r"[_\d]", " ", str(told or "")).lower()
+        for kind, pattern in _KINDS.items():
+            if re.search(pattern, words):
+                return kind
+        if told and "kind" in case and told == case["kind"]:
+            raise LookupError(f"the kind of a case is not known: '{told}'")
+    raise LookupError(f"a case without a kind: it has {', '.join(case)}")
+
+
+def _is_edge(part: Mapping[str, Any]) -> bool:
+    return bool({"parent", "child", "from", "tail"} & part.keys())
 
 
 # ----------------------------------------------------------------------------------------------------- what comes out
 
 
-def _worked(case: Recorded, told: str, left: bool, shelf: _Shelf) -> tuple[Array | None, Array | None]:
+def _worked(case: Recorded, kind: str, left: bool, shelf: Shelf) -> tuple[Array | None, Array | None]:
     """Compute all that the case speaks of; return the mean and the covariance that it is about."""
-    edges, _ = edges_of(dict(case))
+    if kind == "maps":
+        return _maps(case, shelf)
+    if kind == "distance":
+        return _distance(case, shelf)
+    edges, used = edges_of(dict(case))
     poses = poses_of(case, left)
-    if edges and not poses and not _is_row(edges, told):
-        return _tree(edges, left, shelf)
+    is_listed = bool(used) and not any(name.startswith(("T_", "xi_")) for name in used)
+    is_row = len(edges) > 1 and {parent for parent, _ in edges} == {"common"} and kind == "composed"
+    if edges and (is_listed or not poses) and not is_row:
+        case.read |= used
+        return replay_tree(edges, path_of(case, [*{name: None for pair in edges for name in pair}]), left, shelf)
     poses = poses or [gaussian_of(*given, left) for given in edges.values()]
     if not poses:
         return None, None
-    measured = array_of(case, "Z", "Z_meas", "T_meas", "T_measured", "T_z", "Z_measured", "measurement")
-    if measured is not None:
-        noise = array_of(
-            case, "R", "Sigma_meas", "Sigma_measured", "Sigma_z", "R_meas", "Sigma_Z", "noise", "Sigma_noise"
-        )
-        assert noise is not None, "a measurement without its noise"
-        return _conditioned(poses, gaussian_of(measured, noise, left), dict(case), shelf)
-    if "fus" in told:
+    if kind == "conditioned":
+        measurement, measured = _measured(case, left)
+        return _conditioned(poses, measurement, measured, dict(case), shelf)
+    if kind == "fused":
         return _fused(poses, left, shelf)
-    if "inverse" in told and len(poses) == 1:
+    if kind == "sided":
+        shelf.pose("other", poses[0], left=not left)
+        return poses[0].mean.as_matrix(), poses[0].covariance if left else poses[0].left_covariance
+    if kind == "inverse" and len(poses) == 1:
         result = poses[0].inverse()
         shelf.pose("inverse", result, left=left)
     else:
-        result = _composed(_in_direction(poses, dict(case)), left, shelf)
+        result = composed(_in_direction(poses, dict(case)), left, shelf)
     return result.mean.as_matrix(), result.left_covariance if left else result.covariance
 
 
-def _is_row(edges: Mapping[tuple[str, str], object], told: str) -> bool:
-    """Return whether edges named by one letter each are links of a chain: compositions have no leaves side by side."""
-    parents = {parent for parent, _ in edges}
-    return len(edges) > 1 and parents == {"common"} and bool(re.search("compos|compound|chain|step", told))
+def _maps(case: Recorded, shelf: Shelf) -> tuple[None, None]:
+    """Put the exponential or the logarithm there, the adjoint and the Jacobians."""
+    xi, matrix = array_of(case, "xi", "tau", "vector"), array_of(case, "T", "pose")
+    if xi is None and matrix is None:
+        raise LookupError(f"an exponential or an adjoint is that of xi or T; the case has {', '.join(case)}")
+    pose = Pose.from_matrix(matrix) if matrix is not None else Pose.exp(xi)
+    at = pose.log() if xi is None else xi
+    shelf.put("T", "exp", pose.as_matrix())
+    shelf.put("T", "inverse", pose.inverse().as_matrix())
+    shelf.put("xi", "log", pose.log())
+    shelf.put("map", "adjoint ad adj", adjoint(pose))
+    shelf.put("map", "adjoint ad adj inverse", adjoint(pose.inverse()))
+    for words, jacobian in (
+        ("jr right", right_jacobian),
+        ("jl left j", left_jacobian),
+        ("jr right inverse", inverse_right_jacobian),
+        ("jl left j inverse", inverse_left_jacobian),
+    ):
+        shelf.put("map", f"jacobian {words}", jacobian(at))
+    return None, None
 
 
-def _composed(poses: Sequence[GaussianPose], left: bool, shelf: _Shelf) -> GaussianPose:
-    first, fourth = compose(poses), compose(poses, order=4)
-    for words, pose in (("first order", first), ("fourth order", fourth)):
-        shelf.pose(words, pose, left=left)
-        entries = pose.left_covariance if left else pose.covariance
-        for i, j in np.ndindex(6, 6):  # single entries by their place, counted from one: Sigma66
-            shelf.put("S", f"{words} sigma{i + 1}{j + 1} {i + 1}{j + 1}", float(entries[i, j]))
-    return first
+def _distance(case: Recorded, shelf: Shelf) -> tuple[None, None]:
+    """Put the squared Mahalanobis distance of an error there."""
+    error, covariance = array_of(case, "e", "xi", "error", "delta"), array_of(case, "Sigma", "S", "P", "covariance")
+    if error is None or covariance is None:
+        raise LookupError(f"a distance is that of an error e with a covariance Sigma; the case has {', '.join(case)}")
+    squared, degrees = mahalanobis_distance(error, covariance)
+    shelf.put("squared", "mahalanobis squared", squared)
+    shelf.put("count", "dof rank degrees", degrees)
+    return None, None
 
 
 def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[GaussianPose]:
@@ -213,81 +269,48 @@ def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[Ga
     return poses
 
 
-def _tree(edges: Mapping[tuple[str, str], tuple[Array, Array]], left: bool, shelf: _Shelf) -> tuple[Array, Array]:
-    """Compute the poses between all frames of a tree, and the joint covariance of its leaves."""
-    links = {frames: gaussian_of(*given, left) for frames, given in edges.items()}
-    names = list(dict.fromkeys(name for pair in links for name in pair))
-    children = {child for _, child in links}
-    root = next(name for name in names if name not in children)
-    leaves = [name for name in names if name not in {parent for parent, _ in links}]
-    order = list(links)
-    joint = JointGaussianPose.independent([links[pair] for pair in order])
-    paths = {name: _path(root, name, links) for name in names}
-    maps, means = [], []
-    for name in leaves:
-        row, rest = np.zeros((6, 6 * len(order))), Pose()
-        for pair in reversed(paths[name]):
-            i = order.index(pair)
-            row[:, 6 * i : 6 * i + 6] = _adjoint_of_inverse(rest)
-            rest = links[pair].mean @ rest
-        maps.append(row)
-        means.append(rest)
-    stacked = np.vstack(maps)
-    whole = stacked @ joint.covariance @ stacked.T
-    both = JointGaussianPose(means, 0.5 * (whole + whole.T))
-    shelf.put("S", "joint joint12", both.covariance)
-    for i, a in enumerate(leaves):
-        shelf.pose(f"{root}{a} {root} {a}", both.marginal(i))
-        for j, b in enumerate(leaves):
-            if i != j:
-                relative = both.relative(j, i)
-                shelf.pose(f"{a}{b} {a} {b} relative", relative, left=left)
-                alone = both.marginal(i).inverse() @ both.marginal(j)
-                shelf.pose(f"{a}{b} {a} {b} dropped correlation", alone, left=left)
-                shelf.put("S", f"cross {a}{b} {a} {b}", both.cross(i, j))
-                if i < j:
-                    for part, block in (("rho", slice(0, 3)), ("theta", slice(3, 6))):
-                        traces = [float(np.trace(pose.covariance[block, block])) for pose in (alone, relative)]
-                        shelf.put("ratio", f"naive true trace {part}", traces[0] / traces[1])
-    if len(leaves) > 1:
-        result = both.relative(1, 0)
-    else:
-        result = _composed([links[pair] for pair in paths[leaves[0]]], left, shelf)
-    return result.mean.as_matrix(), result.left_covariance if left else result.covariance
-
-
-def _adjoint_of_inverse(pose: Pose) -> Array:
-    from tmkit.spatial import adjoint
-
-    return adjoint(pose.inverse())
-
-
-def _path(root: str, name: str, links: Mapping[tuple[str, str], object]) -> list[tuple[str, str]]:
-    path: list[tuple[str, str]] = []
-    while name != root:
-        pair = next(pair for pair in links if pair[1] == name)
-        path.insert(0, pair)
-        name = pair[0]
-    return path
-
-
-def _fused(poses: Sequence[GaussianPose], left: bool, shelf: _Shelf) -> tuple[Array, Array]:
+def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Array, Array]:
     fused = fuse(poses)
     shelf.pose("fused", fused.pose, left=left)
     shelf.put("count", "gn iterations", fused.iterations)
     shelf.put("cost", "cost", fused.cost)
-    information = sum(np.linalg.inv(pose.left_covariance if left else pose.covariance) for pose in poses)
-    shelf.put("S", "infosum sum", np.linalg.inv(information))
+    covariances = [pose.left_covariance if left else pose.covariance for pose in poses]
+    if all(np.linalg.matrix_rank(covariance) == 6 for covariance in covariances):
+        information = sum(np.linalg.inv(covariance) for covariance in covariances)
+        shelf.put("S", "infosum sum", np.linalg.inv(information))
     return fused.pose.mean.as_matrix(), fused.pose.left_covariance if left else fused.pose.covariance
 
 
+def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPose | None]:
+    """Return what was measured, and as a pose where it is one: told by its shape, and a direction by its word.
+
+    Raises:
+        LookupError: there is no measurement, or no noise of it.
+    """
+    Z = array_of(case, "Z", "Z_meas", "T_meas", "T_measured", "T_z", "Z_measured", "measurement", "measured", "T_Z")
+    names = ("R", "Sigma_meas", "Sigma_measured", "Sigma_z", "R_meas", "Sigma_Z", "noise", "Sigma_noise", "R_noise")
+    noise = array_of(case, *names, "variance")
+    if Z is None or noise is None:
+        raise LookupError(f"conditioning takes a measurement Z with noise R; the case has {', '.join(case)}")
+    if Z.ndim == 0:
+        return RangeMeasurement(float(Z), float(noise)), None
+    if Z.shape == (3,):
+        return (BearingMeasurement if noise.shape in ((), (2, 2)) else PositionMeasurement)(Z, noise), None
+    measured = gaussian_of(Z, noise, left)
+    return PoseMeasurement(measured), measured
+
+
 def _conditioned(
-    poses: Sequence[GaussianPose], measured: GaussianPose, case: Mapping[str, Any], shelf: _Shelf
+    poses: Sequence[GaussianPose],
+    measurement: MeasurementModel,
+    measured: GaussianPose | None,
+    case: Mapping[str, Any],
+    shelf: Shelf,
 ) -> tuple[Array, Array]:
     """Condition a chain, once with a single step (EKF) and once to the end; on the shelf with both words."""
-    prior, measurement = compose(poses), PoseMeasurement(measured)
+    prior = compose(poses)
     vectors = {(6 * len(poses),), (len(poses), 6)}
-    in_prior_tangent = any(np.shape(value) in vectors for key, value in case.items() if not _is_sampled(key))
+    in_prior_tangent = any(np.shape(value) in vectors for key, value in case.items() if not is_sampled(key))
     final = None
     for words, turns in (("iterated posterior", 50), ("ekf posterior", 1)):
         final = condition(poses, measurement, iterations=turns)
@@ -305,8 +328,9 @@ def _conditioned(
         shelf.put("cost", words, final.cost)
         shelf.put("count", words, final.iterations)
     shelf.pose("prior path", prior)
-    shelf.put("z", "innovation z", (prior.mean.inverse() @ measured.mean).log())
-    shelf.put("z", "residual error", (measured.mean.inverse() @ prior.mean).log())
+    if measured is not None:
+        shelf.put("z", "innovation z", (prior.mean.inverse() @ measured.mean).log())
+        shelf.put("z", "residual error", (measured.mean.inverse() @ prior.mean).log())
     result = condition(poses, measurement).pose
     return result.mean.as_matrix(), result.covariance
 
@@ -339,7 +363,7 @@ def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
     rows = []
     for i in range(count):
         row: dict[str, Any] = {"alpha": case[name][i]}
-        split = {key for key, value in case.items() if key != name and isinstance(value, list) and len(value) == count}
+        split = {key for key, value in case.items() if key != name and _is_row_of(key, value, count)}
         for key, value in case.items():
             if key in split:
                 row[key] = value[i]
@@ -347,8 +371,14 @@ def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
                 row[key] = value
         fixed = {key: value for key, value in case.items() if key not in split and key != name}
         row.update({k: v for k, v in _scaled(fixed, {"alpha": case[name][i]}).items() if k in fixed})
-        rows.append(replay_uncertainty(row))
+        rows.append(_replayed(row))
     return {key: [row.get(key) for row in rows] for key in rows[0]}
+
+
+def _is_row_of(key: str, value: Any, count: int) -> bool:
+    """Return whether a field has an entry for each factor; six factors are as many as a tangent vector has numbers."""
+    is_input = np.shape(value) in ((6,), (6, 6)) and not is_outcome(key) if isinstance(value, list) else True
+    return isinstance(value, list) and len(value) == count and not is_input
 
 
 def _scaled(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,44 +386,10 @@ def _scaled(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]
     alpha = part.get("alpha")
     if not isinstance(alpha, (int, float)):
         return dict(outer)
-    covariance = re.compile(r"(Sigma|S|cov|P)_?\d*$")
+    covariance = re.compile(r"(Sigma|S|cov|P)_?\d*(_[a-z]\w*)?$")
     return {
-        key: (alpha * np.asarray(value, dtype=float)).tolist() if covariance.match(key) and key not in part else value
+        key: (alpha * np.asarray(value, dtype=float)).tolist()
+        if covariance.match(key) and key not in part and not is_outcome(key)
+        else value
         for key, value in outer.items()
     }
-
-
-def _compare(case: Mapping[str, Any], said: dict[str, Any]) -> None:
-    """Add the distances from sampled covariances, where the case has samples and we have the closed form."""
-    for key, value in case.items():
-        words = _words(key)
-        if not isinstance(value, (int, float)) or "identity" in words:
-            continue
-        if {"vs", "mc"} <= set(words) or "eps" in words:
-            distance = _distance_from_samples(case, said, set(words))
-            if distance is not None:
-                said[key] = distance
-        if "floor" in words and "mc_n" in case and "Sigma_first_order" in said:
-            said[key] = sampling_floor(said["Sigma_first_order"], int(case["mc_n"]))
-
-
-def _distance_from_samples(case: Mapping[str, Any], said: Mapping[str, Any], words: set[str]) -> float | None:
-    """Return how far what the words name is from its samples: relative, or as it is when it is called eps."""
-    computed = [name for name in said if name.lower().startswith(("sigma", "s_", "joint", "p_"))]
-    computed.sort(key=lambda name: "dropped" in name)
-    kinds = words & {"first", "fourth", "infosum", "fused", "ekf", "iterated"}
-    if "joint" in words:
-        fitting = [name for name in computed if name.startswith("joint")]
-    else:
-        fitting = [name for name in computed if kinds <= set(_words(name)) and not name.startswith("joint")]
-    for name in fitting:
-        shape = np.shape(said[name])
-        sampled = [
-            np.asarray(case[key])
-            for key in case
-            if _is_sampled(key) and np.shape(case[key]) == shape and len(shape) == 2
-        ]
-        if sampled:
-            distance = float(np.linalg.norm(np.asarray(said[name]) - sampled[0]))
-            return distance if "eps" in words else distance / float(np.linalg.norm(sampled[0]))
-    return None

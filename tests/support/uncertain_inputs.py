@@ -6,23 +6,41 @@ as :class:`~tmkit.spatial.GaussianPose` or arrays; nothing is computed here but 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from support.uncertain_answers import is_outcome
 from tmkit.spatial import GaussianPose, Pose
 
-__all__ = ["Recorded", "array_of", "edges_of", "gaussian_of", "poses_of"]
+__all__ = ["Recorded", "array_of", "edges_of", "gaussian_of", "path_of", "poses_of"]
 
 Array = NDArray[np.float64]
+Edges = dict[tuple[str, str], tuple[Any, Any]]
 
-# Words in the names of results and measurements, which are no frames.
-_OUTCOMES = {
-    *("expected", "fused", "true", "mc", "first", "fourth", "order", "prior", "post", "posterior", "ekf", "iterated"),
-    *("meas", "measured", "path", "edges", "step"),
-}
+_POSES = (
+    "T",
+    "T_edges",
+    "edges_T",
+    "poses",
+    "T_list",
+    "xi",
+    "T_step",
+    "T_k",
+    "T_chain",
+    "means",
+    "Tbar",
+    "mean",
+    "pose",
+)
+_COVARIANCES = (
+    *("Sigma", "Sigma_edges", "edges_Sigma", "covariances", "S", "Sigma_step", "Sigma_k", "cov", "Sigma_list", "Q"),
+    *("Sigma_chain", "covariance", "P", "Sigma_diag", "variances"),
+)
+_ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("reference", "target"), ("a", "b"), ("src", "dst"))
 
 
 class Recorded(dict[str, Any]):
@@ -39,55 +57,73 @@ class Recorded(dict[str, Any]):
 
 
 def array_of(case: Mapping[str, Any], *names: str) -> Array | None:
-    """Return the first field of these names that is there."""
+    """Return the first field of these names that is there and holds numbers."""
     lower = {key.lower(): key for key in case}
     for name in names:
         value = case.get(lower.get(name.lower(), ""))
-        if isinstance(value, (list, int, float)):
-            return np.asarray(case[lower[name.lower()]], dtype=float)
+        if isinstance(value, bool) or not isinstance(value, (list, int, float, np.ndarray)):
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            continue
+        return np.asarray(case[lower[name.lower()]], dtype=float)
     return None
 
 
 def _pose(matrix: Array) -> Pose:
     if matrix.shape == (4, 4):
         return Pose.from_matrix(matrix)
-    return Pose.exp(matrix) if matrix.shape == (6,) else Pose.fromarray_of(matrix)
+    return Pose.exp(matrix) if matrix.shape == (6,) else Pose.from_array(matrix)
 
 
-def gaussian_of(matrix: Array, covariance: Array, left: bool) -> GaussianPose:
-    """Return the uncertain pose of a matrix, a logarithm or seven numbers, and a covariance on the right or left."""
-    pose = _pose(matrix)
-    return GaussianPose.from_left(pose, covariance) if left else GaussianPose(pose, covariance)
+def gaussian_of(matrix: Any, covariance: Any, left: bool) -> GaussianPose:
+    """Return the uncertain pose of a matrix, a logarithm or seven numbers, and a covariance on the right or left.
+
+    Six numbers in place of a covariance are its diagonal.
+    """
+    pose, given = _pose(np.asarray(matrix, dtype=float)), np.asarray(covariance, dtype=float)
+    spread = np.diag(given) if given.shape == (6,) else given
+    return GaussianPose.from_left(pose, spread) if left else GaussianPose(pose, spread)
 
 
 def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     """Return the poses of a chain, or the estimates: lists T and Sigma, or numbered T1, Sigma1, T2, Sigma2, ..."""
-    matrices = array_of(case, "T", "T_edges", "edges_T", "poses", "T_list", "xi", "T_step", "T_k")
-    covariances = array_of(
-        case, "Sigma", "Sigma_edges", "edges_Sigma", "covariances", "S", "Sigma_step", "Sigma_k", "cov"
-    )
+    matrices, covariances = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
     if matrices is not None and covariances is not None:
         if matrices.ndim == 3 or (matrices.ndim == 2 and matrices.shape != (4, 4)):
-            if covariances.ndim == 2:
+            if covariances.ndim == 1 or covariances.shape == (6, 6):
                 covariances = np.repeat(covariances[None], len(matrices), axis=0)
             return [gaussian_of(T, S, left) for T, S in zip(matrices, covariances, strict=True)]
-        count = array_of(case, "K", "steps", "n_steps", "repeat")
+        count = array_of(case, "K", "steps", "n_steps", "repeat", "count")
         one = gaussian_of(matrices, covariances, left)
         return [one] * (int(count) if count is not None else 1)
+    up = [array_of(case, f"{name}_up") for name in ("T", "Sigma")]
+    down = [array_of(case, f"{name}_down") for name in ("T", "Sigma")]
+    if up[0] is not None and down[0] is not None:
+        rows = [[gaussian_of(T, S, left) for T, S in zip(*part, strict=True)] for part in (up, down)]
+        return [*(pose.inverse() for pose in rows[0]), *rows[1]]
     numbered = []
-    for i in range(1, 100):
-        T = array_of(case, *(f"{name}{gap}{i}" for name in ("T", "xi", "mean", "Tbar", "T_bar") for gap in ("", "_")))
-        S = array_of(case, *(f"{name}{gap}{i}" for name in ("Sigma", "S", "cov", "P") for gap in ("", "_")))
+    for i in range(1, 1000):
+        T, S = _numbered(case, r"T|xi|mean|Tbar|T_bar|pose|X", i), _numbered(case, r"Sigma|S|cov|P|covariance", i)
         if T is None or S is None:
             break
-        numbered.append(gaussian_of(T, np.diag(S) if S.ndim == 1 else S, left))
+        numbered.append(gaussian_of(T, S, left))
     return numbered or _steps_of_banana(case, left)
+
+
+def _numbered(case: Mapping[str, Any], names: str, number: int) -> Array | None:
+    """Return the input of a number: ``S1``, ``Sigma_1`` or ``S1_base``."""
+    pattern = re.compile(rf"(?:{names})_?{number}(?:_[a-z]\w*)?", re.IGNORECASE)
+    for key in case:
+        if pattern.fullmatch(key) and not is_outcome(key):
+            return array_of(case, key)
+    return None
 
 
 def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     """Return K equal steps of length r along x, each with a deviation sigma of the turn about z."""
     K, r, sigma = (
-        array_of(case, *names) for names in (("K",), ("r", "step", "length"), ("sigma", "sigma_theta", "std"))
+        array_of(case, *names)
+        for names in (("K", "steps"), ("r", "step", "length"), ("sigma", "sigma_theta", "std", "sigma_phi"))
     )
     if K is None or r is None or sigma is None:
         return []
@@ -96,9 +132,15 @@ def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     return [gaussian_of(np.array([float(r), 0.0, 0.0, 0.0, 0.0, 0.0]), covariance, left)] * int(K)
 
 
-def edges_of(case: Mapping[str, Any]) -> tuple[dict[tuple[str, str], tuple[Array, Array]], set[str]]:
+# ------------------------------------------------------------------------------------------------------ edges and trees
+
+
+def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
     """Return the edges that are given by the names of two frames, and the fields that they come from."""
-    found: dict[tuple[str, str], tuple[Array, Array]] = {}
+    listed = _listed_edges(case)
+    if listed:
+        return listed
+    found: Edges = {}
     used: set[str] = set()
     group: dict[str, str] = {}
 
@@ -108,22 +150,24 @@ def edges_of(case: Mapping[str, Any]) -> tuple[dict[tuple[str, str], tuple[Array
         return name
 
     for key in case:
-        if not key.startswith("T_") or np.shape(case[key]) != (4, 4):
+        if not re.match(r"T_|xi_", key) or np.shape(case[key]) not in ((4, 4), (6,), (7,)):
             continue
-        suffix = key[2:]
+        suffix = key.partition("_")[2]
         frames = _frames(suffix)
         covariance = next((name for name in (f"Sigma_{suffix}", f"S_{suffix}", f"cov_{suffix}") if name in case), None)
         if frames is None or covariance is None or root(frames[0]) == root(frames[1]):
             continue
         group[root(frames[1])] = root(frames[0])
-        found[frames] = (np.asarray(case[key], dtype=float), np.asarray(case[covariance], dtype=float))
+        found[frames] = (case[key], case[covariance])
         used |= {key, covariance}
     return found, used
 
 
 def _frames(suffix: str) -> tuple[str, str] | None:
     words = suffix.split("_")
-    if _OUTCOMES & set(words):
+    if is_outcome(suffix.lower()) or {"meas", "measured", "path", "edges", "step", "z"} & set(
+        suffix.lower().split("_")
+    ):
         return None
     if len(words) == 2:
         return words[0], words[1]
@@ -131,6 +175,68 @@ def _frames(suffix: str) -> tuple[str, str] | None:
         return suffix[0], suffix[1]
     if len(words) == 1 and suffix.lower() in ("c", "common", "shared", "trunk"):
         return "root", "common"
-    if len(words) == 1 and suffix.lower() in ("a", "b", "d", "e"):
+    if len(words) == 1 and suffix.isalpha():
         return "common", suffix.lower()
+    return None
+
+
+def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
+    """Return the edges of a tree: records with parent and child, or lists of poses and covariances beside parents."""
+    for key, value in case.items():
+        rows = (
+            [{"child": name, **row} for name, row in value.items() if isinstance(row, Mapping)]
+            if (isinstance(value, Mapping))
+            else value
+        )
+        if key.lower() not in ("edges", "tree", "frames", "nodes") or not isinstance(rows, list) or not rows:
+            continue
+        if not isinstance(rows[0], Mapping):
+            continue
+        found = {}
+        for row in rows:
+            ends = [
+                _first(row, *names) for names in (("parent", "from", "tail"), ("child", "to", "head", "name", "frame"))
+            ]
+            matrix, spread = _first(row, *_POSES), _first(row, *_COVARIANCES)
+            if ends[0] is None or matrix is None:
+                continue  # the root
+            found[(str(ends[0]), str(ends[1]))] = (matrix, np.zeros((6, 6)) if spread is None else spread)
+        return found, {key}
+    parents = next((name for name in ("parents", "parent") if isinstance(case.get(name), list)), None)
+    if parents is None:
+        return None
+    matrices, spreads = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
+    if matrices is None or spreads is None:
+        return None
+    names = next((case[name] for name in ("names", "nodes", "frames", "children", "child") if name in case), None)
+    above = case[parents]
+    skipped = len(above) - len(matrices)  # the root has a parent of none, and no pose
+    names = list(range(len(above)) if skipped else range(1, len(above) + 1)) if names is None else names
+    names = names[len(names) - len(matrices) :]
+    pairs = zip(above[skipped:], names, matrices, spreads, strict=True)
+    given = {name for name in (parents, "names", "nodes", "frames", "children", "child") if name in case}
+    return {(str(a), str(b)): (T, S) for a, b, T, S in pairs}, given
+
+
+def _first(row: Mapping[str, Any], *names: str) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def path_of(case: Mapping[str, Any], names: list[str]) -> tuple[str, str] | None:
+    """Return the two frames between which a case asks for a pose: in fields of their own, or by its name."""
+    for reference, target in _ENDS:
+        ends = [str(case[name]) for name in (reference, target) if isinstance(case.get(name), (str, int))]
+        if len(ends) == 2 and set(ends) <= set(names):
+            return ends[0], ends[1]
+    query = case.get("query", case.get("path"))
+    if isinstance(query, list) and len(query) >= 2:
+        ends = [str(query[0]), str(query[-1])]
+        return (ends[0], ends[1]) if set(ends) <= set(names) else None
+    told = re.search(r"(\w+?)_to_(\w+)", str(case.get("name", "")))
+    if told is None:
+        return None
+    for strip in ("", "n"):  # n16 is the node 16
+        ends = [part.rsplit("_", 1)[-1].lstrip(strip) if strip else part.rsplit("_", 1)[-1] for part in told.groups()]
+        if set(ends) <= set(names):
+            return ends[0], ends[1]
     return None
