@@ -241,3 +241,34 @@ def test_one_source_may_move_many_frames() -> None:
     for name in ("a", "b", "c"):
         assert seen.pose(name, "world").translation[0] == pytest.approx(2e-3, rel=1e-5)
     assert np.abs(seen.gaussian_pose("a", "c").covariance).max() < 1e-20
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e3])
+@pytest.mark.parametrize("deviation", [1e-4, 1e-7, 1e-9])
+def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> None:
+    """A step as short as rounding of the poses makes it is the last, however sure the scene and the measurement are."""
+    random = np.random.default_rng(3)
+    scene, parent = SceneGraph(), "world"
+    for name in ("a", "b", "c"):
+        pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
+        scene = scene.add_frame(name, parent, pose=pose, covariance=deviation**2 * np.eye(6))
+        parent = name
+    seen = scene.pose("c", "world") @ Pose.exp(random.normal(size=6) * deviation)
+    after = scene.condition(Measurement.of_pose("c", "world", seen, deviation**2 * np.eye(6)))
+    assert np.trace(after.gaussian_pose("c", "world").covariance) < 6.0 * deviation**2
+
+
+@pytest.mark.parametrize("unknown", [1e3, 1e6, 1e9, 1e12])
+def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
+    """A great variance, as messages have it for unknown parts, is taken for what it is, in all that a scene answers."""
+    variances = np.array([1e-4, 1e-4, unknown, unknown, 1e-6, 1e-6])
+    scene = SceneGraph().add_frame("a", "world", covariance=np.diag(variances))
+    _, joint = scene.joint_gaussian([("a", "world")])
+    np.testing.assert_allclose(joint, scene.gaussian_pose("a", "world").covariance, rtol=1e-12)
+    [(_, share)] = scene.contributions("a", "world")
+    np.testing.assert_allclose(np.diag(share), variances, rtol=1e-12)
+    after = scene.condition(Measurement.of_pose("a", "world", Pose([0.0, 0.0, 0.002]), 1e-6 * np.eye(6)))
+    expected = 1.0 / (1.0 / variances + 1e6)
+    np.testing.assert_allclose(np.diag(after.gaussian_pose("a", "world").covariance), expected, rtol=1e-4)
+    assert after.pose("a", "world").translation[2] == pytest.approx(0.002, rel=2e-3)
+    assert scene.innovation(Measurement.of_pose("a", "world", Pose(), 1e-6 * np.eye(6))).squared_mahalanobis < 1e-12

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from tmkit._core import GaussianPose, Pose, right_jacobian
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import covariance_root
+from tmkit.spatial.covariances import covariance_root, whitened_rounding
 from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps, joint_of_root
 from tmkit.spatial.measurement import MeasurementModel
 
@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 
 _NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero
 _NOT_MUCH = 1e-8  # of the variance of what is seen: noise beside which solving loses digits
+_SHORT = 1e-3  # standard deviations: a step that may be one of rounding
 _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exactly
 
 
@@ -86,7 +87,8 @@ def condition(
             earlier answer's ``links``.
         measurement: what was measured of the product of the links.
         iterations: the most turns; 1 is the extended Kalman filter, without iteration.
-        tolerance: on the length of the last step, in standard deviations.
+        tolerance: on the length of the last step, in standard deviations. A step that is no longer than what rounding
+            of the poses makes of it is the last as well.
 
     Returns:
         The chain; that it did not converge is part of the answer.
@@ -115,7 +117,8 @@ def condition(
         sensitivity = turn.T @ by_error @ root
         seen = sensitivity @ w - turn.T @ error
         moved = _mean(sensitivity, seen, noise)
-        converged = float(np.linalg.norm(moved - w)) <= tolerance
+        step = float(np.linalg.norm(moved - w))
+        converged = step <= tolerance or (step < _SHORT and step <= _rounding(sensitivity, noise, [*means, whole]))
         w, turns = moved, turns + 1
     _, spread, unmet = _updated(sensitivity, seen, noise)
     if unmet.size and converged:
@@ -164,6 +167,12 @@ def _independent_root(links: Sequence[GaussianPose]) -> Array:
 
 def _moved(means: Sequence[Pose], xi: Array) -> list[Pose]:
     return [mean @ Pose.exp(xi[6 * i : 6 * i + 6]) for i, mean in enumerate(means)]
+
+
+def _rounding(sensitivity: Array, noise: Array, poses: Sequence[Pose]) -> float:
+    """Return how far rounding of the poses moves w."""
+    reach = 1.0 + max(float(np.abs(pose.translation).max()) for pose in poses)
+    return whitened_rounding(sensitivity @ sensitivity.T + np.diag(noise), reach)
 
 
 def _mean(sensitivity: Array, seen: Array, noise: Array) -> Array:

@@ -16,13 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SceneError
 
-__all__ = ["checked_covariance", "covariance_root", "inverse_covariance", "is_singular", "swapped_parts"]
+__all__ = [
+    "checked_covariance",
+    "covariance_root",
+    "inverse_covariance",
+    "is_singular",
+    "swapped_parts",
+    "whitened_rounding",
+]
 
 Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-9  # of the greatest entry or eigenvalue
 _NEGLIGIBLE = 1e-14  # of the greatest eigenvalue: no direction of its own
 _SINGULAR = 1e-12  # of the greatest eigenvalue, each part scaled to unit variances
+_FAR_APART = 1e-10  # of the greatest variance: one beside which it has few digits left
+_ROUNDING = 1e-24  # of the greatest variance: what is left where there is none
 
 
 def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: str = "covariance") -> Array:
@@ -65,12 +74,26 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
 def covariance_root(covariance: Array) -> Array:
     """Return L (n, rank) with ``L @ L.T`` the covariance: eigenvectors times roots of eigenvalues, the greatest first.
 
-    Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns.
+    Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns. Variances that
+    lie more than ten orders apart (a position that nobody knows, 1e9 m^2, beside an angle that is well known) are
+    scaled to ones before, so that the small do not vanish beside the great; what is below 1e-24 of the greatest is
+    rounding.
     """
-    values, vectors = np.linalg.eigh(covariance)
+    scales = _comparable_scales(covariance)
+    divisors = np.where(scales > 0.0, scales, np.inf)
+    values, vectors = np.linalg.eigh(covariance / np.outer(divisors, divisors))
     kept = values > _NEGLIGIBLE * max(float(values[-1]), 0.0) if values.size else np.zeros(0, dtype=bool)
-    root: Array = (vectors[:, kept] * np.sqrt(values[kept]))[:, ::-1]
+    root: Array = scales[:, None] * (vectors[:, kept] * np.sqrt(values[kept]))[:, ::-1]
     return root
+
+
+def _comparable_scales(covariance: Array) -> Array:
+    """Return by what rows (n,) are divided before eigenvalues are compared: ones where variances are alike."""
+    variances = np.diag(covariance)
+    known = variances <= _ROUNDING * float(variances.max(initial=0.0))
+    if known.all() or float(variances[~known].min()) >= _FAR_APART * float(variances.max()):
+        return np.ones(len(variances))
+    return np.where(known, 0.0, np.sqrt(np.maximum(variances, 0.0)))
 
 
 def swapped_parts(covariance: ArrayLike) -> Array:
@@ -98,3 +121,19 @@ def inverse_covariance(matrix: Array) -> Array:
     inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
     even: Array = 0.5 * (inverse + inverse.T)
     return even
+
+
+def whitened_rounding(spread: Array, reach: float) -> float:
+    """Return how many standard deviations rounding is worth: a step that is shorter says nothing.
+
+    Args:
+        spread: (m, m) covariance of numbers that are differences of others.
+        reach: the size of these others, metres; angles are taken to be as large, which they hardly are.
+    """
+    scale = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    scale[scale == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))
+    free = values > _SINGULAR * max(float(values[-1]), 0.0)
+    white = (vectors[:, free] / np.sqrt(values[free])).T / scale
+    rounding = 16.0 * float(np.finfo(float).eps) * reach
+    return rounding * float(np.linalg.norm(np.abs(white).sum(axis=1)))

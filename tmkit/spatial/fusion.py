@@ -24,12 +24,14 @@ from numpy.typing import NDArray
 from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.conditioning import condition
-from tmkit.spatial.covariances import covariance_root, inverse_covariance, is_singular
+from tmkit.spatial.covariances import covariance_root, inverse_covariance, is_singular, whitened_rounding
 from tmkit.spatial.measurement import PoseMeasurement
 
 __all__ = ["Fusion", "fuse"]
 
 Array = NDArray[np.float64]
+
+_SHORT = 1e-3  # metres or radians: a step that may be one of rounding
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
     Args:
         estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
         iterations: the most steps.
-        tolerance: on the length of the last step [rho, theta], metres and radians.
+        tolerance: on the length of the last step [rho, theta], metres and radians. A step that is no longer than what
+            rounding of the poses makes of it is the last as well.
 
     Returns:
         The fused pose; that it did not converge is part of the answer.
@@ -82,10 +85,18 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
             gradient += derivative.T @ weight @ error
         step = -np.linalg.solve(information, gradient)
         mean = mean @ Pose.exp(step)
-        steps, converged = steps + 1, float(np.linalg.norm(step)) <= tolerance
+        steps, length = steps + 1, float(np.linalg.norm(step))
+        converged = length <= tolerance or (length < _SHORT and _is_rounding(step, information, estimates))
     errors = [(estimate.mean.inverse() @ mean).log() for estimate in estimates]
     cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
     return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)
+
+
+def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPose]) -> bool:
+    """Return whether a step is no longer, in standard deviations, than what rounding of the poses makes of it."""
+    reach = 1.0 + max(float(np.abs(estimate.mean.translation).max()) for estimate in estimates)
+    rounding = max(whitened_rounding(estimate.covariance, reach) for estimate in estimates)
+    return float(np.sqrt(step @ information @ step)) <= rounding
 
 
 def _fused_with_exact(estimates: Sequence[GaussianPose], iterations: int, tolerance: float) -> Fusion:

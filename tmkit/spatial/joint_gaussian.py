@@ -117,24 +117,15 @@ class JointGaussianPose:
         """
         i, j = self._position(reference), self._position(target)
         mean = self.means[i].inverse() @ self.means[j]
-        maps = np.zeros((6, 6 * len(self)))
-        maps[:, 6 * i : 6 * i + 6] -= adjoint(mean.inverse())
-        maps[:, 6 * j : 6 * j + 6] += np.eye(6)
-        return self._mapped(mean, maps)
+        if i == j:
+            return GaussianPose(mean)
+        two = [*range(6 * i, 6 * i + 6), *range(6 * j, 6 * j + 6)]
+        return _mapped(mean, np.hstack([-adjoint(mean.inverse()), np.eye(6)]), self.covariance[np.ix_(two, two)])
 
     def composed(self) -> GaussianPose:
         """Return the product of the poses as links of a chain, from left to right, to first order."""
         mean, maps = chain_maps(self.means)
-        return self._mapped(mean, maps)
-
-    def _mapped(self, mean: Pose, maps: Array) -> GaussianPose:
-        # The sum may cancel; what rounding leaves is measured by what was summed, not by what remains.
-        covariance = _even(maps @ self.covariance @ maps.T)
-        rounding = 1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(self.covariance).max(initial=0.0))
-        values, vectors = np.linalg.eigh(covariance)
-        if values[0] < 0.0 and values[0] > -rounding * 10:
-            covariance = _even((vectors * np.maximum(values, 0.0)) @ vectors.T)
-        return GaussianPose(mean, covariance)
+        return _mapped(mean, maps, self.covariance)
 
     def _position(self, which: int) -> int:
         if not -len(self) <= which < len(self):
@@ -145,6 +136,17 @@ class JointGaussianPose:
 def joint_of_root(means: Sequence[Pose], root: Array) -> JointGaussianPose:
     """Return poses whose covariance is ``root @ root.T``, which needs no check."""
     return JointGaussianPose._trusted(means, _even(root @ root.T))
+
+
+def _mapped(mean: Pose, maps: Array, errors: Array) -> GaussianPose:
+    """Return the pose whose error is a linear map of errors with that covariance."""
+    # The sum may cancel; what rounding leaves is measured by what was summed, not by what remains.
+    covariance = _even(maps @ errors @ maps.T)
+    rounding = 1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(errors).max(initial=0.0))
+    values, vectors = np.linalg.eigh(covariance)
+    if values[0] < 0.0 and values[0] > -rounding * 10:
+        covariance = _even((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return GaussianPose(mean, covariance)
 
 
 def chain_maps(means: Sequence[Pose]) -> tuple[Pose, Array]:

@@ -1,5 +1,7 @@
 #include "tmkit/pose.hpp"
 
+#include <cmath>
+
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
@@ -26,7 +28,9 @@ Pose from_matrix(const ArrayArgument& matrix) {
     const std::vector<double> v = read_matrix(matrix, "matrix", 4, ErrorKind::scene);
     if (v.size() != 16)
         throw Error(ErrorKind::scene, "matrix must have shape (4, 4), not (" + std::to_string(v.size() / 4) + ", 4)");
-    if (v[12] != 0.0 || v[13] != 0.0 || v[14] != 0.0 || v[15] != 1.0)
+    // What exponentials and inverses of matrices leave of zero is let pass, as it is in the rotation.
+    const auto off = [&v](std::size_t i, double exact) { return !(std::abs(v[i] - exact) <= 1e-9); };
+    if (off(12, 0.0) || off(13, 0.0) || off(14, 0.0) || off(15, 1.0))
         throw Error(ErrorKind::scene, "the last row of a rigid transform is [0, 0, 0, 1]");
     return Pose::from_rotation_matrix({v[3], v[7], v[11]}, matrix3(v, 4));
 }
@@ -80,7 +84,7 @@ Raises:
                     R"(Make a pose of a (4, 4) homogeneous matrix.
 
 Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1].)")
+    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1] within 1e-9.)")
         .def_static("from_rotation_matrix", &from_rotation_matrix, nb::arg("translation"), nb::arg("rotation"),
                     R"(Make a pose of a (3,) translation and a (3, 3) rotation matrix.
 

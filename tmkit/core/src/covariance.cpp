@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -13,6 +14,8 @@ namespace {
 
 constexpr double tolerance = 1e-9;   // of the greatest entry or eigenvalue: what rounding may have done
 constexpr double negligible = 1e-14;  // of the greatest eigenvalue: no direction of its own
+constexpr double far_apart = 1e-10;   // of the greatest variance: one beside which it has few digits left
+constexpr double rounding = 1e-24;    // of the greatest variance: what is left where there is none
 
 std::string short_text(double value) {
     char text[32];
@@ -74,6 +77,18 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
     }
 }
 
+std::vector<double> comparable_scales(const std::vector<double>& matrix, std::size_t n) {
+    double greatest = 0.0, least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < n; ++i) greatest = std::max(greatest, matrix[i * n + i]);
+    for (std::size_t i = 0; i < n; ++i)
+        if (matrix[i * n + i] > rounding * greatest) least = std::min(least, matrix[i * n + i]);
+    std::vector<double> scales(n, 1.0);
+    if (!(least < far_apart * greatest)) return scales;
+    for (std::size_t i = 0; i < n; ++i)
+        scales[i] = matrix[i * n + i] > rounding * greatest ? std::sqrt(matrix[i * n + i]) : 0.0;
+    return scales;
+}
+
 Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
     const std::string name(what);
     double greatest = 0.0, defect = 0.0;
@@ -127,13 +142,16 @@ Matrix6 Covariance::matrix() const {
 
 std::vector<Vector6> Covariance::root() const {
     const Matrix6 m = matrix();
-    std::vector<double> values, vectors;
-    symmetric_eigen({m.begin(), m.end()}, 6, values, vectors);
+    std::vector<double> scaled(m.begin(), m.end()), values, vectors;
+    const std::vector<double> scales = comparable_scales(scaled, 6);
+    for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t j = 0; j < 6; ++j) scaled[6 * i + j] = scales[i] * scales[j] > 0.0 ? scaled[6 * i + j] / (scales[i] * scales[j]) : 0.0;
+    symmetric_eigen(scaled, 6, values, vectors);
     std::vector<Vector6> columns;
     for (std::size_t i = 6; i-- > 0;) {
         if (!(values[i] > negligible * values[5]) || values[i] <= 0.0) break;
         Vector6 column;
-        for (std::size_t k = 0; k < 6; ++k) column[k] = std::sqrt(values[i]) * vectors[6 * i + k];
+        for (std::size_t k = 0; k < 6; ++k) column[k] = std::sqrt(values[i]) * vectors[6 * i + k] * scales[k];
         columns.push_back(column);
     }
     return columns;

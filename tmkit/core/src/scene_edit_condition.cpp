@@ -9,14 +9,16 @@
 // until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its maps
 // become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was measured
 // together is correlated from now on. L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
-// G G^T = U diag(l) U^T, so nothing larger than the measurement is decomposed. A joint source of more dimensions than the
+// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of more dimensions than the
 // edges that use it have is made smaller by an LQ factorisation of their stacked maps.
 //
 // The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at the
 // configuration of the measurement; along the joint's own axis it is right at every one.
 //
 // Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the iteration.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "noise_path.hpp"
 #include "tmkit/lie.hpp"
@@ -77,8 +79,9 @@ struct Sources {
     }
 };
 
-// The measurement's residual and its derivative by the sources, where these have the value w.
-void linearise(const Path& path, const Measurement& measurement, const Sources& sources,
+// The measurement's residual and its derivative by the sources, where these have the value w. Returns the reach of the poses in
+// metres, whose rounding is that of the residual.
+double linearise(const Path& path, const Measurement& measurement, const Sources& sources,
                const std::vector<double>& w, std::vector<double>& residual, Rows& derivative) {
     struct Edge {
         const EdgeNoise* noise;
@@ -101,6 +104,8 @@ void linearise(const Path& path, const Measurement& measurement, const Sources& 
     };
     const Pose target = walk(path.down(), 1.0, [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
     const Pose reference = walk(path.up(), -1.0, [&](std::size_t i) -> const FrameRecord& { return path.from(i); });
+    double reach = 1.0 + norm(target.translation) + norm(reference.translation);
+    for (const Edge& edge : edges) reach = std::max(reach, 1.0 + norm(edge.here.translation));
     std::vector<double> by_tangent;
     measurement.linearise(reference.inverse() * target, residual, by_tangent);
     std::fill(derivative.values.begin(), derivative.values.end(), 0.0);
@@ -114,6 +119,7 @@ void linearise(const Path& path, const Measurement& measurement, const Sources& 
                 derivative(i, source) += edge.sign * product(&by_tangent[6 * i], moved.data(), 6);
         });
     }
+    return reach;
 }
 
 // S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions in which nothing is uncertain.
@@ -132,15 +138,22 @@ struct Whitening {
             }
         innovation_covariance = s;
         if (by_cholesky(s, m)) return;
+        const std::vector<double> scales = comparable_scales(s, m);
+        const auto divisor = [&scales](std::size_t i) { return scales[i] > 0.0 ? scales[i] : 1.0; };
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j < m; ++j) s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
         symmetric_eigen(s, m, values, vectors);
         std::size_t null = 0;
         while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
         matrix = Rows(m - null, m);
         exact = Rows(null, m);
-        for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t i = 0; i < m; ++i) {
+            double length = 0.0;  // of an exact direction in the units of what was measured
+            for (std::size_t k = 0; k < m; ++k) length = std::hypot(length, vectors[i * m + k] / divisor(k));
             for (std::size_t k = 0; k < m; ++k)
-                if (i < null) exact(i, k) = vectors[i * m + k];
-                else matrix(i - null, k) = vectors[i * m + k] / std::sqrt(values[i]);
+                if (i < null) exact(i, k) = vectors[i * m + k] / divisor(k) / length;
+                else matrix(i - null, k) = vectors[i * m + k] / divisor(k) / std::sqrt(values[i]);
+        }
     }
     // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or nearly so.
     bool by_cholesky(const std::vector<double>& s, std::size_t m) {
@@ -167,6 +180,16 @@ struct Whitening {
             }
         return true;
     }
+    // How far rounding of the residual moves the sources.
+    double rounding(double reach) const {
+        double squared = 0.0;
+        for (std::size_t i = 0; i < matrix.rows; ++i) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < matrix.columns; ++k) sum += std::abs(matrix(i, k));
+            squared += sum * sum;
+        }
+        return 16.0 * std::numeric_limits<double>::epsilon() * reach * std::sqrt(squared);
+    }
     Rows times(const Rows& a) const {
         Rows g(matrix.rows, a.columns);
         for (std::size_t i = 0; i < g.rows; ++i)
@@ -183,17 +206,23 @@ struct Whitening {
     }
 };
 
-// C with L = I - G^T C G and L L^T = I - G^T G.
-Rows correction(const Rows& g) {
-    const std::size_t r = g.rows;
-    std::vector<double> square(r * r), values, vectors;
+// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the eigenvalues of the whitened noise of
+// the measurement: so they keep their digits where the noise is small beside what was known before.
+Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
+    const std::size_t r = whitening.matrix.rows, m = whitening.matrix.columns;
+    std::vector<double> white(r * r, 0.0), values, vectors;
     for (std::size_t i = 0; i < r; ++i)
-        for (std::size_t j = 0; j < r; ++j) square[i * r + j] = product(g.row(i), g.row(j), g.columns);
-    symmetric_eigen(square, r, values, vectors);
+        for (std::size_t j = 0; j <= i; ++j) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < m; ++k)
+                for (std::size_t l = 0; l < m; ++l)
+                    sum += whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) * whitening.matrix(j, l);
+            white[i * r + j] = white[j * r + i] = sum;
+        }
+    symmetric_eigen(white, r, values, vectors);
     Rows c(r, r);
     for (std::size_t v = 0; v < r; ++v) {
-        const double l = std::min(std::max(values[v], 0.0), 1.0);
-        const double factor = 1.0 / (1.0 + std::sqrt(1.0 - l));  // (1 - sqrt(1 - l)) / l
+        const double factor = 1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));  // (1 - sqrt(1 - l)) / l
         for (std::size_t i = 0; i < r; ++i)
             for (std::size_t j = 0; j < r; ++j) c(i, j) += factor * vectors[v * r + i] * vectors[v * r + j];
     }
@@ -249,10 +278,10 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     const std::size_t m = measurement.size(), d = sources.dimensions();
     ConditionReport report;
     std::vector<double> w(d, 0.0), residual;
-    Rows a(m, d), g(0, d);
+    Rows a(m, d), g(0, d), c(0, 0);
     double last_step = 0.0, damping = 1.0;
     for (;;) {
-        linearise(path, measurement, sources, w, residual, a);
+        const double reach = linearise(path, measurement, sources, w, residual, a);
         std::vector<double> innovation(m);
         for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), w.data(), d) - residual[i];
         const Whitening whitening(a, measurement.covariance);
@@ -281,8 +310,11 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         last_step = step;
         double size = 1.0;
         for (double number : w) size = std::max(size, std::abs(number));
-        report.converged = step <= options.tolerance * size;
-        if (report.converged || report.iterations >= options.most_iterations) break;  // with the derivatives of the last step
+        report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
+        if (report.converged || report.iterations >= options.most_iterations) {  // with the derivatives of the last step
+            c = correction(whitening, measurement.covariance);
+            break;
+        }
     }
     if (d == 0) {
         report.converged = true;
@@ -295,7 +327,6 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         Vector6 xi;
         Matrix6 jacobian;
     };
-    const Rows c = correction(g);
     std::vector<Change> changes;
     std::vector<std::vector<Vector6>> maps;
     scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) {

@@ -48,6 +48,7 @@ __all__ = [
 
 
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
+_ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class HomogeneousMatrix(FrameToFrame):
     def __init__(self, matrix: ArrayLike) -> None:
         made = array_of(matrix, (4, 4), "homogeneous matrix")
         rotation_of(made[:3, :3], "homogeneous matrix")
-        if not np.array_equal(made[3], [0.0, 0.0, 0.0, 1.0]):
+        if np.abs(made[3] - _LAST_ROW).max() > _ROUNDING:
             row = np.array2string(made[3])
             raise SemanticError.of("homogeneous matrix", [Violation("its last row is 0 0 0 1", row)])
         object.__setattr__(self, "matrix", made)

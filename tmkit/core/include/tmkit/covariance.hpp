@@ -85,7 +85,7 @@ struct Covariance {
     }
 
     // Columns whose squares sum to this covariance, as many as its rank: eigenvectors times the roots of eigenvalues, the
-    // greatest first. What lies below 1e-14 of the greatest is none.
+    // greatest first. What lies below 1e-14 of the greatest is none; variances are scaled before where they are far apart.
     std::vector<Vector6> root() const;
 
     // R S R^T for a rotation of both parts. The three blocks lie side by side, nine numbers a row, and go through in pairs:
@@ -148,6 +148,12 @@ inline Vector6 carried_down(const Vector6& xi, const Pose& parent_from_child) {
 // Eigenvalues, ascending, and eigenvectors (row i of `vectors` belongs to values[i]) of a symmetric n x n matrix, by Jacobi's
 // rotations: small n, exact to the last places, the same everywhere. O(n^3).
 void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::vector<double>& values, std::vector<double>& vectors);
+
+// By what the rows of a covariance (n x n, row-major) are divided before its eigenvalues are compared. Where its variances are
+// alike these are ones. Where they lie more than ten orders apart (a position that nobody knows, 1e9 m^2, beside an angle that
+// is well known) they are deviations, since the small would vanish beside the great; zero where a deviation is below 1e-12 of
+// the greatest, which is what rounding leaves of none.
+std::vector<double> comparable_scales(const std::vector<double>& matrix, std::size_t n);
 
 // --- uncertain poses ---------------------------------------------------------------------------------------------------
 
