@@ -83,7 +83,7 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
             derivative = inverse_right_jacobian(error)
             information += derivative.T @ weight @ derivative
             gradient += derivative.T @ weight @ error
-        step = -np.linalg.solve(information, gradient)
+        step = -np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         mean = mean @ Pose.exp(step)
         steps, length = steps + 1, float(np.linalg.norm(step))
         converged = length <= tolerance or (length < _SHORT and _is_rounding(step, information, estimates))
