@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from support.effort import scaled_examples
-from support.task_problems import DATA, FEATURES, NAMES, blocks_world, load, shortest_plan, small_problems
+from support.task_problems import DATA, NAMES, blocks_world, load, shortest_plan, small_problems
 
 from tmkit.tasks import (
     And,
@@ -20,7 +20,7 @@ from tmkit.tasks import (
     parse_goal,
     parse_problem,
 )
-from tmkit.tasks.bounds import least_cost, least_steps
+from tmkit.tasks.bounds import least_steps
 from tmkit.tasks.exploration import Exploration
 from tmkit.tasks.interchange import interchangeable_objects
 
@@ -48,16 +48,6 @@ def test_bounds_are_never_too_high_and_exploring_is_exact(problem: Problem) -> N
         assert exploration.depth == expected
         assert bound is not None
         assert bound <= expected
-
-
-@pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])
-def test_bounds_of_costs_are_never_too_high(name: str) -> None:
-    """The bound of the cost is at most what a plan costs, counted by the operators of the translation."""
-    task = translated(load(name))
-    bound = least_cost(task)
-    costs = {task.action_of(operator.name): operator.cost for operator in task.operators}
-    assert bound is not None
-    assert bound <= sum(costs[step] for step in PLANNER.search(task, time_limit=30.0).steps)
 
 
 @pytest.mark.parametrize("blocks", range(1, 7))

@@ -106,7 +106,11 @@ def load_goal(scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | No
 
 
 def make_folder(folder: Path) -> Path:
-    """Make a folder for outputs, unless it is there, and prove that files can be written into it."""
+    """Make a folder for outputs, unless it is there, and prove that files can be written into it.
+
+    Raises:
+        OutputError: it cannot be made, or nothing can be written into it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -117,7 +121,11 @@ def make_folder(folder: Path) -> Path:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse an output before the work is done, not after."""
+    """Refuse an output before the work is done, not after.
+
+    Raises:
+        OutputError: the file could not be written.
+    """
     folder = path.parent
     reason = None
     if not os.path.isdir(folder):

@@ -20,7 +20,11 @@ __all__ = ["joint_values", "start_configuration"]
 
 
 def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
-    """Return the configuration that ``--start`` gives on top of the arms' ready one."""
+    """Return the configuration (n_joints,) that ``--start`` gives on top of the arms' ready one.
+
+    Raises:
+        UnknownNameError: a joint that the scene does not have.
+    """
     if start is None:
         return None
     from tmkit.motion import find_manipulators, ready_together

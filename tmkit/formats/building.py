@@ -66,7 +66,11 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
 
 
 def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
-    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united."""
+    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
+
+    Raises:
+        FileFormatError: a name that is declared twice, or a root with a pose, a joint or, as ``world``, a parent.
+    """
     frames: dict[str, FrameDraft] = {}
     for draft in drafts:
         earlier = frames.get(draft.name)

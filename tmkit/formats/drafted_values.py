@@ -54,7 +54,11 @@ __all__ = ["attached_of", "inertia_of", "joint_of", "moved_by_offset", "pose_of"
 
 @contextmanager
 def reported(place: Place) -> Iterator[None]:
-    """Report whatever the core refuses at a place."""
+    """Report whatever the core refuses at a place.
+
+    Raises:
+        FileFormatError: the core's reason, with the place.
+    """
     try:
         yield
     except FileFormatError:
@@ -150,7 +154,11 @@ def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
 
 
 def inertia_of(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:
-    """Return the core's inertia: as written, or spread evenly over the solids of the frame."""
+    """Return the core's inertia: as written, or spread evenly over the solids of the frame.
+
+    Raises:
+        ShapeError: the solids enclose no volume, or the numbers are no inertia.
+    """
     if draft.matrix is not None:
         origin = pose_of(draft.origin)
         ixx, ixy, ixz, iyy, iyz, izz = draft.matrix

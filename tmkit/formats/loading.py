@@ -112,7 +112,12 @@ def read_drafts(
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
 ) -> FileContents:
-    """Return what files say, each by itself, without making a scene of it; see :func:`load_scene`."""
+    """Return what files say, each by itself, without making a scene of it; see :func:`load_scene`.
+
+    Raises:
+        SceneError: no file is given.
+        FileFormatError, MissingFileError: as :func:`load_scene`.
+    """
     if not files:
         raise SceneError("at least one file is needed")
     note = RemarkLog(on_remark).note

@@ -57,7 +57,11 @@ def composed(outer: PoseDraft, inner: PoseDraft) -> PoseDraft:
 
 
 def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointDraft:
-    """Return the joint of a frame."""
+    """Return the joint of a frame.
+
+    Raises:
+        FileFormatError: limits of a fixed frame, a joint without an axis, or an upper limit below the lower one.
+    """
     kind = values["type"].text if "type" in values else "fixed"
     if kind == "fixed":
         for name in ("lower", "upper"):
@@ -86,7 +90,11 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointD
 def inertia_in(
     values: Mapping[str, Value], solids: Sequence[Solid], *, place: Place
 ) -> tuple[InertiaDraft | None, tuple[GeometryDraft, ...]]:
-    """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some."""
+    """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some.
+
+    Raises:
+        FileFormatError: a mass without shapes, or one of the frame and another of a shape.
+    """
     geometry = tuple(solid.draft for solid in solids)
     masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
     if "mass" not in values:
@@ -100,7 +108,11 @@ def inertia_in(
 
 
 def friction_in(values: Mapping[str, Value], solids: Sequence[Solid]) -> float | None:
-    """Return the friction of a frame: its own, else that of its geometry's class."""
+    """Return the friction of a frame: its own, else that of its geometry's class.
+
+    Raises:
+        FileFormatError: two shapes that differ, where the frame says nothing.
+    """
     if "friction" in values:
         return values["friction"].number
     found = [solid.values["friction"] for solid in solids if "friction" in solid.values]

@@ -174,7 +174,12 @@ class LinearCompliance:
         return self._wrench(at, frame, _masses(at, scene.subtree(frame)))
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
-        """Return the deflection of each frame that has a compliance, under the weights of the scene as it stands."""
+        """Return the deflection of each frame that has a compliance, under the weights of the scene as it stands.
+
+        Raises:
+            UnknownNameError: a frame of the model that the scene does not have.
+            ConfigurationError: q is missing or does not fit.
+        """
         at = scene.at(q)
         masses = _masses(at, scene.frame_names)
         found = {}

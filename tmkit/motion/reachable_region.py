@@ -57,6 +57,12 @@ class ReachableRegion:
 
         Random configurations are never everywhere, so a small distance means that the tool comes there, and one larger
         than the gaps between positions that it hardly does; infinite where no configuration was free.
+
+        Args:
+            points: (..., 3) metres, in the axes of ``positions``.
+
+        Raises:
+            ConfigurationError: points of another shape.
         """
         from scipy.spatial import cKDTree
 
@@ -72,6 +78,9 @@ class ReachableRegion:
 
         Args:
             cell: edge of the cubes, metres.
+
+        Raises:
+            ConfigurationError: an edge that is not positive.
         """
         if not cell > 0.0:
             raise ConfigurationError(f"expected a cube with a positive edge, received {cell}", received=cell)

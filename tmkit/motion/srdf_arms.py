@@ -59,7 +59,11 @@ def manipulator_from_srdf(
     closed: str | None = None,
     name: str | None = None,
 ) -> Manipulator:
-    """Return the arm that a group of an SRDF is; see :meth:`tmkit.motion.Manipulator.from_srdf`."""
+    """Return the arm that a group of an SRDF is; see :meth:`tmkit.motion.Manipulator.from_srdf`.
+
+    Raises:
+        RobotError, UnknownNameError: the file does not say enough, or names what the scene does not have.
+    """
     if gripper not in (None, "parallel", "suction"):
         raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
     group = group if group is not None else _only_arm(semantics, scene, end_effector)

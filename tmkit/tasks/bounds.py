@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from tmkit.tasks.sas import Pair, SasOperator, TranslatedTask
 
-__all__ = ["least_cost", "least_steps"]
+__all__ = ["least_steps"]
 
 
 def least_steps(task: TranslatedTask) -> int | None:
@@ -32,15 +32,6 @@ def least_steps(task: TranslatedTask) -> int | None:
         task: the translated task, patched or not.
     """
     return _Relaxed(task).bound([1] * len(task.operators))
-
-
-def least_cost(task: TranslatedTask) -> int | None:
-    """Return a cost that every plan has at least, ``None`` when it is proved that there is no plan.
-
-    Args:
-        task: the translated task, patched or not. Its operators' costs count, which are multiples of the problem's.
-    """
-    return _Relaxed(task).bound([operator.cost for operator in task.operators])
 
 
 class _Relaxed:

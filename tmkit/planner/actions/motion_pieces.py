@@ -232,7 +232,11 @@ class MotionPieces:
         return self._line(phase, start, target, what)
 
     def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
-        """Return a free path (k, n_joints) from start to goal, with room to spare where one is soon found so."""
+        """Return a free path (k, n_joints) from start to goal, with room to spare where one is soon found so.
+
+        Raises:
+            PieceFailedError: none was found; it says why, and what was in the way.
+        """
         goal = self.with_gripper_of(goal, start, phase.scene)
         wide = self._wide_world(phase, start, goal)
         with self.clock.phase(PlanningPhase.PATH_SEARCH):

@@ -130,7 +130,12 @@ def _reparenting_to_dict(change: Reparenting) -> dict[str, Any]:
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan from a file; see :meth:`Plan.load`."""
+    """Read a plan from a file; see :meth:`Plan.load`.
+
+    Raises:
+        MissingFileError: no such file.
+        PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+    """
     source = Path(path)
     try:
         if not os.path.exists(source):

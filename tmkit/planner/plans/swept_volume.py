@@ -74,7 +74,11 @@ class SweptVolume:
         return self.cell * self.cells.min(axis=0), self.cell * (self.cells.max(axis=0) + 1)
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Tell for each point (..., 3) in metres whether it is in a cell that is swept."""
+        """Tell for each point (..., 3) of the root, in metres, whether it is in a cell that is swept.
+
+        Raises:
+            ConfigurationError: points of another shape.
+        """
         given = np.asarray(points, dtype=np.float64)
         if given.shape[-1:] != (3,):
             raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
