@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tmkit.errors import SceneError, TmkitError, nearest_name
+from tmkit.errors import SceneError, TmkitError
 from tmkit.files.output import write_text
+from tmkit.files.places import did_you_mean
 from tmkit.formats.json_poses import stamps_to_json
 from tmkit.formats.json_scene import write_json_scene
 from tmkit.formats.loading import load_scene
@@ -51,8 +52,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in TARGET_SUFFIXES:
-        near = nearest_name(suffix, TARGET_SUFFIXES)
-        hint = f"; did you mean '{near}'?" if near is not None else ""
+        hint = did_you_mean(suffix, TARGET_SUFFIXES)
         raise SceneError(f"{target}: cannot write '{target.suffix}' files{hint} (known: {', '.join(TARGET_SUFFIXES)})")
     if suffix == ".json":
         write_json_scene(scene, target)

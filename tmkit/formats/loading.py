@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.data import resolve_name
-from tmkit.errors import FileFormatError, SceneError, nearest_name
+from tmkit.errors import FileFormatError, SceneError
+from tmkit.files.places import did_you_mean
 from tmkit.files.reading import ReadingLimits
 from tmkit.files.remarks import Note, Remark, RemarkLog
 from tmkit.formats.building import build_scene
@@ -142,7 +143,5 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return SceneDraft()
     if suffix == ".json":
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
-    near = nearest_name(path.suffix, SCENE_SUFFIXES)
-    hint = f"; did you mean '{near}'?" if near is not None else ""
-    accepted = ", ".join(SCENE_SUFFIXES)
+    hint, accepted = did_you_mean(path.suffix, SCENE_SUFFIXES), ", ".join(SCENE_SUFFIXES)
     raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

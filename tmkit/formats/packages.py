@@ -30,8 +30,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit.data import data_roots
-from tmkit.errors import FileFormatError, nearest_name
-from tmkit.files.places import Place
+from tmkit.errors import FileFormatError
+from tmkit.files.places import Place, did_you_mean
 from tmkit.files.reading import ReadingLimits
 from tmkit.formats.folders import SITES, below, holds_itself, is_public, project_folders, real_path
 
@@ -275,5 +275,4 @@ def _hint(path: Path) -> str:
         names = sorted(entry.name for entry in parent.iterdir())
     except (OSError, ValueError):
         return f"; there is no folder {parent}"
-    near = nearest_name(path.name, names)
-    return f"; did you mean '{near}'?" if near is not None else ""
+    return did_you_mean(path.name, names)

@@ -80,7 +80,7 @@ class PoseMeasurement:
         return self.pose.covariance
 
     def compared(self, pose: Pose) -> tuple[Array, Array]:
-        """Return log(measured^-1 pose) and its derivative, the inverse right Jacobian."""
+        """Return log(measured^-1 pose) (6,) and its derivative (6, 6), the inverse right Jacobian."""
         error = (self.pose.mean.inverse() @ pose).log()
         return error, inverse_right_jacobian(error)
 
@@ -115,7 +115,7 @@ class PositionMeasurement:
         return self.covariance
 
     def compared(self, pose: Pose) -> tuple[Array, Array]:
-        """Return the position of the point minus the measured one, and its derivative."""
+        """Return the position of the point minus the measured one, (3,) metres, and its derivative (3, 6)."""
         predicted, derivative = _at_point(pose, self.point)
         return predicted - self.position, derivative
 
@@ -175,7 +175,7 @@ class BearingMeasurement:
         return np.array([first, np.cross(self.direction, first)])
 
     def compared(self, pose: Pose) -> tuple[Array, Array]:
-        """Return the angles from the measured to the predicted direction along :attr:`axes`, and their derivative.
+        """Return the angles (2,) from the measured to the predicted direction along :attr:`axes`; derivative (2, 6).
 
         Raises:
             SceneError: the point is at the origin of the reference, where it has no direction, or opposite to the
@@ -236,7 +236,7 @@ class RangeMeasurement:
         return np.array([[self.variance]])
 
     def compared(self, pose: Pose) -> tuple[Array, Array]:
-        """Return the predicted distance minus the measured one, and its derivative.
+        """Return the predicted distance minus the measured one, (1,) metres, and its derivative (1, 6).
 
         Raises:
             SceneError: the point is at the origin of the reference, where the distance has no derivative.
