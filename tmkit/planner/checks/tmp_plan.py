@@ -1,4 +1,4 @@
-"""Plans in the original's plan files: ``.tmp``, out and in.
+"""Plans out of the original's plan files, ``.tmp``.
 
 Such a file says less than a plan: it has no scene, no arm and no domain, and no word for what a motion is for. So it is
 read *for* a scene, a domain and an arm, and what is missing is worked out:
@@ -14,10 +14,8 @@ read *for* a scene, a domain and an arm, and what is missing is worked out:
 * what may touch follows from the rules of contact;
 * what an action changes that moves nothing (:class:`tmkit.planner.Change`), the domain's semantics says.
 
-Times are in no plan: a motion is timed when it is played.
-
-Writing is the other way round: one motion for each segment, of the joints of arm and hand, and a change of parent after
-a grasp or release.
+Times are in no plan: a motion is timed when it is played. How such files are written,
+:mod:`tmkit.planner.plans.tmp_writer` tells.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
@@ -27,7 +25,7 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import FileFormatError, PlanFileError, TmkitError
 from tmkit.files.places import Place, did_you_mean
-from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp, write_tmp
+from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, Robots, find_manipulators, movable_frames, ready_together
 from tmkit.motion.collision_rules import held_by
@@ -49,62 +47,11 @@ from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparentin
 from tmkit.planner.sampling.samplers import Samplers, Sampling
 from tmkit.tasks import GroundAction, parse_goal
 
-__all__ = ["load_tmp_plan", "save_tmp_plan", "tmp_entries"]
+__all__ = ["load_tmp_plan"]
 
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
 _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
-
-
-def save_tmp_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan in the original's format: all of it, or nothing; the same plan has the same bytes.
-
-    Raises:
-        FileFormatError: a name that the format cannot hold, since it has a blank or a ``#`` in it.
-        OutputError: the file cannot be written.
-    """
-    write_tmp(tmp_entries(plan), path)
-
-
-def tmp_entries(plan: Plan) -> tuple[TmpEntry, ...]:
-    """Return a plan as the entries of a plan file; comments name what it was made for."""
-    return tuple(_entries(plan))
-
-
-def _entries(plan: Plan) -> Iterator[TmpEntry]:
-    for what, said in (
-        ("Task Domain", plan.domain),
-        ("Semantics", plan.semantics),
-        ("Goal", plan.goal),
-        ("Robot", " ".join(robot.name for robot in plan.robots)),
-        ("Seed", str(plan.seed)),
-    ):
-        if said:
-            yield TmpComment(f"{what}: {said}")
-    yield TmpMotion(plan.scene.joint_names, (_waypoint(plan.q),))
-    scene, q = plan.scene, plan.q
-    for step in plan.steps:
-        yield TmpAction((step.action.name, *step.action.arguments))
-        for segment in step.segments:
-            yield _motion(segment, scene, q, plan.arm(segment.robot))
-            scene, q = segment.end(scene, q)
-            if segment.reparenting is not None:
-                yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
-
-
-def _waypoint(values: ArrayLike) -> Waypoint:
-    return Waypoint(tuple(float(value) for value in np.asarray(values)))
-
-
-def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator) -> TmpMotion:
-    """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
-    fingers = robot.gripper_joints
-    before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
-    after = [float(segment.gripper.get(joint, value)) for joint, value in zip(fingers, before, strict=True)]
-    rows = [(*map(float, row), *after) for row in segment.path]
-    if after != before:
-        rows.insert(0, (*map(float, segment.path[0]), *before))
-    return TmpMotion((*segment.joint_names, *fingers), tuple(Waypoint(row) for row in rows))
 
 
 def load_tmp_plan(

@@ -270,7 +270,7 @@ class Plan:
             FileFormatError: a name that a ``.tmp`` file cannot hold.
         """
         if Path(path).suffix == ".tmp":
-            from tmkit.planner.checks.tmp_plan import save_tmp_plan
+            from tmkit.planner.plans.tmp_writer import save_tmp_plan
 
             save_tmp_plan(self, path)
             return

@@ -1,0 +1,73 @@
+"""Plans as the original's plan files, ``.tmp``: actions, motions and changes of parent, and nothing else.
+
+There is one motion for each segment, of the joints of arm and hand, and a change of parent after each grasp or release.
+The first motion is the start: a single waypoint of all joints. Scene, arm and domain are not in the file; comments name
+them, for people. How such files are read, :mod:`tmkit.planner.checks.tmp_plan` tells.
+
+Invariants: the same plan has the same bytes; numbers read back to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, write_tmp
+from tmkit.graph import SceneGraph
+from tmkit.motion import Manipulator
+
+if TYPE_CHECKING:
+    from tmkit.planner.plans.values import Configuration, Plan, Segment
+
+__all__ = ["save_tmp_plan"]
+
+
+def save_tmp_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan in the original's format: all of it, or nothing; the same plan has the same bytes.
+
+    Raises:
+        FileFormatError: a name that the format cannot hold, since it has a blank or a ``#`` in it.
+        OutputError: the file cannot be written.
+    """
+    write_tmp(tuple(_entries(plan)), path)
+
+
+def _entries(plan: Plan) -> Iterator[TmpEntry]:
+    """Yield a plan as the entries of a plan file; comments name what it was made for."""
+    for what, said in (
+        ("Task Domain", plan.domain),
+        ("Semantics", plan.semantics),
+        ("Goal", plan.goal),
+        ("Robot", " ".join(robot.name for robot in plan.robots)),
+        ("Seed", str(plan.seed)),
+    ):
+        if said:
+            yield TmpComment(f"{what}: {said}")
+    yield TmpMotion(plan.scene.joint_names, (_waypoint(plan.q),))
+    scene, q = plan.scene, plan.q
+    for step in plan.steps:
+        yield TmpAction((step.action.name, *step.action.arguments))
+        for segment in step.segments:
+            yield _motion(segment, scene, q, plan.arm(segment.robot))
+            scene, q = segment.end(scene, q)
+            if segment.reparenting is not None:
+                yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
+
+
+def _waypoint(values: ArrayLike) -> Waypoint:
+    return Waypoint(tuple(float(value) for value in np.asarray(values)))
+
+
+def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator) -> TmpMotion:
+    """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
+    fingers = robot.gripper_joints
+    before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
+    after = [float(segment.gripper.get(joint, value)) for joint, value in zip(fingers, before, strict=True)]
+    rows = [(*map(float, row), *after) for row in segment.path]
+    if after != before:
+        rows.insert(0, (*map(float, segment.path[0]), *before))
+    return TmpMotion((*segment.joint_names, *fingers), tuple(Waypoint(row) for row in rows))
