@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 from support.replay import replay_example, replay_graph_script, replay_operation
 
+from tmkit.relations import PoseCoord, PositionCoord, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
+
 Array = NDArray[np.float64]
 
 
@@ -173,6 +175,9 @@ def test_scripts_name_what_they_cannot_read() -> None:
     joined = {"op": "add_pose", "child": "c2", "parent": "c"}
     said = replay_graph_script({"ops": [*begin, *({**joined, "value": v} for v in (T1.tolist(), T1.tolist(), "T2"))]})
     assert [step["accept"] for step in said[3:]] == [True, True, False]
+    for first, second in (("T1", "T2"), ("a", "x"), (1, 2)):
+        said = replay_graph_script({"ops": [*begin, *({**joined, "value": v} for v in (first, first, second))]})
+        assert [step["accept"] for step in said[3:]] == [True, True, False]
     ask = {"op": "get_pose", "child": "c2", "parent": "c"}
     said = replay_graph_script({"ops": [*begin, {**joined, "homogeneous": T1}, ask]})
     np.testing.assert_allclose(said[-1]["result"], T1, atol=1e-12)
@@ -184,3 +189,25 @@ def test_a_difference_of_poses_is_a_body_fixed_and_a_screw_twist() -> None:
     np.testing.assert_allclose(body_fixed["linear"], V, atol=1e-12)
     led = expm(1.7 * np.vstack([np.column_stack([_hat(screw["angular"]), screw["linear"]]), np.zeros(4)])) @ T1
     np.testing.assert_allclose(led, T1 @ MOVED, atol=1e-12)
+
+
+def test_the_chain_of_an_arm_in_the_plane() -> None:
+    """Three joints about z and links along x: the last frame in the base, and the first joint's twist in two axes."""
+    base = PoseCoord("{f0}|L0", "{f0}|L0", "[f0]")
+    arm = SemanticPose(base, np.eye(4))
+    for i, (angle, length) in enumerate(((np.pi / 2, 0.4), (np.pi / 2, 0.4), (np.pi / 4, 0.5))):
+        link = np.eye(4)
+        link[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        link[:2, 3] = length * link[:2, 0]
+        step = PoseCoord(f"{{f{i + 1}}}|L{i + 1}", f"{{f{i}}}|L{i}", f"[f{i}]")
+        arm = arm.compose(SemanticPose(step, link))
+        if i == 0:
+            first = arm
+    np.testing.assert_allclose(arm.numbers[0], [-0.7535533905932737, 0.04644660940672624, 0], atol=1e-12)
+    assert arm.coord == PoseCoord("{f3}|L3", "{f0}|L0", "[f0]")
+    turning = SemanticTwist(TwistCoord("f0|L1", "L0", "[f0]"), [0, 0, 0, 0, 0, 0.15])
+    way = SemanticPosition(PositionCoord("f1|L1", "f0|L1", "[f0]"), first.numbers[0])
+    at_tip = turning.change_point(way)
+    np.testing.assert_allclose(at_tip.linear.numbers[0], [-0.06, 0, 0], atol=1e-12)
+    inside = at_tip.change_coordinate_frame(first.orientation.inverse2())
+    np.testing.assert_allclose(inside.linear.numbers[0], [0, 0.06, 0], atol=1e-12)

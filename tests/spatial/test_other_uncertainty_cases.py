@@ -287,3 +287,25 @@ def test_expected_errors_are_answers() -> None:
     assert "not positive semi-definite: its eigenvalues are [-0.5" in said["error"]
     with pytest.raises(ValueError, match="not positive semi-definite"):
         replay_uncertainty(case)
+
+
+def test_named_links_that_are_measured_are_a_chain() -> None:
+    """Edges of a case that conditions are its links in order; numbered nodes without parents are a complete tree."""
+    T, S = _random(2, seed=13)
+    Z, R = (T[0] @ T[1] @ _exp(np.full(6, 0.01))).tolist(), (1e-4 * np.eye(6)).tolist()
+    plain = {"kind": "conditioning", "T": T, "Sigma": S, "Z": Z, "R": R}
+    named = {"kind": "conditioning", "T_a": T[0], "Sigma_a": S[0], "T_b": T[1], "Sigma_b": S[1], "Z": Z, "R": R}
+    assert np.array_equal(replay_uncertainty(plain)["covariance"], replay_uncertainty(named)["covariance"])
+    T, S = _random(14, 0.02, 2)
+    case: dict[str, Any] = {"name": "tree15_n8_to_n15", "kind": "path in a tree", "T": T, "Sigma": S}
+    given = case | {"parents": [k // 2 for k in range(2, 16)]}
+    assert np.array_equal(replay_uncertainty(case)["covariance"], replay_uncertainty(given)["covariance"])
+
+
+def test_factors_in_the_names_of_covariances() -> None:
+    """Covariances that say they are to be multiplied are, row by row."""
+    rows = [{"alpha": alpha, "Sigma_2nd": np.eye(6).tolist()} for alpha in (0.1, 1.0)]
+    case = {"kind": "compounding, left", "xi1": [0, 2, 0, 0.5, 0, 0], "xi2": [0, 0, 1, 0, 0.7, 0], "rows": rows}
+    case |= {"Sigma1_over_alpha": [10, 5, 5, 0.5, 1, 0.5], "Sigma2_over_alpha": [5, 10, 5, 0.5, 0.5, 1]}
+    tenth, whole = (np.asarray(row["Sigma_2nd"]) for row in replay_uncertainty(case)["rows"])
+    np.testing.assert_allclose(10 * tenth, whole, atol=1e-10)

@@ -226,7 +226,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
     if given is not None:
         return HomogeneousMatrix(given)
     label = op.get("value")
-    shift = 0.1 * (1 + zlib.crc32(json.dumps(label).encode()) % 89) if label is not None else 0.0
+    shift = 0.1 + 100.0 * zlib.crc32(json.dumps(label).encode()) / 2**32 if label is not None else 0.0
     if op["op"] == "set_pose" and label is None:
         known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(coord.ori) == scene.root(
             coord.ref_ori

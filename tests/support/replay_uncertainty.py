@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from support.uncertain_answers import Shelf, add_distances, is_outcome, is_sampled
+from support.uncertain_answers import Shelf, add_distances, is_outcome, is_remark, is_sampled
 from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
 from support.uncertain_trees import composed, replay_tree
 from tmkit.errors import TmkitError
@@ -150,7 +150,7 @@ def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: 
         found = None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
         if found is not None:
             said[key] = found
-        elif not is_outcome(key):
+        elif not is_outcome(key) and not is_remark(key, value):
             unknown.append(key)
     if unknown:
         raise LookupError(f"the case '{case.get('name', '')}' has fields that say nothing here: {', '.join(unknown)}")
@@ -189,8 +189,8 @@ def _worked(case: Recorded, kind: str, left: bool, shelf: Shelf) -> tuple[Array 
     poses = poses_of(case, left)
     is_listed = bool(used) and not any(name.startswith(("T_", "xi_")) for name in used)
     is_row = len(edges) > 1 and {parent for parent, _ in edges} == {"common"} and kind == "composed"
-    if edges and (is_listed or not poses) and not is_row:
-        case.read |= used
+    case.read |= used
+    if edges and (is_listed or not poses) and not is_row and kind not in ("conditioned", "fused"):
         return replay_tree(edges, path_of(case, [*{name: None for pair in edges for name in pair}]), left, shelf)
     poses = poses or [gaussian_of(*given, left) for given in edges.values()]
     if not poses:

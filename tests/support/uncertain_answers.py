@@ -15,7 +15,7 @@ import numpy as np
 
 from tmkit.spatial import GaussianPose, sampling_floor
 
-__all__ = ["Shelf", "add_distances", "is_outcome", "is_sampled"]
+__all__ = ["Shelf", "add_distances", "is_outcome", "is_remark", "is_sampled"]
 
 _QUANTITIES = {
     "T": {"t", "mean", "pose", "tbar", "map"},
@@ -58,7 +58,13 @@ _OF_OUTCOMES = {
     *("identity", "dropped", "infosum", "cost", "iterations", "true", "tolerance", "samples", "dof", "rank", "trace"),
     *("eps", "joint", "joint12", "cross", "ratio", "relative", "rel", "inverse", "cumulative", "marginals", "norm"),
     *("innovation", "result", "fro", "mahalanobis", "correction", "n", "eigenvalues", "sampled", "accept", "iters"),
-    *("total", "final", "end", "composed", "sum", "path", "out", "answer"),
+    *("total", "final", "end", "composed", "sum", "path", "out", "answer", "k", "gain", "h"),
+}
+# Words of numbers that describe a case, when they are single numbers or counts and names in a list.
+_OF_REMARKS = {
+    *("depth", "edges", "nodes", "levels", "level", "scale", "size", "id", "index", "version", "units", "dim", "count"),
+    *("number", "num", "length", "std", "draws", "runs", "repeats", "lca", "leaves", "frames", "sigma", "degrees"),
+    *("m", "samples", "tangent", "alpha"),
 }
 
 
@@ -125,9 +131,14 @@ def is_sampled(key: str) -> bool:
 
 def is_outcome(key: str) -> bool:
     """Return whether the name of a field is that of something computed or sampled, not of an input."""
-    return bool(
-        _OF_OUTCOMES & {word.rstrip("0123456789") for word in words_of(key)} | _OF_OUTCOMES & set(words_of(key))
-    )
+    words = words_of(key.removesuffix("_over_alpha"))
+    return bool(_OF_OUTCOMES & {*words, *(word.rstrip("0123456789") for word in words)})
+
+
+def is_remark(key: str, value: Any) -> bool:
+    """Return whether a field describes a case by a number, or by counts or names."""
+    is_plain = np.ndim(value) == 0 or all(isinstance(part, (str, int)) for part in value)
+    return is_plain and bool(_OF_REMARKS & {word.rstrip("0123456789") for word in words_of(key)})
 
 
 def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:

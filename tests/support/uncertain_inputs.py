@@ -202,20 +202,32 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
                 continue  # the root
             found[(str(ends[0]), str(ends[1]))] = (matrix, np.zeros((6, 6)) if spread is None else spread)
         return found, {key}
-    parents = next((name for name in ("parents", "parent") if isinstance(case.get(name), list)), None)
-    if parents is None:
-        return None
     matrices, spreads = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
-    if matrices is None or spreads is None:
+    if matrices is None or spreads is None or matrices.ndim != 3:
         return None
-    names = next((case[name] for name in ("names", "nodes", "frames", "children", "child") if name in case), None)
-    above = case[parents]
+    parents = next((name for name in ("parents", "parent") if isinstance(case.get(name), list)), None)
+    above = case[parents] if parents is not None else _heap(case, len(matrices))
+    if above is None:
+        return None
     skipped = len(above) - len(matrices)  # the root has a parent of none, and no pose
-    names = list(range(len(above)) if skipped else range(1, len(above) + 1)) if names is None else names
-    names = names[len(names) - len(matrices) :]
-    pairs = zip(above[skipped:], names, matrices, spreads, strict=True)
-    given = {name for name in (parents, "names", "nodes", "frames", "children", "child") if name in case}
+    names = next((case[name] for name in _CHILDREN if name in case), None)
+    if names is None:  # numbered from the least number that is a parent, the root
+        first = min(above[skipped:])
+        names = range(first + 1, first + 1 + len(matrices))
+    pairs = zip(above[skipped:], names[len(names) - len(matrices) :], matrices, spreads, strict=True)
+    given = {name for name in ("parents", "parent", *_CHILDREN, *_POSES, *_COVARIANCES) if name in case}
     return {(str(a), str(b)): (T, S) for a, b, T, S in pairs}, given
+
+
+_CHILDREN = ("names", "nodes", "frames", "children", "child")
+
+
+def _heap(case: Mapping[str, Any], count: int) -> list[int] | None:
+    """Return the parents of a complete binary tree of numbered nodes, where a case names two nodes and no parents."""
+    told = re.search(r"n(\d+)_to_n(\d+)", str(case.get("name", "")))
+    if told is None or (count + 2) & (count + 1) or max(map(int, told.groups())) > count + 1:
+        return None
+    return [node // 2 for node in range(2, count + 2)]
 
 
 def _first(row: Mapping[str, Any], *names: str) -> Any:
