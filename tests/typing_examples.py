@@ -54,6 +54,7 @@ def relations() -> None:
     pose = scene.relate(PoseCoord("{cup}|cup", "{world}|world", "[world]"))
     assert_type(pose, SemanticPose)
     assert_type(scene.at([]).relate(TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
+    assert_type(scene.gaussian_twist(TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist)
     assert_type(scene.add_pose(pose, on_conflict="invert"), tk.SceneGraph)
 
 

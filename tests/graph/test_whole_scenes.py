@@ -322,7 +322,7 @@ def test_old_pickles_are_read() -> None:
     """A state of format 2, from before groups and attributes, is read; another is refused."""
     scene = robot().set_attribute("tip", "maker", "us").set_group("tools", frames=["tip"])
     format_, shapes, frames, allowed, _, _, _ = scene.__getstate__()
-    assert format_ == 7
+    assert format_ == 8
     old = SceneGraph.__new__(SceneGraph)
     old.__setstate__((2, shapes, [frame[:8] for frame in frames], allowed))
     assert old == robot()

@@ -109,6 +109,7 @@ def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
         inertia=first.inertia or second.inertia,
         attributes={**second.attributes, **first.attributes},
         twist=first.twist or second.twist,
+        twist_noise=first.twist_noise if first.twist else second.twist_noise,
     )
 
 
@@ -214,6 +215,7 @@ def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
         if draft.twist is not None:
             with reported(draft.place):
                 edit.set_twist(draft.name, *draft.twist)
+                edit.set_twist_noise(draft.name, draft.twist_noise)
 
 
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:

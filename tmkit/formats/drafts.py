@@ -164,6 +164,7 @@ class FrameDraft:
             link, after which the original TMKit names the link's frame.
         attributes: free tags, by key.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
+        twist_noise: the error of the twist, ``None`` when it is exact.
         stamps: the stamped poses of its edge.
         noise: the error of its pose relative to its parent, ``None`` when it is exact.
     """
@@ -182,6 +183,7 @@ class FrameDraft:
     aliases: tuple[str, ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
     twist: tuple[str, tuple[float, ...]] | None = None
+    twist_noise: EdgeNoise | None = None
     stamps: StampedPoses | None = None
     noise: EdgeNoise | None = None
 

@@ -43,13 +43,15 @@ Json = dict[str, Any]
 
 
 def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
-    """Return a frame as a JSON object; the sources of its error are listed in ``sources``."""
+    """Return a frame as a JSON object; the sources of its errors are listed in ``sources``."""
     document: Json = {"attributes": frame.attributes} if frame.attributes else {}
     if frame.noise is not None:
         document["noise"] = sources.noise_to_json(frame.noise)
     if frame.twist is not None:
         reference, vector = frame.twist
         document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
+        if frame.twist_noise is not None:
+            document["twist"]["noise"] = sources.noise_to_json(frame.twist_noise)
     if frame.stamps is not None:
         document["stamps"] = stamps_to_json(frame.stamps)
     return document | {
@@ -78,6 +80,8 @@ def frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "twist")
     parent = node.get("parent")
+    moves = "twist" in node.table()
+    unsure = moves and "noise" in node.get("twist").table()
     return FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
@@ -88,14 +92,15 @@ def frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_json(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
-        twist=_twist_from_json(node.get("twist")) if "twist" in node.table() else None,
+        twist=_twist_from_json(node.get("twist")) if moves else None,
+        twist_noise=noise_from_json(node.get("twist").get("noise"), sources) if unsure else None,
         stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
         noise=noise_from_json(node.get("noise"), sources) if "noise" in node.table() else None,
     )
 
 
 def _twist_from_json(node: JsonNode) -> tuple[str, Sequence[float]]:
-    node.only("reference", "vector")
+    node.only("noise", "reference", "vector")
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 

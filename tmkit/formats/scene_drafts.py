@@ -49,6 +49,7 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
                 inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
                 attributes=frame.attributes,
                 twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
+                twist_noise=frame.twist_noise,
                 stamps=frame.stamps,
                 noise=frame.noise,
             )

@@ -201,6 +201,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
         inertia=_together(masses),
         attributes=said.attributes,
         twist=said.twist,
+        twist_noise=said.twist_noise,
         stamps=frame.stamps,
         noise=frame.noise,
     )

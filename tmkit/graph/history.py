@@ -137,6 +137,7 @@ class SceneHistory:
     remove_body = _Recorded(SceneGraph.remove_body)
     attach = _Recorded(SceneGraph.attach)
     set_twist = _Recorded(SceneGraph.set_twist)
+    set_twist_noise = _Recorded(SceneGraph.set_twist_noise)
     remove_twist = _Recorded(SceneGraph.remove_twist)
     add_stamped_pose = _Recorded(SceneGraph.add_stamped_pose)
     set_stamped_poses = _Recorded(SceneGraph.set_stamped_poses)

@@ -31,6 +31,9 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.
 Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view parent);
 
+// The same for the twist of a frame relative to a body.
+Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view reference);
+
 void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 
 }  // namespace tmkit::bindings

@@ -1,11 +1,12 @@
 #include <algorithm>
 
 #include "bindings.hpp"
+#include "../src/scene_errors.hpp"
 
 namespace tmkit::bindings {
 
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector) {
-    TwistEdge edge{reference, {}};
+    TwistEdge edge{reference, {}, nullptr};
     const std::vector<double> numbers = read_vector(vector, "vector", 6, ErrorKind::scene);
     std::copy(numbers.begin(), numbers.end(), edge.vector.begin());
     return edge;
@@ -36,21 +37,24 @@ Args:
     attributes: free tags, values that JSON can say.
     twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes, linear
         part first; see :meth:`SceneGraph.set_twist`.
+    twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
     stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
     noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)")
         .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                             const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
                             const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
                             const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
-                            const std::optional<NoiseHandle>& noise) {
+                            const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
+            if (twist_noise && !twist) throw refusals::without_twist(name);
             if ((parent && parent->empty()) || (body && body->empty()))
                 throw Error(ErrorKind::scene, "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
             new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia,
                                          attributes ? attributes_of(*attributes) : Attributes{}, read_twist(twist),
                                          stamps_ref(stamps), noise ? noise->noise : nullptr};
+            if (twist_noise) self->twist->noise = twist_noise->noise;
             std::sort(self->attributes.begin(), self->attributes.end());
         }, nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(), nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none())
+           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(), nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(), nb::arg("twist_noise") = nb::none())
         .def_ro("name", &FrameSpecification::name, "Name of the frame.")
         .def_prop_ro("parent", [](const FrameSpecification& f) { return f.parent.empty() ? std::optional<std::string>() : f.parent; },
                      "Name of the parent, None for a root.")
@@ -62,6 +66,7 @@ Args:
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; }, "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); }, "Its free tags, a new dict.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); }, "Name of the reference body and (6,) the twist, or None.")
+        .def_prop_ro("twist_noise", [](const FrameSpecification& f) { return f.twist ? noise_or_none(f.twist->noise) : std::nullopt; }, "The error of the twist, or None when it is exact or there is none.")
         .def_prop_ro("stamps", [](const FrameSpecification& f) { return stamps_copy(f.stamps); }, "The stamped poses of its edge, or None.")
         .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); }, "The error of its pose, or None when it is exact.")
         .def("__repr__", [](const FrameSpecification& f) { return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") + ")"; });

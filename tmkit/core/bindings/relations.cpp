@@ -52,7 +52,16 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
             if (!twist) return std::nullopt;
             if (part == 't') return make_array(*twist);
             return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3) : std::vector<double>(twist->begin() + 3, twist->end()), {3});
-        }, nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), nb::arg("part") = 't', "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong or no path of twists leads there.");
+        }, nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), nb::arg("part") = 't', "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong or no path of twists leads there.")
+        .def("_uncertain_twist", [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
+            if ((!sits_on(s, point, body) && !sits_on(s, point, ref_body)) || !s.find(axes)) return std::nullopt;
+            const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
+            if (!moves || !reference) return std::nullopt;
+            NoiseSum error;
+            const std::optional<Vector6> twist = related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), &error);
+            if (!twist) return std::nullopt;
+            return std::pair{make_array(*twist), noise_or_none(error.edge())};
+        }, nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers (6,) of a twist and its error, source by source (None: exact); None where a name is wrong or no path of twists leads there.");
 }
 
 }  // namespace
@@ -70,10 +79,15 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
         }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse",
         nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse') -> SceneGraph"),
         "Return the scene with the pose of one frame relative to another as an edge: see :func:`tmkit.graph.add_pose`.")
-        .def("add_twist", [](nb::handle self, nb::handle twist, nb::handle frame, nb::handle q, const std::string& on_conflict, bool strict) {
-            return nb::typed<nb::object, SceneGraph>(written("add_twist")(self, twist, nb::arg("frame") = frame, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
-        }, nb::arg("twist"), nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
-        nb::sig("def add_twist(self, twist: typing.Any, *, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', strict: bool = False) -> SceneGraph"),
+        .def("gaussian_twist", [](nb::handle self, nb::handle coord, nb::handle q) {
+            return written("gaussian_twist")(self, coord, nb::arg("q") = q);
+        }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
+        nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> typing.Any"),
+        "Return the twist of one body relative to another and how sure it is: see :func:`tmkit.graph.gaussian_twist`.")
+        .def("add_twist", [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q, const std::string& on_conflict, bool strict) {
+            return nb::typed<nb::object, SceneGraph>(written("add_twist")(self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
+        }, nb::arg("twist"), nb::kw_only(), nb::arg("covariance") = nb::none(), nb::arg("frame") = nb::none(), nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
+        nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', strict: bool = False) -> SceneGraph"),
         "Return the scene with the twist of one body relative to another as an edge: see :func:`tmkit.graph.add_twist`.")
         .def("integrated", [](nb::handle self, double dt) {
             return nb::typed<nb::object, SceneGraph>(written("integrated")(self, dt));

@@ -1,6 +1,6 @@
 #include "tmkit/scene_arrays.hpp"
 
-#include "bindings.hpp"
+#include "edits.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -76,15 +76,15 @@ void bind_edits(nb::class_<SceneArrays>& cls) {
 Raises:
     UnknownNameError, CycleError, SceneError: as ``SceneGraph.attach``.
     CapacityError: the joint's name is too long.)")
-        .def("set_twist", [](SceneArrays& self, std::string_view frame, std::string_view reference, const ArrayArgument& vector) {
+        .def("set_twist", [](SceneArrays& self, std::string_view frame, std::string_view reference, const ArrayArgument& vector, const std::optional<ArrayArgument>& covariance) {
             const HeldVector held(vector, "vector", 6, ErrorKind::scene);
             Vector6 numbers;
             std::copy(held.numbers().begin(), held.numbers().end(), numbers.begin());
-            self.set_twist(frame, reference, numbers);
-        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"),
+            self.set_twist(frame, reference, numbers, own_twist_noise(covariance, frame, reference));
+        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(), nb::arg("covariance") = nb::none(),
              R"(Say how a frame moves relative to another body: as ``SceneGraph.set_twist``. O(1) for another value of an edge that is there.
 
-A new edge takes O(t * longest path of twists) for t edges.
+A new edge takes O(t * longest path of twists) for t edges. A covariance makes a source.
 
 Raises:
     UnknownNameError, SceneError: as ``SceneGraph.set_twist``.

@@ -24,7 +24,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
     note(a.attributes == b.attributes, "attributes");
     note(a.twist == b.twist, "twist");
     note(same_stamps(a.stamps, b.stamps), "stamps");
-    note(a.noise == b.noise || (a.noise && b.noise && a.noise->same_content(*b.noise)), "covariance");
+    note(same_noise(a.noise, b.noise), "covariance");
     return fields;
 }
 

@@ -49,9 +49,11 @@ Raises:
     UnknownNameError: no such frame.
     CycleError: the parent stands in the root's own tree.
     SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.)")
-        .def("set_twist", [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, read_twist_edge(reference, vector)); });
-        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"),
+        .def("set_twist", [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector, const std::optional<ArrayArgument>& covariance) {
+            TwistEdge edge = read_twist_edge(reference, vector);
+            edge.noise = own_twist_noise(covariance, frame, reference);
+            return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, edge); });
+        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(), nb::arg("covariance") = nb::none(),
            R"(Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
 
 Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
@@ -61,12 +63,14 @@ Args:
     reference: the body relative to which it moves.
     vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes: linear
         part in m/s, then angular part in rad/s.
+    covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a source of its
+        own and is the same for as long as the edge has this value; it stays with the edge when the frame is reparented.
 
 Raises:
     UnknownNameError: no such frame or body.
     SceneError: the frame is on the reference body; it has a twist relative to another one; the twist would be said twice,
-        as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; or a number is
-        not finite.)")
+        as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; a number is not
+        finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.)")
         .def("remove_twist", [](Self self, std::string_view frame) {
             return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
         }, nb::arg("frame"), "Take the twist edge of a frame away, if it has one. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.")

@@ -14,6 +14,12 @@ Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, s
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
 }
 
+Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view reference) {
+    if (!covariance) return nullptr;
+    const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
+    return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of the " + edge), edge);
+}
+
 namespace {
 
 using SourceMaps = nb::typed<nb::mapping, SourceHandle, ArrayArgument>;
@@ -158,6 +164,21 @@ Raises:
         .def("add_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
             return apply_edit(self, [&](SceneEdit& s) { if (const auto noise = noise_of(maps)) s.add_noise(frame, *noise); });
         }, nb::arg("frame"), nb::arg("maps"), "Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are summed.")
+        .def("set_twist_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
+            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise_of(maps)); });
+        }, nb::arg("frame"), nb::arg("maps"))
+        .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
+        }, nb::arg("frame"), nb::arg("noise").none(), R"(Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
+
+Args:
+    frame: a frame with a twist edge.
+    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes; or what
+        ``twist_noise`` returned. Empty or None: exact.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: it has no twist, or a map of another shape.)")
         .def("add_joint_noise", [](Self self, std::string_view joint, double variance) {
             return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
         }, nb::arg("joint"), nb::arg("variance"), R"(Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
@@ -176,7 +197,8 @@ Raises:
         }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
            R"(Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
 
-Every edge that shares a source of error with the path between the two frames is corrected, also off the path. The answer is
+Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and every twist
+that does, since it has moved one of them (``integrated``). The answer is
 the most likely one for the measurement and all that was known (an iterated Kalman filter); its covariance is of first order
 there. An error that stands behind a joint is corrected such that it is right at ``q``. O(noisy frames + sources^2).
 
@@ -366,6 +388,13 @@ seed gives the same poses.)")
             const Ref<const EdgeNoise>& noise = s.record(frame).noise;
             return covariance_array(noise ? noise->covariance : Covariance{});
         }, nb::arg("frame"), "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. O(log n).")
+        .def("twist_noise", [](const SceneGraph& s, std::string_view frame) {
+            return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
+        }, nb::arg("frame"), "Return the error of the twist edge of a frame, source by source, or None when it is exact or there is none. O(log n).")
+        .def("twist_covariance", [](const SceneGraph& s, std::string_view frame) {
+            const EdgeNoise* noise = s.record(frame).twist_noise();
+            return covariance_array(noise ? noise->covariance : Covariance{});
+        }, nb::arg("frame"), "Return the (6, 6) covariance of the twist edge of a frame, at its origin and in its axes; zeros when it is exact or there is none. O(log n).")
         .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
             std::vector<std::string> names;
             for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
@@ -385,6 +414,15 @@ Raises:
         .def("set_noise", [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
             self.set_noise(frame, noise ? noise->noise.get() : nullptr);
         }, nb::arg("frame"), nb::arg("noise").none(), "Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.")
+        .def("set_twist_noise", [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+            self.set_twist_noise(frame, noise ? noise->noise : nullptr);
+        }, nb::arg("frame"), nb::arg("noise").none(), "Set the error of a twist edge, with its sources; None: exact. See ``SceneGraph.set_twist_noise``.")
+        .def("twist_noise", [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
+             nb::arg("frame"), "Return the error of the twist edge of a frame, or None when it is exact or there is none. The writer's query.")
+        .def("twist_covariance", [](const SceneArrays& self, std::string_view frame) {
+            const Ref<const EdgeNoise> noise = self.twist_noise(frame);
+            return covariance_array(noise ? noise->covariance : Covariance{});
+        }, nb::arg("frame"), "Return the (6, 6) covariance of the twist edge of a frame; zeros when it is exact or there is none. The writer's query.")
         .def("noise", [](const SceneArrays& self, std::string_view frame) {
             const EdgeNoise* noise = self.noise(frame);
             return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;

@@ -26,15 +26,15 @@ nb::tuple scene_state(const SceneGraph& scene) {
     };
     nb::list sources;
     std::unordered_map<const NoiseSource*, std::size_t> numbers;
-    const auto noise_state = [&](const FrameRecord& record) -> nb::object {
-        if (!record.noise) return nb::none();
+    const auto noise_state = [&](const EdgeNoise* noise) -> nb::object {
+        if (!noise) return nb::none();
         nb::list terms;
-        for (const NoiseTerm& term : record.noise->terms) {
+        for (const NoiseTerm& term : noise->terms) {
             const auto [number, is_new] = numbers.emplace(term.source.get(), numbers.size());
             if (is_new) sources.append(nb::make_tuple(term.source->dimension, term.source->label));
             terms.append(number->second);
         }
-        return nb::make_tuple(record.noise->covariance.matrix(), terms, record.noise->maps);
+        return nb::make_tuple(noise->covariance.matrix(), terms, noise->maps);
     };
     for (const std::string& name : scene.frame_names()) {
         const FrameRecord& record = scene.record(name);
@@ -44,7 +44,8 @@ nb::tuple scene_state(const SceneGraph& scene) {
         frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
                                      record.details ? record.details->classes : std::vector<std::string>{},
                                      attached_state(record), inertia, attributes_on(record), twist_tuple(scene.twist(name)),
-                                     stamps_state(scene.stamped_poses(name)), noise_state(record)));
+                                     stamps_state(scene.stamped_poses(name)), noise_state(record.noise.get()),
+                                     noise_state(record.twist_noise())));
     }
     nb::list groups;
     for (const std::string& name : scene.group_names()) {
@@ -52,13 +53,13 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(7, shapes, frames, allowed, groups, scene.bare_bodies(), sources);
+    return nb::make_tuple(8, shapes, frames, allowed, groups, scene.bare_bodies(), sources);
 }
 
 SceneGraph scene_from_state(const nb::tuple& state) {
     const int format = nb::cast<int>(state[0]);
-    if (format < 2 || format > 7)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 7 are read");
+    if (format < 2 || format > 8)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise, 7 none of twists
+        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 8 are read");
     const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
     std::vector<Ref<const NoiseSource>> sources;
     if (format > 6)
@@ -95,6 +96,7 @@ SceneGraph scene_from_state(const nb::tuple& state) {
                                   nb::len(f) > 9 ? read_twist(nb::cast<std::optional<TwistArgument>>(f[9])) : std::nullopt,
                                   nb::len(f) > 10 ? stamps_from_state(f[10]) : nullptr,
                                   nb::len(f) > 11 ? read_noise(f[11]) : nullptr});
+        if (nb::len(f) > 12 && specifications.back().twist) specifications.back().twist->noise = read_noise(f[12]);
     }
     SceneEdit edit{SceneGraph()};
     if (format > 4)

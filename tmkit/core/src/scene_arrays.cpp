@@ -145,6 +145,7 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       inertia_(capacities_.bodies),
       first_shape_(capacities_.frames, none),
       details_(capacities_.frames),
+      twist_noise_(capacities_.twists),
       noise_(capacities_.noise ? capacities_.frames : 0),
       group_names_(capacities_.groups, capacities_.name_bytes),
       is_group_(capacities_.groups, 0),
@@ -253,7 +254,9 @@ void SceneArrays::load_twists(const SceneGraph& scene) {
     for (const FrameId id : scene.frames_with_twists()) {
         const FrameRecord& frame = scene.record(id);
         const TwistEdge& edge = *frame.details->twist;
-        twist_vector_.store(append_twist(frame_names_.find(frame.name->text), body_names_.find(edge.reference)), edge.vector);
+        const Slot twist = append_twist(frame_names_.find(frame.name->text), body_names_.find(edge.reference));
+        twist_vector_.store(twist, edge.vector);
+        twist_noise_[static_cast<std::size_t>(twist)] = edge.noise;
     }
 }
 
@@ -294,7 +297,7 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
         made.attributes = details_[at]->attributes;
     }
     if (const Slot twist = twist_[slot]; twist != none)
-        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist]};
+        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist], twist_noise_[static_cast<std::size_t>(twist)]};
     if (!noise_.empty() && !noise_[at]->terms.empty()) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[at]));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)

@@ -130,7 +130,7 @@ void SceneArrays::require_no_twists_from() const {
 
 // --- edits --------------------------------------------------------------------------------------------------------------
 
-void SceneArrays::set_twist(std::string_view frame, std::string_view reference, const Vector6& vector) {
+void SceneArrays::set_twist(std::string_view frame, std::string_view reference, const Vector6& vector, Ref<const EdgeNoise> noise) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame), body = require_body(reference);
     if (!std::all_of(vector.begin(), vector.end(), [](double number) { return std::isfinite(number); }))
@@ -144,7 +144,21 @@ void SceneArrays::set_twist(std::string_view frame, std::string_view reference, 
         if (static_cast<std::size_t>(counts_[twist_count]) == capacities_.twists) throw refusals::full("twist", capacities_.twists, "twists");
     }
     const Section section(lock_);
-    twist_vector_.store(present == none ? append_twist(slot, body) : present, vector);
+    const Slot twist = present == none ? append_twist(slot, body) : present;
+    twist_vector_.store(twist, vector);
+    twist_noise_[static_cast<std::size_t>(twist)] = std::move(noise);
+}
+
+void SceneArrays::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
+    const Writer writer(lock_);
+    const Slot twist = twist_[require_frame(frame)];
+    if (twist == none) throw refusals::without_twist(frame);
+    twist_noise_[static_cast<std::size_t>(twist)] = std::move(noise);
+}
+
+Ref<const EdgeNoise> SceneArrays::twist_noise(std::string_view frame) const {
+    const Slot twist = twist_[require_frame(frame)];
+    return twist == none ? nullptr : twist_noise_[static_cast<std::size_t>(twist)];
 }
 
 SceneArrays::Slot SceneArrays::append_twist(Slot slot, Slot reference) {
@@ -174,6 +188,8 @@ void SceneArrays::drop_twist(Slot slot) {
     twist_on_.store(twist, twist_on_[last]);
     twist_reference_.store(twist, twist_reference_[last]);
     twist_vector_.store(twist, twist_vector_[last]);
+    std::swap(twist_noise_[static_cast<std::size_t>(twist)], twist_noise_[static_cast<std::size_t>(last)]);
+    twist_noise_[static_cast<std::size_t>(last)] = nullptr;
     twist_.store(twist_frame_[twist], twist);
     twist_.store(slot, none);
     counts_.store(twist_count, last);
@@ -231,7 +247,7 @@ std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {
         const Slot twist = known ? twist_.load(slot) : none;
         if (twist == none) return std::nullopt;
         const Slot reference = twist_reference_.load(twist);
-        return TwistEdge{reference == none ? std::string() : body_names_.text(reference), twist_vector_.load(twist)};
+        return TwistEdge{reference == none ? std::string() : body_names_.text(reference), twist_vector_.load(twist), nullptr};
     });
     if (!known) throw unknown_frame(frame);
     return found;

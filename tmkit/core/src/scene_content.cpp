@@ -1,7 +1,7 @@
 // When two versions say the same, and the bytes and the number that stand for what a version says.
 //
-// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, errors, stamped poses, twists,
-// classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists, errors of
+// both, classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
 // that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
 // rotation, make two poses, and two versions. Noise sources count by which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
 #include <bit>
@@ -23,8 +23,13 @@ public:
     void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
     void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
     void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
-    void flags(bool first, bool second, bool third, bool fourth) {
-        bytes_.push_back(static_cast<char>((first ? 1 : 0) + (second ? 2 : 0) + (third ? 4 : 0) + (fourth ? 8 : 0)));
+    void flags(std::initializer_list<bool> flags) {
+        int byte = 0, bit = 1;
+        for (const bool flag : flags) {
+            if (flag) byte += bit;
+            bit *= 2;
+        }
+        bytes_.push_back(static_cast<char>(byte));
     }
     void text(std::string_view text) {
         number(static_cast<std::uint64_t>(text.size()));
@@ -121,12 +126,14 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     out.number(static_cast<std::uint64_t>(details.shapes.size()));
     for (const AttachedShape& attached : details.shapes) write(out, attached);
     const bool carries_inertia = body.inertia_frame == frame.id;
-    out.flags(carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps), static_cast<bool>(frame.noise));
+    const EdgeNoise* twist_noise = frame.twist_noise();
+    out.flags({carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps), static_cast<bool>(frame.noise), twist_noise != nullptr});
     if (carries_inertia) write(out, body.inertia);
     if (details.twist) {
         out.text(details.twist->reference);
         out.numbers(details.twist->vector);
     }
+    if (twist_noise) write(out, *twist_noise, number);
     if (details.stamps) write(out, *details.stamps);
     if (frame.noise) write(out, *frame.noise, number);
 }
@@ -136,15 +143,14 @@ bool same_joint(const FrameRecord& a, const FrameRecord& b) {
 }
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {
-    return a.details == b.details || (a.details && b.details && a.details->same_content(*b.details));
+    return a.details == b.details || (a.details && b.details && a.details->same_but_for_noise(*b.details));
 }
 
-bool same_noise(const FrameRecord& a, const FrameRecord& b, SourceNumbers& number_a, SourceNumbers& number_b) {
-    if (!a.noise || !b.noise) return a.noise == b.noise;
-    const EdgeNoise &x = *a.noise, &y = *b.noise;
-    if (!(x.covariance == y.covariance) || x.terms.size() != y.terms.size() || x.maps != y.maps) return false;
-    for (std::size_t i = 0; i < x.terms.size(); ++i)
-        if (number_a(x.terms[i].source) != number_b(y.terms[i].source) || x.terms[i].column != y.terms[i].column) return false;
+bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SourceNumbers& number_a, SourceNumbers& number_b) {
+    if (!a || !b) return a == b;
+    if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() || a->maps != b->maps) return false;
+    for (std::size_t i = 0; i < a->terms.size(); ++i)
+        if (number_a(a->terms[i].source) != number_b(b->terms[i].source) || a->terms[i].column != b->terms[i].column) return false;
     return true;
 }
 
@@ -215,7 +221,9 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     SourceNumbers mine, theirs;
     frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
         const FrameRecord* twin = same ? others[index++] : nullptr;
-        if (same) same = same_frame(*this, *frame, other, *twin) && same_noise(*frame, *twin, mine, theirs);
+        if (same)
+            same = same_frame(*this, *frame, other, *twin) && same_noise(frame->noise.get(), twin->noise.get(), mine, theirs) &&
+                   same_noise(frame->twist_noise(), twin->twist_noise(), mine, theirs);
     });
     if (!same) return false;
     for (const AllowedPair& pair : allowed_pairs()) {

@@ -9,10 +9,6 @@
 namespace tmkit {
 namespace {
 
-bool same_noise(const Ref<const EdgeNoise>& a, const Ref<const EdgeNoise>& b) {
-    return a == b || (a && b && a->same_content(*b));
-}
-
 bool has(const SceneGraph& scene, FrameId id) { return scene.find(id) != nullptr; }
 
 std::optional<FrameSpecification> specification_of(const SceneGraph& scene, FrameId id) {

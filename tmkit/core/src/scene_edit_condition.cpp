@@ -8,7 +8,9 @@
 //
 // until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its maps
 // become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was measured
-// together is correlated from now on. L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
+// together is correlated from now on. A twist that uses one, since it has acted, becomes V_e + J_e w, and its maps J_e L.
+//
+// L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
 // G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of more dimensions than the
 // edges that use it have is made smaller by an LQ factorisation of their stacked maps.
 //
@@ -324,12 +326,14 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     // What becomes of every edge that uses one of the sources.
     struct Change {
         FrameId frame;
+        const EdgeNoise* noise;
+        bool of_twist;
         Vector6 xi;
         Matrix6 jacobian;
     };
     std::vector<Change> changes;
     std::vector<std::vector<Vector6>> maps;
-    scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) {
+    const auto change = [&](FrameId id, const EdgeNoise* noise, bool of_twist) {
         // J L = J - (J G^T) C G, where J has few columns that are not zero.
         std::vector<Vector6> columns, onto(g.rows);
         sources.for_each_column(*noise, [&](std::size_t source, const Vector6& column) {
@@ -340,7 +344,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         });
         if (columns.empty()) return;
         const Vector6 xi = sources.error(*noise, w);
-        changes.push_back({id, xi, right_jacobian(xi)});
+        changes.push_back({id, noise, of_twist, xi, right_jacobian(of_twist ? Vector6{} : xi)});  // a twist is a vector already
         for (std::size_t i = 0; i < g.rows; ++i) {
             Vector6 factor{};
             for (std::size_t r = 0; r < g.rows; ++r)
@@ -350,6 +354,10 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         }
         for (Vector6& column : columns) column = times(changes.back().jacobian, column);
         maps.push_back(std::move(columns));
+    };
+    scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
+    scene_.twists_.for_each([&](FrameId id, BodyId) {
+        if (const EdgeNoise* noise = record(id).twist_noise()) change(id, noise, true);
     });
     if (d > 6 * maps.size()) compress(maps);
     const Ref<const NoiseSource> joint(
@@ -359,9 +367,13 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         const FrameRecord& edge = record(changes[e].frame);
         NoiseSum sum;
         sum.add(joint, maps[e], as_it_is);
-        for (const NoiseTerm& term : edge.noise->terms)
+        for (const NoiseTerm& term : changes[e].noise->terms)
             if (!sources.all.find(term.source.get()))
-                sum.add(term.source, edge.noise->map(term), [&](const Vector6& column) { return times(changes[e].jacobian, column); });
+                sum.add(term.source, changes[e].noise->map(term), [&](const Vector6& column) { return times(changes[e].jacobian, column); });
+        if (changes[e].of_twist) {
+            made.emplace_back(Pose{}, sum.edge());
+            continue;
+        }
         Pose shift = changes[e].xi == Vector6{} ? Pose{} : Pose::exp(changes[e].xi);
         if (edge.joint && changes[e].xi != Vector6{}) {
             const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene_.joint_value(edge, q));
@@ -371,6 +383,13 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
         const FrameId id = changes[e].frame;
+        if (changes[e].of_twist) {
+            FrameDetails details = details_of(record(id));
+            for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += changes[e].xi[k];
+            details.twist->noise = made[e].second;
+            set_details(record(id), std::move(details));
+            continue;
+        }
         put_noise(id, made[e].second);
         if (record(id).pose == made[e].first) continue;
         own(id).pose = made[e].first;

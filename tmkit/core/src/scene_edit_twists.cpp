@@ -11,6 +11,9 @@
 //   TE4  no two frames of one body that are joined by poses have paths from one body: their twists would be said twice;
 //   TE5  no path leads from a frame's body back to the body that it would refer to.
 //
+// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias, not noise that is new at every
+// instant), so it goes wherever they go: reparenting changes neither. Another value is exact, unless it comes with an error.
+//
 // With t edges a check costs O(t log t); a scene without twists pays nothing.
 #include <algorithm>
 #include <cmath>
@@ -104,6 +107,14 @@ void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
     details.twist = edge;
     set_details(on, std::move(details));
     scene_.twists_.assign(id, scene_.body_id(edge.reference));
+}
+
+void SceneEdit::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
+    const FrameRecord& on = record(frame);
+    if (!on.details || !on.details->twist) throw refusals::without_twist(frame);
+    FrameDetails details = details_of(on);
+    details.twist->noise = std::move(noise);
+    set_details(on, std::move(details));
 }
 
 void SceneEdit::remove_twist(std::string_view frame) {

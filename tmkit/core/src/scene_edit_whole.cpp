@@ -41,6 +41,7 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     for (const FrameSpecification& frame : specifications(other)) {
         frames.push_back(prefixed(frame, prefix));
         if (frame.noise) frames.back().noise = frame.noise->with_sources(twin);
+        if (frame.twist && frame.twist->noise) frames.back().twist->noise = frame.twist->noise->with_sources(twin);
         if (!frame.parent.empty()) continue;
         frames.back().parent = parent;
         frames.back().pose = pose;

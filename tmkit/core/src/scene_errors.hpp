@@ -148,6 +148,10 @@ inline Error twist_not_finite(std::string_view frame) {
     return scene("the twist of frame " + quoted(frame) + " has a number that is not finite");
 }
 
+inline Error without_twist(std::string_view frame) {
+    return scene("frame " + quoted(frame) + " has no twist that could be more or less sure; give it one with set_twist");
+}
+
 inline Error empty_body_name() { return scene("a body needs a name that is not empty"); }
 
 // --- groups -------------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
            (!is_actuated(joint.type) || joint.same_content(o.joint)) && body == o.body && classes == o.classes &&
            shapes == o.shapes && inertia == o.inertia && attributes == o.attributes &&
-           twist == o.twist && same_stamps(stamps, o.stamps) && (noise == o.noise || (noise && o.noise && noise->same_content(*o.noise)));
+           twist == o.twist && same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
 }
 
 }  // namespace tmkit

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tmkit/scene_gaussian.hpp"
+
 namespace tmkit {
 namespace {
 
@@ -32,6 +34,26 @@ std::vector<Reached> bodies_up(const SceneGraph& scene, FrameId root, const std:
     return reached;
 }
 
+// What the error xi of a frame's pose does to a twist that is said in the frame: Ad(exp(xi)) V = V + [xi, V] to first order.
+Vector6 bracket(const Vector6& xi, const Vector6& twist) {
+    const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]}, linear{twist[0], twist[1], twist[2]}, angular{twist[3], twist[4], twist[5]};
+    const Vector3 moved = cross(theta, linear) + cross(rho, angular), turned = cross(theta, angular);
+    return {moved[0], moved[1], moved[2], turned[0], turned[1], turned[2]};
+}
+
+Vector6 scaled(double factor, const Vector6& x) {
+    Vector6 result;
+    for (std::size_t k = 0; k < 6; ++k) result[k] = factor * x[k];
+    return result;
+}
+
+// Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
+template <class Effect>
+void add_pose_error(NoiseSum& error, const SceneGraph& scene, std::string_view axes, const FrameRecord& frame, const double* q, Effect&& effect) {
+    const NoiseSum noise = path_noise(scene, scene.record(axes), frame, q);
+    for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
+}
+
 }  // namespace
 
 bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view body) {
@@ -54,7 +76,7 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 }
 
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
-                                     std::string_view axes, const double* q) {
+                                     std::string_view axes, const double* q, NoiseSum* error) {
     if (body == reference) return Vector6{};
     const FrameId root = scene.root_of(scene.record(point ? *point : axes).id);
     std::vector<Step> steps;
@@ -66,23 +88,30 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
     };
     const auto meeting = std::find_if(up.begin(), up.end(), [&](const Reached& above) { return in(down, above.body) != down.end(); });
     if (meeting == up.end()) return std::nullopt;
-    const Vector3 at = point && *point != axes ? scene.pose(*point, axes, q).translation : Vector3{};
+    const bool apart = point && *point != axes, unsure_poses = error && scene.has_noise();
+    const Pose place = apart ? scene.pose(*point, axes, q) : Pose{};
     Vector6 total{};
     const auto add = [&](const std::vector<Reached>& reached, std::size_t from, double sign) {
         for (std::size_t i = from; i != 0; i = reached[i].below) {
             const FrameRecord& frame = scene.record(reached[i].frame);
             const Vector6& twist = frame.details->twist->vector;
-            const Pose pose = frame.name->text == axes ? Pose{} : scene.pose(frame.name->text, axes, q);
-            const Vector3 angular = pose.rotate({twist[3], twist[4], twist[5]});
-            const Vector3 linear = pose.rotate({twist[0], twist[1], twist[2]}) + cross(angular, at - pose.translation);
-            for (std::size_t k = 0; k < 3; ++k) {
-                total[k] += sign * linear[k];
-                total[3 + k] += sign * angular[k];
-            }
+            Pose from_point = frame.name->text == axes ? Pose{} : scene.pose(frame.name->text, axes, q);  // in the axes
+            from_point.translation = from_point.translation - place.translation;
+            const auto moved = [&](const Vector6& x) { return scaled(sign, carried_up(x, from_point)); };
+            const Vector6 part = moved(twist);
+            for (std::size_t k = 0; k < 6; ++k) total[k] += part[k];
+            if (error && frame.details->twist->noise) error->add(*frame.details->twist->noise, moved);
+            if (unsure_poses && frame.name->text != axes)
+                add_pose_error(*error, scene, axes, frame, q, [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
         }
     };
     add(up, static_cast<std::size_t>(meeting - up.begin()), 1.0);
     add(down, static_cast<std::size_t>(in(down, meeting->body) - down.begin()), -1.0);
+    if (unsure_poses && apart)  // the point itself is elsewhere
+        add_pose_error(*error, scene, axes, scene.record(*point), q, [&](const Vector6& xi) {
+            const Vector3 off = cross({total[3], total[4], total[5]}, place.rotate({xi[0], xi[1], xi[2]}));
+            return Vector6{off[0], off[1], off[2], 0.0, 0.0, 0.0};
+        });
     return total;
 }
 

@@ -18,7 +18,7 @@ joined at the common ancestor of both bodies.
 from tmkit.graph.relating.edges import Node, add_edge
 from tmkit.graph.relating.motions import differentiated, integrated
 from tmkit.graph.relating.poses import add_pose, set_pose
-from tmkit.graph.relating.queries import relate, transport
+from tmkit.graph.relating.queries import gaussian_twist, relate, transport
 from tmkit.graph.relating.twists import add_twist, set_twist
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "add_pose",
     "add_twist",
     "differentiated",
+    "gaussian_twist",
     "integrated",
     "relate",
     "set_pose",

@@ -3,6 +3,15 @@
 Both go by pose edges between two bodies. The twist of an edge is body-fixed, so its motion over a time is the
 exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``differentiated(scene,
 integrated(scene, dt), dt)`` has the twists of ``scene``.
+
+Errors go along, source by source and to first order. The edge of poses T with the error xi and the twist V with the
+error d comes to stand at ``T exp(V dt)`` with the error
+
+    xi' = Ad(exp(-V dt)) xi + Jr(V dt) dt d
+
+in the tangent of its frame. The error of a twist is the same for as long as the twist holds, so two steps of the same
+sources are one step of both times, and what is learned of where a body came to says how it moves
+(``scene.condition``).
 """
 
 from __future__ import annotations
@@ -10,16 +19,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tmkit._core import SceneGraph
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph.relating.names import body_of, frames_on
-from tmkit.graph.relating.queries import relate
+from tmkit.graph.relating.queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
-from tmkit.spatial import Pose
+from tmkit.spatial import Pose, adjoint, inverse_right_jacobian, right_jacobian
 
 __all__ = ["differentiated", "integrated"]
+
+Array = NDArray[np.float64]
+Maps = dict[NoiseSource, Array]
 
 
 def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
@@ -28,9 +41,12 @@ def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
     it. What has no twist relative to what it hangs off goes along with that. O(n) where there are twists.
 
+    The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
+    and of the twist with what it has moved. ``integrated(a).integrated(b)`` knows as much as ``integrated(a + b)``.
+
     Args:
         scene: the scene.
-        dt: seconds.
+        dt: seconds; may be negative.
 
     Raises:
         SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known.
@@ -40,21 +56,39 @@ def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
     moving = {body_of(scene, frame) for frame in scene.twist_frames}
     if not moving:
         return scene
-    moved: list[tuple[str, Pose]] = []
+    moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
     for frame, body, reference in _edges_between_bodies(scene, moving):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
-            twist = relate(scene, coord).representation.vector
-        except SemanticError as error:
-            unknown[frame] = error
+            twist, error = uncertain_twist(scene, coord)
+        except SemanticError as refusal:
+            unknown[frame] = refusal
             continue
-        moved.append((frame, scene.pose(frame, _parent(scene, frame)) @ Pose.exp(twist * dt)))
+        motion = twist * dt
+        pose = scene.pose(frame, _parent(scene, frame)) @ Pose.exp(motion)
+        noise: EdgeNoise | Maps | None = scene.noise(frame)
+        if error is not None or (noise is not None and motion.any()):
+            back = adjoint(Pose.exp(-motion))
+            noise = _summed((back, scene.noise(frame)), (dt * right_jacobian(motion), error))
+        moved.append((frame, pose, noise))
     _require_all_acted(scene, unknown)
     with scene.edit() as edit:
-        for frame, pose in moved:
+        for frame, pose, noise in moved:
             edit.set_pose(frame, pose)
+            edit.set_noise(frame, noise)
     return edit.finish()
+
+
+def _summed(*parts: tuple[Array, EdgeNoise | None]) -> Maps:
+    """Return the sum of errors, each multiplied by a matrix (6, 6), source by source."""
+    maps: Maps = {}
+    for matrix, noise in parts:
+        if noise is None:
+            continue
+        for source in noise.sources:
+            maps[source] = maps.get(source, np.zeros((6, source.dimension))) + matrix @ noise.map(source)
+    return maps
 
 
 def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
@@ -98,7 +132,9 @@ def differentiated(
             have such a twist, and those that moved.
 
     Returns:
-        The later scene, with a twist edge for each of the frames; one that did not move gets a zero twist.
+        The later scene, with a twist edge for each of the frames; one that did not move gets a zero twist. Its error is
+        what the errors of both poses make of it: an error that is the same before and after the frame moved is none of
+        the way that it went.
 
     Raises:
         UnknownNameError: a frame is not in both versions.
@@ -112,8 +148,11 @@ def differentiated(
         for frame in chosen:
             _require_same_edge(earlier, later, frame)
             before, after = earlier.local_pose(frame), later.local_pose(frame)
-            twist = np.zeros(6) if before == after else np.array((before.inverse() @ after).log()) / dt
-            edit.set_twist(frame, body_of(later, _parent(later, frame)), twist)
+            motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
+            edit.set_twist(frame, body_of(later, _parent(later, frame)), motion / dt)
+            back = inverse_right_jacobian(motion) / dt
+            noise = _summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
+            edit.set_twist_noise(frame, noise)
     return edit.finish()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph
+from tmkit._core import EdgeNoise, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.relating.names import body_of, check_names, frames_on, is_on_reference
 from tmkit.relations import (
@@ -44,8 +44,18 @@ from tmkit.relations import (
     WrenchVector,
 )
 from tmkit.relations.representation import Numbers
+from tmkit.spatial import GaussianTwist
 
-__all__ = ["brought", "orientation_of_frame", "position_of_frame", "relate", "transport"]
+__all__ = [
+    "brought",
+    "brought_covariance",
+    "gaussian_twist",
+    "orientation_of_frame",
+    "position_of_frame",
+    "relate",
+    "transport",
+    "uncertain_twist",
+]
 
 Vector = NDArray[np.float64]
 
@@ -187,6 +197,58 @@ _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and wh
 }
 
 
+def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None) -> GaussianTwist:
+    """Return a twist that holds in a scene and how sure it is. O(t) for t twist edges, and a pose for each on the way.
+
+    The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
+    those from different sources as squares, those from one source before they are squared. Where a twist edge stands
+    at another frame than the point, or in other axes, the poses between count as well, with their own errors; so the
+    covariance is all of what is not known of the six numbers, to first order.
+
+    Args:
+        scene: the scene.
+        coord: what is asked for, as for :func:`relate`; joints do not move.
+        q: (n_joints,) configuration; needed where a joint is on the way of a pose.
+
+    Returns:
+        The linear velocity of the point and the angular velocity, in the axes of the frame of expression; exact (a
+        covariance of zero) where no error is on the way.
+
+    Raises:
+        UnknownNameError: a frame or body that is not there.
+        SemanticError: a frame is not on the body named; no twists lead from one body to the other; or no coordinates
+            of a twist.
+        ConfigurationError: a joint is on the way and q is missing.
+    """
+    if not isinstance(coord, TwistCoord):
+        what = " ".join(repr(coord).split())[:80]
+        repair = "such as TwistCoord('g|C', 'D', '[g]')"
+        raise SemanticError.of(
+            "gaussian_twist", [Violation("it is asked by coordinates of a twist", what, repair=repair)]
+        )
+    vector, error = uncertain_twist(scene, coord, q=q)
+    return GaussianTwist(vector, None if error is None else error.covariance)
+
+
+def uncertain_twist(
+    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None
+) -> tuple[Vector, EdgeNoise | None]:
+    """Return the numbers (6,) of a twist and their error source by source, None where they are exact.
+
+    Raises:
+        UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
+    """
+    typed_apart: Any = scene
+    try:
+        found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q)
+    except DisconnectedError as error:
+        check_names(scene, coord)
+        violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
+        raise SemanticError.of(f"relate({coord!r})", [violation]) from error
+    vector, noise = (_explained(scene, coord), None) if found is None else found
+    return vector, noise
+
+
 def _explained(scene: SceneGraph, coord: Any) -> Vector:
     """Say why the core has no numbers: a name is wrong, or no path of twists leads there.
 
@@ -289,6 +351,25 @@ def brought(
         rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', so that a twist can be converted"
         raise SemanticError.of("twist", [Violation(rule, str(error))]) from error
     return v, w
+
+
+def brought_covariance(
+    scene: SceneGraph,
+    covariance: Vector,
+    *,
+    point: str,
+    axes: str,
+    to_point: str,
+    to_axes: str,
+    q: ArrayLike | None,
+) -> Vector:
+    """Return the covariance (6, 6) of what :func:`brought` returns; exact, and to the bit where nothing moves."""
+    twist = GaussianTwist(np.zeros(6), covariance)
+    if to_point != point:
+        twist = twist.moved_to(_way(scene, to_point, point, axes, q))
+    if to_axes != axes:
+        twist = twist.turned(scene.pose(axes, to_axes, q=q))
+    return twist.covariance
 
 
 def position_of_frame(

@@ -1,12 +1,13 @@
 """Twists that are put into a scene: as edges from a body to a frame of another, body-fixed.
 
-What is given at another point of the body or in other axes is brought there by the poses of the scene.
+What is given at another point of the body or in other axes is brought there by the poses of the scene, with its
+covariance: by their means, since an error that a pose has by itself is not the twist's.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
@@ -20,8 +21,9 @@ from tmkit.graph.relating.names import (
     require_conflict_answer,
 )
 from tmkit.graph.relating.poses import OnConflict
-from tmkit.graph.relating.queries import brought
+from tmkit.graph.relating.queries import brought, brought_covariance
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
+from tmkit.spatial import checked_covariance
 
 __all__ = ["add_twist", "set_twist"]
 
@@ -30,6 +32,7 @@ def add_twist(
     scene: SceneGraph,
     twist: SemanticTwist,
     *,
+    covariance: ArrayLike | None = None,
     frame: str | None = None,
     q: ArrayLike | None = None,
     on_conflict: OnConflict = "refuse",
@@ -43,6 +46,8 @@ def add_twist(
         scene: the scene, which has the frame on the body that the twist names.
         twist: the twist, at any point and in any axes that the poses of the scene join to the frame. The point is a
             frame of the body, or of the reference body: the point that is there for the instant.
+        covariance: (6, 6) of the linear velocity of that point and the angular velocity, in those axes, m/s and rad/s,
+            symmetric positive semi-definite; it is brought to the frame like the twist. None or zero: exact.
         frame: the frame that the edge leads to; that of the twist's point when left out.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether a twist that is refused is to be tried the other way round: as that of a frame of the
@@ -55,7 +60,7 @@ def add_twist(
         UnknownNameError: a frame or body that is not there.
         SemanticError: the frame is not on the body, or no poses lead to the point or axes in which the twist is given.
         SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The attribute ``rule`` has the
-            name of the rule, such as ``TE3``.
+            name of the rule, such as ``TE3``. Or the covariance is none; ``eigenvalues`` has its eigenvalues.
     """
     require_conflict_answer(on_conflict)
     c = coord_of(twist, SemanticTwist, "add_twist")
@@ -64,9 +69,12 @@ def add_twist(
     head = _head(scene, c, frame)
     if strict:
         _require_apart(scene, c, head)
+    spread = None if covariance is None else _checked(covariance, head, c.ref_body)
     at_head = brought(scene, twist.numbers, point=c.point, axes=c.coord, to_point=head, to_axes=head, q=q)
+    if spread is not None:
+        spread = brought_covariance(scene, spread, point=c.point, axes=c.coord, to_point=head, to_axes=head, q=q)
     try:
-        return scene.set_twist(head, c.ref_body, np.concatenate(at_head))
+        return scene.set_twist(head, c.ref_body, np.concatenate(at_head), covariance=spread)
     except SceneError:
         if on_conflict != "invert":
             raise
@@ -75,17 +83,25 @@ def add_twist(
         if other is None:
             raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
     v, w = brought(scene, at_head, point=head, axes=head, to_point=other, to_axes=other, q=q)
-    return scene.set_twist(other, c.body, -np.concatenate([v, w]))
+    if spread is not None:  # that of the twist turned round is the same
+        spread = brought_covariance(scene, spread, point=head, axes=head, to_point=other, to_axes=other, q=q)
+    return scene.set_twist(other, c.body, -np.concatenate([v, w]), covariance=spread)
 
 
 def set_twist(
-    scene: SceneGraph, twist: SemanticTwist, *, frame: str | None = None, q: ArrayLike | None = None
+    scene: SceneGraph,
+    twist: SemanticTwist,
+    *,
+    covariance: ArrayLike | None = None,
+    frame: str | None = None,
+    q: ArrayLike | None = None,
 ) -> SceneGraph:
     """Return the scene in which a twist edge that is there has another value.
 
     Args:
         scene: the scene.
         twist: the twist, as for :func:`add_twist`.
+        covariance: as for :func:`add_twist`; what was known of the error of the old value is gone.
         frame: the frame that the edge leads to; that of the twist's point when left out.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
 
@@ -100,7 +116,12 @@ def set_twist(
     if edge is None or edge[0] != c.ref_body:
         known = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
         raise SceneError(f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}", frame=head)
-    return add_twist(scene, twist, frame=head, q=q)
+    return add_twist(scene, twist, covariance=covariance, frame=head, q=q)
+
+
+def _checked(covariance: ArrayLike, frame: str, reference: str) -> NDArray[np.float64]:
+    """Return the covariance of a twist, refused under its own name."""
+    return checked_covariance(covariance, 6, what=f"the covariance of the twist of '{frame}' relative to '{reference}'")
 
 
 def _head(scene: SceneGraph, c: TwistCoord, frame: str | None) -> str:

@@ -5,7 +5,7 @@
 //
 //     xi_e = sum_k J_ek w_k,        covariance of e = sum_k J_ek J_ek^T
 //
-// in the tangent of the edge's child (covariance.hpp). Two edges that hold maps of one source have correlated errors, and
+// in the tangent of the edge's child (covariance.hpp); that of a twist edge is of its six numbers. Two edges that hold maps of one source have correlated errors, and
 // so correlations survive every change of structure: when a cup is picked up, the new edge from hand to cup holds the maps
 // of all edges between them, and what the arm's error did to both cancels when the cup is asked for relative to the table.
 //
@@ -54,6 +54,10 @@ struct EdgeNoise : Shared {
         return copy;
     }
 };
+
+inline bool same_noise(const Ref<const EdgeNoise>& a, const Ref<const EdgeNoise>& b) {
+    return a == b || (a && b && a->same_content(*b));
+}
 
 // Sums maps source by source.
 class NoiseSum {

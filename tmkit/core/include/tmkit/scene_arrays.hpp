@@ -20,7 +20,7 @@
 //
 // Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool, each
 // sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest first) and
-// the members of groups. The error of an edge stands beside it, where there is room for as many sources as `noise` says. Classes and attributes are cold, and shared with the scene that they came from.
+// the members of groups. The error of an edge stands beside it, where there is room for as many sources as `noise` says. Classes, attributes and the errors of twists are cold, and shared with the scene that they came from.
 //
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an edit
 // that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
@@ -100,7 +100,8 @@ public:
     void add_body(std::string_view name);
     void remove_body(std::string_view name);
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, const Joint& joint);
-    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector);
+    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector, Ref<const EdgeNoise> noise = {});
+    void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
     void remove_twist(std::string_view frame);
     void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
     void set_stamped_poses(std::string_view frame, const StampedPoses* stamps);  // null: none are kept
@@ -133,6 +134,7 @@ public:
     // reference_from_target with its covariance, as tmkit::gaussian_pose has it; the writer's query, since it uses scratch.
     GaussianPose gaussian_pose(std::string_view target, std::string_view reference, const Configuration& q = std::nullopt);
     const EdgeNoise* noise(std::string_view frame) const;  // null when the edge is exact
+    Ref<const EdgeNoise> twist_noise(std::string_view frame) const;  // null when its twist is exact, or there is none
 
     // Queries from any thread.
     std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
@@ -161,7 +163,7 @@ public:
     std::string body(std::string_view frame) const;
     std::vector<std::string> body_names() const;  // as SceneGraph has them
     std::vector<std::string> bare_bodies() const;
-    std::optional<TwistEdge> twist(std::string_view frame) const;
+    std::optional<TwistEdge> twist(std::string_view frame) const;  // without its error, which is the writer's
     std::vector<std::string> twist_frames() const;
     std::vector<std::string> twist_path(std::string_view from, std::string_view to) const;
     // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
@@ -385,6 +387,7 @@ private:
     std::vector<Inertia> inertia_;
     std::vector<Slot> first_shape_;
     std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; what else they hold is kept elsewhere
+    std::vector<Ref<const EdgeNoise>> twist_noise_;  // by twist edge, shared with whoever gave it; null: exact
     std::vector<Ref<EdgeNoise>> noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
     NameTable group_names_;
     std::vector<char> is_group_;

@@ -44,6 +44,7 @@ public:
     // Hangs a root, and with it its tree, under a frame of another tree.
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);
     void set_twist(std::string_view frame, const TwistEdge& edge);  // adds it, or changes the value of the one that is there
+    void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // of the edge that is there; null: exact
     void remove_twist(std::string_view frame);
     // One more pose of the edge above a frame, which is then its pose when it is the newest; without limits those of the
     // history, or the usual ones. A history belongs to an edge: reparenting ends it.

@@ -57,7 +57,10 @@ using Attributes = std::vector<std::pair<std::string, std::string>>;
 struct TwistEdge {
     std::string reference;  // name of the body D
     std::array<double, 6> vector{};
-    bool operator==(const TwistEdge&) const = default;
+    Ref<const EdgeNoise> noise{};  // error of the vector, the same for as long as it holds; null when it is exact
+
+    bool same_motion(const TwistEdge& other) const { return reference == other.reference && vector == other.vector; }
+    bool operator==(const TwistEdge& other) const { return same_motion(other) && same_noise(noise, other.noise); }
 };
 
 inline bool same_stamps(const Ref<const StampedPoses>& a, const Ref<const StampedPoses>& b) {
@@ -73,10 +76,12 @@ struct FrameDetails : Shared {
     Ref<const StampedPoses> stamps;  // of the edge above, which lies between two bodies; null: none are kept
 
     bool empty() const { return shapes.empty() && classes.empty() && attributes.empty() && !twist && !stamps; }
-    bool same_content(const FrameDetails& other) const {
-        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && twist == other.twist &&
+    bool same_but_for_noise(const FrameDetails& other) const {
+        const bool same_twist = twist && other.twist ? twist->same_motion(*other.twist) : !twist && !other.twist;
+        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && same_twist &&
                same_stamps(stamps, other.stamps);
     }
+    bool same_content(const FrameDetails& other) const { return same_but_for_noise(other) && twist == other.twist; }
 };
 
 struct FrameRecord : Shared {
@@ -89,6 +94,8 @@ struct FrameRecord : Shared {
     Ref<const Joint> joint;           // null for fixed and free
     Ref<const FrameDetails> details;  // null when there are none
     Ref<const EdgeNoise> noise;       // error of the edge, in the frame's tangent behind the joint; null when it is exact
+
+    const EdgeNoise* twist_noise() const { return details && details->twist ? details->twist->noise.get() : nullptr; }
 };
 
 struct BodyRecord : Shared {

@@ -29,7 +29,9 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 // The twist [linear, angular] of a body relative to another, that of the point `point` (a frame of the body; any, when left
 // out, for the angular part alone), in the axes of a frame. From the edges whose frames poses join to the point, or to the
 // axes; nullopt when no path of these leads from one body to the other. O(t) for t edges, and a pose for each on the path.
+// Where its error is wanted, it is added to `error`, source by source and to first order: that of the edges on the path, and that
+// of the poses by which they are moved to the point and into the axes.
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
-                                     std::string_view axes, const double* q);
+                                     std::string_view axes, const double* q, NoiseSum* error = nullptr);
 
 }  // namespace tmkit

@@ -12,6 +12,7 @@
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_gaussian.hpp"
+#include "tmkit/scene_relations.hpp"
 
 using namespace tmkit;
 
@@ -163,6 +164,46 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     Capacities few;
     few.noise = 4;
     CHECK_THROWS_AS(SceneArrays(three, few), Error);
+}
+
+TEST_CASE("errors of twists: asked anywhere, learned with the edges that they moved, the same in arrays") {
+    Random random(5);
+    SceneEdit edit(binary_tree(15));
+    const Ref<const EdgeNoise> unsure = EdgeNoise::of_covariance(some_covariance(random, 1e-2, 4), "drift");
+    edit.set_twist("f3", {"f0", {1, 0, 0, 0, 0, 1}, unsure});
+    edit.set_twist("f8", {"f3", {0, 1, 0, 1, 0, 0}, EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
+    edit.set_twist("f12", {"f0", {0, 0, 1, 0, 0, 0}});
+    edit.add_noise("f3", *unsure);  // it has moved this edge
+    const SceneGraph scene = edit.scene();
+    NoiseSum error;
+    const auto body = [&](const char* name) { return scene.body_id(name); };
+    CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, &error) == related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr));
+    CHECK(error.find(unsure->terms[0].source.get()) != nullptr);
+    CHECK(error.covariance().linear[0] > 0.0);
+
+    edit.condition(look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8), nullptr, {});
+    const SceneGraph looked = edit.scene();
+    CHECK(looked.defects() == "");
+    CHECK(looked.twist("f3")->vector != scene.twist("f3")->vector);
+    CHECK(looked.twist("f3")->noise->covariance.linear[0] < unsure->covariance.linear[0]);
+    CHECK(*looked.twist("f8") == *scene.twist("f8"));
+    edit.mount(looked, "f0", "copy/", {}, {});
+    CHECK(edit.scene().twist("copy/f3")->noise->covariance == looked.twist("f3")->noise->covariance);
+    CHECK(!(edit.scene().twist("copy/f3")->noise->terms == looked.twist("f3")->noise->terms));
+
+    SceneArrays arrays(looked);
+    CHECK(arrays.freeze().same_content(looked));
+    CHECK(arrays.freeze().content_hash() == looked.content_hash());
+    const Vector6 still{};
+    CHECK(count_allocations([&] {
+              arrays.set_twist("f12", "f0", still, unsure);
+              arrays.remove_twist("f3");
+              arrays.set_twist("f3", "f0", still);
+          }) == 0);
+    CHECK(arrays.twist_noise("f3").get() == nullptr);
+    CHECK(arrays.twist_noise("f12") == unsure);
+    CHECK(arrays.freeze().twist("f12")->noise == unsure);
+    CHECK_THROWS_AS(arrays.set_twist_noise("f1", unsure), Error);
 }
 
 TEST_CASE("many threads read one version and make others of it") {

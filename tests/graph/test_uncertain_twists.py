@@ -1,0 +1,461 @@
+"""Twists that are not sure: at any point, in time, what is learned of them, and what versions keep of it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.noise_model import adjoint, errors, random_covariance
+from support.twist_model import exact_with, maps_by_differences, random_movers, sources_of
+
+import tmkit as tk
+from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneArrays, SceneGraph
+from tmkit.errors import CapacityError, ConfigurationError, SceneError, UnknownNameError
+from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.graph import (
+    FrameSpecification,
+    SceneHistory,
+    add_twist,
+    consolidated,
+    diff,
+    differentiated,
+    gaussian_twist,
+    integrated,
+    relate,
+    set_twist,
+)
+from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord
+from tmkit.spatial import GaussianTwist, right_jacobian, sampling_floor
+
+SEEDS = st.integers(0, 2**32 - 1)
+COORDS = (
+    TwistCoord("handle|Cup", "Tray", "[handle]"),
+    TwistCoord("cup|Cup", "Base", "[base]"),
+    TwistCoord("base|Cup", "Base", "[lamp]"),
+    TwistCoord("tray|Tray", "Lamp", "[cup]"),
+    TwistCoord("lamp|Lamp", "Cup", "[tray]"),
+    TwistCoord("cup|Tray", "Cup", "[cup]"),
+)
+
+
+def close(found: Any, expected: Any, *, tolerance: float) -> bool:
+    """Tell whether two matrices agree, relative to the greatest entry."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    return bool(np.abs(found - expected).max() <= tolerance * np.abs(expected).max() + 1e-16)
+
+
+# --- asked ------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS, st.sampled_from(COORDS))
+def test_any_twist_has_the_error_that_its_scene_has(seed: int, coord: TwistCoord) -> None:
+    """Its covariance is that of the differences which the sources of twists and of poses make to it."""
+    scene = random_movers(np.random.default_rng(seed))
+    answer = scene.gaussian_twist(coord)
+    assert np.array_equal(answer.mean, relate(scene, coord).representation.vector)
+    maps = maps_by_differences(scene, lambda exact: relate(exact, coord).representation.vector)
+    assert close(answer.covariance, maps @ maps.T, tolerance=1e-5)
+    assert answer == gaussian_twist(scene, coord)
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS)
+def test_independent_twists_add_up_where_they_are_asked(seed: int) -> None:
+    """With exact poses each covariance is moved by the adjoint, shifted to the point, and added: in plain numpy."""
+    scene = random_movers(np.random.default_rng(seed), uncertain_poses=False)
+    scene = scene.set_twist("lamp", *scene.twist_edge("lamp"))  # type: ignore[misc]
+    coord = TwistCoord("cup|Cup", "Base", "[base]")
+    expected, point = np.zeros((6, 6)), scene.pose("cup", "base").translation
+    shift = adjoint(Pose(-point))
+    for frame in ("tray", "handle"):
+        carry = shift @ adjoint(scene.pose(frame, "base"))
+        expected += carry @ scene.twist_covariance(frame) @ carry.T
+    assert close(scene.gaussian_twist(coord).covariance, expected, tolerance=1e-12)
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS)
+def test_covariances_enter_as_they_are_asked(seed: int) -> None:
+    """Given at any point, in any axes, for any frame, or turned round, the edge is the same; so is what it answers."""
+    random = np.random.default_rng(seed)
+    exact = random_movers(random, uncertain_poses=False)
+    for frame in exact.twist_frames:
+        exact = exact.remove_twist(frame)
+    known = exact.set_twist("cup", "Base", random.normal(size=6), covariance=random_covariance(random, rank=4))
+    for coord in (
+        TwistCoord("cup|Cup", "Base", "[cup]"),
+        TwistCoord("handle|Cup", "Base", "[tray]"),
+        TwistCoord("base|Cup", "Base", "[lamp]"),
+    ):
+        answer = known.gaussian_twist(coord)
+        given_ = SemanticTwist(coord, answer.mean)
+        again = exact.add_twist(given_, covariance=answer.covariance, frame="cup")
+        assert close(again.twist_covariance("cup"), known.twist_covariance("cup"), tolerance=1e-11)
+        changed = set_twist(again, given_, covariance=4.0 * answer.covariance, frame="cup")
+        assert close(changed.twist_covariance("cup"), 4.0 * known.twist_covariance("cup"), tolerance=1e-11)
+        assert set_twist(again, given_, frame="cup").twist_noise("cup") is None
+    blocked = exact.set_twist("cup", "Tray", np.zeros(6))
+    there = TwistCoord("cup|Cup", "Base", "[cup]")
+    given_ = SemanticTwist(there, known.gaussian_twist(there).mean)
+    turned = add_twist(blocked, given_, covariance=known.twist_covariance("cup"), on_conflict="invert")
+    assert close(turned.gaussian_twist(there).covariance, known.twist_covariance("cup"), tolerance=1e-11)
+
+
+def test_a_covariance_is_kept_to_the_bit() -> None:
+    """What is given at the frame, in its axes, is what is answered; zero and nothing are exact."""
+    scene = SceneGraph().add_frame("cart", "world")
+    covariance = random_covariance(np.random.default_rng(1))
+    unsure = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1], covariance=covariance)
+    coord = TwistCoord("cart|cart", "world", "[cart]")
+    even = 0.5 * (covariance + covariance.T)
+    assert np.array_equal(unsure.twist_covariance("cart"), even)
+    given_ = SemanticTwist(coord, [1, 0, 0, 0, 0, 1])
+    assert np.array_equal(scene.add_twist(given_, covariance=covariance).twist_covariance("cart"), even)
+    assert close(unsure.gaussian_twist(coord).covariance, even, tolerance=1e-14)
+    exact = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1])
+    assert exact.twist_noise("cart") is None
+    assert exact == scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1], covariance=np.zeros((6, 6)))
+    assert unsure.set_twist("cart", "world", [1, 0, 0, 0, 0, 1]) == exact
+    assert not exact.gaussian_twist(coord).covariance.any()
+    assert not scene.twist_covariance("cart").any()
+    assert unsure.noisy_frames == ()
+    assert exact.set_twist("cart", "world", [1, 0, 0, 0, 0, 1]) is exact
+
+
+# --- in time ----------------------------------------------------------------------------------------------------------
+
+
+def edge_errors(before: SceneGraph, dt: float) -> Any:
+    """Return how far all edges of an exact scene are off those of ``before``, after a time."""
+    frames = before.frame_names[1:]
+    means = [integrated(before, dt).local_pose(frame).inverse() for frame in frames]
+
+    def of(scene: SceneGraph) -> Any:
+        after = integrated(scene, dt)
+        return np.concatenate([(mean @ after.local_pose(f)).log() for mean, f in zip(means, frames, strict=True)])
+
+    return of
+
+
+@settings(max_examples=scaled_examples(0.2))
+@given(SEEDS, st.floats(-1.5, 1.5))
+def test_moved_scenes_have_the_errors_that_moving_makes(seed: int, dt: float) -> None:
+    """All edges together: moving the uncertain scene is, to first order, drawing exact scenes and moving those."""
+    scene = random_movers(np.random.default_rng(seed))
+    after = scene.integrated(dt)
+    pairs = [(frame, str(scene.parent(frame))) for frame in scene.frame_names[1:]]
+    maps = maps_by_differences(scene, edge_errors(scene, dt))
+    assert close(after.joint_gaussian(pairs)[1], maps @ maps.T, tolerance=1e-5)
+    assert all(after.twist_noise(frame) == scene.twist_noise(frame) for frame in scene.twist_frames)
+    assert set(sources_of(after)) <= set(sources_of(scene))
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS, st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
+def test_two_times_are_one(seed: int, first: float, second: float) -> None:
+    """The error of a twist stays while it acts: after two steps as much is known as after one of both times."""
+    random = np.random.default_rng(seed)
+    scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
+    scene = scene.set_covariance("cart", random_covariance(random))
+    scene = scene.set_twist("cart", "world", random.normal(size=6), covariance=random_covariance(random))
+    twice, once = (
+        s.gaussian_pose("cart", "world")
+        for s in (scene.integrated(first).integrated(second), scene.integrated(first + second))
+    )
+    assert twice.mean.is_close(once.mean, translation_tolerance=1e-12, rotation_tolerance=1e-7)
+    assert close(twice.covariance, once.covariance, tolerance=1e-11)
+    back = scene.integrated(first).integrated(-first)
+    assert close(back.edge_covariance("cart"), scene.edge_covariance("cart"), tolerance=1e-11)
+
+
+def test_a_moved_pose_is_that_of_an_uncertain_twist() -> None:
+    """One body from an exact pose: as :meth:`GaussianTwist.integrated` has it for an error that stays."""
+    random = np.random.default_rng(2)
+    vector, covariance = random.normal(size=6), random_covariance(random)
+    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", vector, covariance=covariance)
+    known = GaussianTwist(vector, covariance).integrated(0.7)
+    moved = scene.integrated(0.7).gaussian_pose("cart", "world")
+    assert moved.mean.is_close(known.mean)
+    assert close(moved.covariance, known.covariance, tolerance=1e-12)
+    assert scene.integrated(0.0).noisy_frames == ()
+
+
+def test_samples_of_moved_scenes_have_the_covariance() -> None:
+    """Poses and twists drawn and moved: the covariance of where things are, within the floor of so many samples."""
+    random = np.random.default_rng(3)
+    scene, dt, count = random_movers(random), 0.8, 4000
+    sources = sources_of(scene)
+    assert len(sources) == 4
+    after = scene.integrated(dt).gaussian_pose("lamp", "base")
+    drawn = []
+    for _ in range(count):
+        exact = exact_with(scene, {source: random.normal(size=source.dimension) for source in sources})
+        drawn.append(integrated(exact, dt).pose("lamp", "base").as_array())
+    xi = errors(after.mean, np.array(drawn))
+    floor = sampling_floor(after.covariance, count)  # 0.03 here
+    assert np.linalg.norm(xi.T @ xi / count - after.covariance) < 2.5 * floor * np.linalg.norm(after.covariance)
+    naive = scene.gaussian_pose("lamp", "base").covariance
+    assert np.linalg.norm(xi.T @ xi / count - naive) > 10.0 * floor * np.linalg.norm(after.covariance)
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS, st.floats(0.05, 0.4))
+def test_what_moved_tells_how_it_moved(seed: int, dt: float) -> None:
+    """From two versions come the twists that led from one to the other, and with them their errors."""
+    scene = random_movers(np.random.default_rng(seed)).remove_twist("lamp").remove_twist("handle")
+    again = differentiated(scene, scene.integrated(dt), dt)
+    assert again.twist_frames == ("tray",)
+    assert np.allclose(again.twist_edge("tray")[1], scene.twist_edge("tray")[1], atol=1e-7)  # type: ignore[index]
+    assert np.abs(again.twist_covariance("tray") - scene.twist_covariance("tray")).max() < 1e-11
+    still = differentiated(scene, scene, dt, frames=["cup"])
+    assert still.twist_noise("cup") is None
+
+
+def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
+    """Errors of the two poses that have nothing in common both count, divided by the time."""
+    small = np.diag([1e-6] * 6)
+    earlier = SceneGraph().add_frame("cart", "world", covariance=small)
+    later = earlier.set_pose("cart", Pose([0.1, 0, 0])).set_covariance("cart", small)
+    twist = differentiated(earlier, later, 0.1).twist_covariance("cart")
+    assert np.allclose(twist[:3, :3], np.diag([2e-4, 2e-4 + 5e-7, 2e-4 + 5e-7]), rtol=1e-9)
+    exact = differentiated(earlier.set_covariance("cart", None), later.set_covariance("cart", None), 0.1)
+    assert exact.twist_noise("cart") is None
+
+
+# --- learned ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS)
+def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
+    """A pose measured after a time changes the twist that led there, as Kalman's formulas have it."""
+    random = np.random.default_rng(seed)
+    vector, covariance = 0.5 * random.normal(size=6), random_covariance(random, linear=1e-2, angular=1e-2)
+    dt, noise = 0.6, random_covariance(random) + 1e-8 * np.eye(6)
+    scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
+    scene = scene.set_twist("cart", "world", vector, covariance=covariance)
+    moved = scene.integrated(dt)
+    map_ = dt * right_jacobian(vector * dt)
+    gain = covariance @ map_.T @ np.linalg.inv(map_ @ covariance @ map_.T + noise)
+    expected = covariance - gain @ map_ @ covariance
+    where = moved.pose("cart", "world")
+    looked = moved.condition(Measurement.of_pose("cart", "world", where, noise))
+    assert close(looked.twist_covariance("cart"), expected, tolerance=1e-8)
+    assert np.allclose(looked.twist_edge("cart")[1], vector, atol=1e-12)  # type: ignore[index]
+    seen = 1e-4 * random.normal(size=6)
+    corrected = moved.condition(Measurement.of_pose("cart", "world", where @ Pose.exp(seen), noise))
+    shift = corrected.twist_edge("cart")[1] - vector  # type: ignore[index]
+    assert np.allclose(shift, gain @ seen, atol=1e-6)
+    assert corrected._defects() == ""  # type: ignore[attr-defined]
+    pose = corrected.pose("cart", "world")
+    later = corrected.integrated(dt).integrated(-dt)
+    assert later.pose("cart", "world").is_close(pose, translation_tolerance=1e-9, rotation_tolerance=1e-7)
+    assert np.trace(corrected.integrated(1.0).edge_covariance("cart")) < np.trace(
+        moved.integrated(1.0).edge_covariance("cart")
+    )
+
+
+def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
+    """A measurement leaves twists alone that share no source with the path."""
+    scene = random_movers(np.random.default_rng(4)).set_covariance("tray", 1e-6 * np.eye(6))
+    looked = scene.condition(Measurement.of_pose("tray", "base", scene.pose("tray", "base"), 1e-6 * np.eye(6)))
+    assert all(looked.twist_noise(frame) == scene.twist_noise(frame) for frame in scene.twist_frames)
+    assert looked.noise("tray") != scene.noise("tray")
+
+
+# --- kept -------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(SEEDS)
+def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
+    """Pickle, JSON, specifications, arrays and differences keep what twists and poses have in common."""
+    start = random_movers(np.random.default_rng(seed))
+    scene = start.integrated(0.5)
+    document = scene_to_json(scene)
+    twins = [
+        pickle.loads(pickle.dumps(scene)),
+        scene_from_json(document),
+        SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names]),
+        start.apply(diff(start, scene)),
+        SceneArrays(scene).freeze(),
+    ]
+    for twin in twins:
+        assert twin == scene
+        assert twin.digest == scene.digest
+        assert hash(twin) == hash(scene)
+        assert scene_to_json(twin) == document
+        again, further = twin.integrated(0.5).gaussian_pose("lamp", "base"), scene.integrated(0.5)
+        assert np.array_equal(again.covariance, further.gaussian_pose("lamp", "base").covariance)
+    assert scene.apply(diff(scene, start)) == start
+    assert scene._defects() == ""  # type: ignore[attr-defined]
+
+
+def test_pickles_from_before_are_read() -> None:
+    """Format 7 had no errors of twists; all else is there."""
+    scene = random_movers(np.random.default_rng(6))
+    _, shapes, frames, *rest = scene.__getstate__()
+    old = SceneGraph.__new__(SceneGraph)
+    old.__setstate__((7, shapes, [frame[:12] for frame in frames], *rest))
+    for frame in scene.twist_frames:
+        scene = scene.set_twist_noise(frame, None)
+    assert old == scene
+
+
+def test_errors_of_twists_are_content() -> None:
+    """Scenes that differ in them, or in what they have in common with others, are different; labels do not count."""
+    source, column = NoiseSource(1, "wheel"), np.array([[0.1, 0, 0, 0, 0, 0]]).T
+    base = SceneGraph().add_frame("a", "world").add_frame("b", "world")
+    base = base.set_twist("a", "world", np.zeros(6)).set_twist("b", "world", np.zeros(6))
+    together = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {source: column})
+    apart = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {NoiseSource(1): column})
+    twin = NoiseSource(1, "other label")
+    renamed = base.set_twist_noise("a", {twin: column}).set_twist_noise("b", {twin: column})
+    assert len({base, together, apart, renamed}) == 3
+    assert len({scene.digest for scene in (base, together, apart, renamed)}) == 3
+    assert together == renamed
+    assert diff(base, together).frames[0].fields == ("twist",)
+    relative = TwistCoord("b|b", "a", "[b]")
+    assert not together.gaussian_twist(relative).covariance.any()
+    assert apart.gaussian_twist(relative).covariance[0, 0] == pytest.approx(0.02)
+    assert together.set_twist_noise("a", together.twist_noise("b")) is together
+    assert together.set_twist_noise("a", {}).set_twist_noise("b", None) == base
+
+
+def test_whole_scenes_take_errors_of_twists_along() -> None:
+    """Mounted twice they are two of a kind; merged, cut out and folded they are the same; renamed and moved, too."""
+    small = np.diag([1e-2, 0, 0, 0, 0, 0])
+    part = SceneGraph().add_frame("rail", "world", body="Rail").add_frame("cart", "rail", pose=Pose([1, 0, 0]))
+    part = part.set_twist("cart", "Rail", [1, 0, 0, 0, 0, 0], covariance=small).integrated(1.0)
+    both = SceneGraph().mount(part, "world", prefix="l/").mount(part, "world", prefix="r/")
+    assert both.gaussian_pose("l/cart", "r/cart").covariance[0, 0] == pytest.approx(2e-2)
+    assert both.twist_noise("l/cart").sources == both.noise("l/cart").sources  # type: ignore[union-attr]
+    assert both.twist_noise("l/cart").sources != both.twist_noise("r/cart").sources  # type: ignore[union-attr]
+    assert np.array_equal(both.twist_covariance("r/cart"), small)
+    merged = SceneGraph().add_frame("table", "world").merge(part)
+    assert merged.twist_noise("cart") == part.twist_noise("cart")
+    assert part.extract("rail").twist_noise("cart") == part.twist_noise("cart")
+    chain = part.add_frame("pin", "cart").add_frame("tip", "pin", classes=["tool"])
+    folded = consolidated(chain)
+    assert "pin" not in folded
+    assert folded.twist_noise("cart") == part.twist_noise("cart")
+    held = merged.rename_frame("cart", "truck").reparent("truck", "table")
+    assert held.twist_noise("truck") == part.twist_noise("cart")
+    assert held.reparent("truck", "rail", pose=Pose()).twist_noise("truck") == part.twist_noise("cart")
+    assert held.remove_twist("truck").twist_noise("truck") is None
+
+
+def test_edits_and_histories_know_errors_of_twists() -> None:
+    """Many edits at once, and edits that are remembered, have them as single edits do."""
+    scene = SceneGraph().add_frame("cart", "world")
+    with scene.edit() as edit:
+        edit.set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
+    log = SceneHistory(scene).set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
+    assert edit.finish() == log.scene
+    assert "covariance=" in log.entries[-1].text
+    log = log.set_twist_noise("cart", None)
+    assert log.scene.twist_noise("cart") is None
+    assert np.array_equal(log.undo().scene.twist_covariance("cart"), np.eye(6))
+
+
+def test_arrays_hold_errors_of_twists() -> None:
+    """Edited in place as in scenes: set with a value, replaced by another, removed, and frozen to the same bits."""
+    scene = random_movers(np.random.default_rng(5))
+    arrays = SceneArrays(scene)
+    assert arrays.freeze() == scene
+    arrays.set_twist("tray", "Base", np.zeros(6), covariance=np.eye(6))
+    arrays.set_twist("handle", "Tray", np.ones(6))
+    arrays.remove_twist("lamp")
+    assert np.array_equal(arrays.twist_covariance("tray"), np.eye(6))
+    assert arrays.twist_noise("handle") is None
+    assert arrays.twist_noise("lamp") is None
+    noise = arrays.twist_noise("tray")
+    wanted = scene.set_twist("tray", "Base", np.zeros(6)).set_twist_noise("tray", noise)
+    wanted = wanted.set_twist("handle", "Tray", np.ones(6)).remove_twist("lamp")
+    assert arrays.freeze() == wanted
+    arrays.set_twist("lamp", "Base", np.ones(6))
+    arrays.set_twist_noise("lamp", noise)
+    arrays.remove_frame("lamp")
+    arrays.add_frame("lamp", "cup", body="Lamp")
+    arrays.set_twist("lamp", "Base", np.ones(6))
+    assert arrays.freeze().twist_noise("lamp") is None
+    assert arrays.specification("tray").twist_noise == noise
+    with pytest.raises(SceneError, match="frame 'base' has no twist"):
+        arrays.set_twist_noise("base", noise)
+    with pytest.raises(SceneError, match=r"covariance of the twist of 'lamp' relative to 'Base' is not positive"):
+        arrays.set_twist("lamp", "Base", np.ones(6), covariance=-np.eye(6))
+    with pytest.raises(CapacityError, match="no room for another twist"):
+        SceneArrays(scene.add_frame("pot", "base"), twists=3).set_twist("pot", "Base", np.ones(6), covariance=np.eye(6))
+
+
+# --- refused ----------------------------------------------------------------------------------------------------------
+
+
+def test_bad_covariances_are_refused_by_name() -> None:
+    """The edge is named, and what is wrong with the numbers; the scene stays as it was."""
+    scene = SceneGraph().add_frame("cart", "world")
+    given_ = SemanticTwist(TwistCoord("cart|cart", "world", "[world]"), np.ones(6))
+    negative = np.diag([1.0, 1, 1, 1, 1, -2])
+    named = (
+        r"the covariance of the twist of 'cart' relative to 'world' is not positive semi-definite: its eigenvalues are"
+    )
+    with pytest.raises(SceneError, match=rf"{named} \[-2, 1, 1, 1, 1, 1\]") as caught:
+        scene.add_twist(given_, covariance=negative)
+    assert caught.value.eigenvalues == (-2, 1, 1, 1, 1, 1)  # type: ignore[attr-defined]
+    with pytest.raises(SceneError, match=rf"{named} \[-2, 1, 1, 1, 1, 1\]"):
+        scene.set_twist("cart", "world", np.ones(6), covariance=negative)
+    for one in (
+        scene.add_twist,
+        lambda _, covariance: scene.set_twist("cart", "world", np.ones(6), covariance=covariance),
+    ):
+        with pytest.raises(SceneError, match="relative to 'world' is not symmetric: two entries that should be equal"):
+            one(given_, covariance=np.eye(6) + np.eye(6, k=1))
+        with pytest.raises(SceneError, match="relative to 'world' must have shape"):
+            one(given_, covariance=np.eye(3))
+        with pytest.raises(SceneError, match="finite"):
+            one(given_, covariance=np.full((6, 6), np.nan))
+    with pytest.raises(
+        SceneError, match="frame 'cart' has no twist that could be more or less sure; give it one with set_twist"
+    ):
+        scene.set_twist_noise("cart", None)
+    with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
+        scene.set_twist_noise("cort", None)
+    noise = scene.set_twist("cart", "world", np.ones(6), covariance=np.eye(6)).twist_noise("cart")
+    with pytest.raises(SceneError, match="frame 'cart' has no twist"):
+        FrameSpecification("cart", "world", twist_noise=noise)
+
+
+def test_questions_that_have_no_answer() -> None:
+    """A twist that is not known, coordinates of something else, a joint on the way."""
+    scene = SceneGraph().add_frame("link", "world", joint=Revolute([0, 0, 1])).add_frame("tool", "link")
+    scene = scene.set_twist("tool", "world", np.ones(6), covariance=np.eye(6))
+    with pytest.raises(SemanticError, match="a path of twists leads from body 'world' to body 'link'"):
+        scene.gaussian_twist(TwistCoord("link|link", "world", "[world]"))
+    with pytest.raises(SemanticError, match="it is asked by coordinates of a twist"):
+        scene.gaussian_twist(PoseCoord("{tool}|tool", "{world}|world", "[world]"))
+    with pytest.raises(UnknownNameError, match="did you mean 'tool'"):
+        scene.gaussian_twist(TwistCoord("toool|tool", "world", "[world]"))
+    coord = TwistCoord("tool|tool", "world", "[world]")
+    with pytest.raises(ConfigurationError, match="a configuration q is needed"):
+        scene.gaussian_twist(coord)
+    assert close(scene.gaussian_twist(coord, q=[0.3]).covariance, np.eye(6), tolerance=1e-12)
+    apart = scene.add_root("elsewhere")
+    with pytest.raises(SemanticError, match="a path of poses leads there"):
+        apart.gaussian_twist(TwistCoord("tool|tool", "world", "[elsewhere]"))
+
+
+def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
+    """A covariance in a file that is none is refused at its place; files from before have none, and are read."""
+    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
+    document = scene_to_json(scene)
+    document["frames"][1]["twist"]["noise"]["covariance"][0] = 2.0
+    with pytest.raises(tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"):
+        scene_from_json(document)
+    del document["frames"][1]["twist"]["noise"]
+    assert scene_from_json(document) == scene.set_twist_noise("cart", None)

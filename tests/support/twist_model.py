@@ -1,0 +1,78 @@
+"""Scenes with uncertain twists, and what they say of them read plainly: scenes made exact, with errors put in by hand.
+
+What a source does to a number that a scene gives is found by a difference of two exact scenes, one with the source a
+little above zero and one a little below. Nothing of how errors are carried is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from support.noise_model import random_covariance
+from tmkit import NoiseSource, Pose, SceneGraph
+
+__all__ = ["exact_with", "maps_by_differences", "random_movers", "sources_of"]
+
+Array = NDArray[np.float64]
+
+_STEP = 1e-3  # of a source: errors are small, so second order is beyond what is compared
+
+
+def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) -> SceneGraph:
+    """Return a base; a tray and a lamp move relative to it, and a cup, by its handle, on the tray."""
+
+    def pose() -> Pose:
+        return Pose.exp(random.normal(size=6) * 0.5)
+
+    def spread(rank: int = 6) -> Array | None:
+        return random_covariance(random, rank=rank) if uncertain_poses and random.random() < 0.7 else None
+
+    with SceneGraph(root=None).edit() as edit:
+        edit.add_root("base", body="Base")
+        edit.add_frame("tray", "base", pose=pose(), body="Tray", covariance=spread())
+        edit.add_frame("cup", "tray", pose=pose(), body="Cup", covariance=spread(3))
+        edit.add_frame("handle", "cup", pose=pose(), body="Cup")
+        edit.add_frame("lamp", "cup", pose=pose(), body="Lamp", covariance=spread())
+        for frame, reference, rank in (("tray", "Base", 6), ("handle", "Tray", 4), ("lamp", "Base", 1)):
+            covariance = random_covariance(random, rank=rank) if random.random() < 0.8 else None
+            edit.set_twist(frame, reference, random.normal(size=6), covariance=covariance)
+    scene = edit.finish()
+    shared = scene.twist_noise("tray")
+    return scene.set_twist_noise("lamp", shared) if shared is not None and random.random() < 0.3 else scene
+
+
+def sources_of(scene: SceneGraph) -> tuple[NoiseSource, ...]:
+    """Return all noise sources of a scene, each once."""
+    noises = [scene.noise(frame) for frame in scene.noisy_frames]
+    noises += [scene.twist_noise(frame) for frame in scene.twist_frames]
+    return tuple(dict.fromkeys(source for noise in noises if noise is not None for source in noise.sources))
+
+
+def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneGraph:
+    """Return the exact scene in which the sources have these values, and all others are zero."""
+    with scene.edit() as edit:
+        for frame in scene.noisy_frames:
+            noise = scene.noise(frame)
+            assert noise is not None
+            xi = sum((noise.map(s) @ values[s] for s in noise.sources if s in values), start=np.zeros(6))
+            edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi))
+            edit.set_covariance(frame, None)
+        for frame in scene.twist_frames:
+            noise, twist = scene.twist_noise(frame), scene.twist_edge(frame)
+            assert twist is not None
+            terms = [] if noise is None else [noise.map(s) @ values[s] for s in noise.sources if s in values]
+            edit.set_twist(frame, twist[0], sum(terms, start=twist[1]))
+    return edit.finish()
+
+
+def maps_by_differences(scene: SceneGraph, numbers_of: Callable[[SceneGraph], Array]) -> Array:
+    """Return a column for each dimension of each source: what its unit does to numbers that scenes give."""
+    columns = []
+    for source in sources_of(scene):
+        for axis in _STEP * np.eye(source.dimension):
+            above, below = (numbers_of(exact_with(scene, {source: sign * axis})) for sign in (1.0, -1.0))
+            columns.append((above - below) / (2.0 * _STEP))
+    return np.array(columns).T if columns else np.zeros((len(numbers_of(scene)), 1))
