@@ -147,3 +147,8 @@ def test_drawn_worlds_are_exact_and_correlated() -> None:
     assert max(float(np.abs(world.pose("b", "world").translation).max()) for world in worlds) < 1e-15
     spread = np.cov([world.pose("c", "world").translation[:2] for world in worlds], rowvar=False)
     assert np.diag(spread) == pytest.approx([4e-4, 1e-4], rel=0.25)
+    driven = scene.set_twist("c", "world", np.ones(6)).set_twist_noise("c", {source: 2.0 * bend})
+    world = drawn_world(driven, seed=1)
+    assert world.twist_noise("c") is None
+    shift = world.local_pose("a").translation[0]
+    assert np.allclose(world.twist_edge("c")[1], [1.0 + 2.0 * shift, 1, 1, 1, 1, 1], atol=1e-15)  # type: ignore[index]

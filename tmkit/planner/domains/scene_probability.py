@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.graph import NoiseSource, SceneGraph
+from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.motion import CollisionWorld
 from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
 from tmkit.planner.domains.probability import (
@@ -321,7 +321,7 @@ def drawn_world(scene: SceneGraph, *, seed: int) -> SceneGraph:
     """Return one exact scene drawn from all that an uncertain scene holds possible.
 
     Every noise source is drawn once and moves each frame that it reaches, so what is correlated stays so. Joint noise
-    is drawn too: it moves the frame behind its joint.
+    is drawn too: it moves the frame behind its joint. So are twists.
 
     Args:
         scene: the uncertain scene.
@@ -329,15 +329,23 @@ def drawn_world(scene: SceneGraph, *, seed: int) -> SceneGraph:
     """
     random = np.random.default_rng(seed)
     drawn: dict[NoiseSource, NDArray[np.float64]] = {}
-    for frame in scene.noisy_frames:
-        noise = scene.noise(frame)
-        if noise is None:
-            continue
+
+    def drawn_error(noise: EdgeNoise | None) -> NDArray[np.float64]:
         error = np.zeros(6)
+        if noise is None:
+            return error
         for source in noise.sources:
             if source not in drawn:
                 drawn[source] = random.standard_normal(source.dimension)
             error += noise.map(source) @ drawn[source]
-        moved = scene.local_pose(frame) @ Pose.exp(error)
-        scene = scene.set_pose(frame, moved).set_covariance(frame, None)
-    return scene
+        return error
+
+    with scene.edit() as edit:
+        for frame in scene.noisy_frames:
+            edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(drawn_error(scene.noise(frame))))
+            edit.set_covariance(frame, None)
+        for frame in scene.twist_frames:
+            edge = scene.twist_edge(frame)
+            if edge is not None:
+                edit.set_twist(frame, edge[0], edge[1] + drawn_error(scene.twist_noise(frame)))
+    return edit.finish()
