@@ -254,20 +254,16 @@ private:
     void write_joint(Slot slot, const JointPlan& plan);
     void drop_joint(Slot slot);
     void renew_entries();
-    // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration.
+    // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration. The moved
+    // edge has no name: held in a variable that a pointer may mean, it goes through memory, and that takes half as long again.
     template <class ValueOf>
     Pose refreshed(Slot slot, ValueOf&& value_of) const {
         const Slot parent = parent_[slot];
         if (parent == none) return pose_[slot];
         const std::int32_t entry = entry_[slot];
-        Pose at_value;
-        const Pose* edge = &pose_[slot];
-        if (entry != none) {
-            const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
-            at_value = moved(*edge, type_[slot], axis_[slot], value);
-            edge = &at_value;
-        }
-        return composed(root_pose_[parent], *edge);
+        if (entry == none) return composed(root_pose_[parent], pose_[slot]);
+        const double value = multiplier_[slot] * value_of(entry) + offset_[slot];
+        return composed(root_pose_[parent], moved(pose_[slot], type_[slot], axis_[slot], value));
     }
     void refresh(Slot slot);
     void refresh_subtree(Slot top);
