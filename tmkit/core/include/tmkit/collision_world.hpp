@@ -108,6 +108,13 @@ public:
     // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
     FramePair find_collision(const double* q, Scratch& scratch) const;
 
+    // The same in two steps: what moves is put where q has it, and is looked at there. Between them, the origin in the root's
+    // axes of a frame that it carries: one that a joint moves together with a collision shape.
+    void place(const double* q, Scratch& scratch) const;
+    FramePair find_collision(Scratch& scratch) const;
+    bool carries(std::int32_t frame) const;
+    Vector3 origin(std::int32_t frame, const Scratch& scratch) const;
+
     // Frame pairs of these within their margin, the deepest contact of each, in frame order.
     std::vector<Contact> contacts(const double* q, Scratch& scratch) const;
 

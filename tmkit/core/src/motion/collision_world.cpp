@@ -53,9 +53,24 @@ CollisionView::~CollisionView() = default;
 CollisionView::Scratch CollisionView::scratch() const { return Scratch(*model_); }
 
 FramePair CollisionView::find_collision(const double* q, Scratch& scratch) const {
+    place(q, scratch);
+    return find_collision(scratch);
+}
+
+void CollisionView::place(const double* q, Scratch& scratch) const { model_->place(q, scratch.data()); }
+
+bool CollisionView::carries(std::int32_t frame) const { return model_->frame_link[frame] >= 0; }
+
+Vector3 CollisionView::origin(std::int32_t frame, const Scratch& scratch) const {
+    const coal::Transform3s& link = scratch.data().link_pose[model_->frame_link[frame]];
+    const Vector3& there = model_->link_from_frame[frame].translation;
+    const coal::Vec3s origin = link.transform(coal::Vec3s(there[0], there[1], there[2]));
+    return {origin[0], origin[1], origin[2]};
+}
+
+FramePair CollisionView::find_collision(Scratch& scratch) const {
     FramePair found;
     Scratch::Data& data = scratch.data();
-    model_->place(q, data);
     model_->visit_variable(data, [&](const Model::Candidate& candidate) {
         if (!model_->in_contact(candidate, data)) return false;
         found = model_->frames(candidate);

@@ -23,7 +23,7 @@ public:
           view_(world.view(mask(entries_, path.front().size()), path.front().data())), scratch_(view_.scratch()),
           q_(path.front()), x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
-        if (options.tool_frame >= 0)
+        if (options.tool_frame >= 0 && !view_.carries(options.tool_frame))
             tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());
     }
 
@@ -67,9 +67,13 @@ private:
         Vector3 tool;
     };
 
+    // Puts everything there; only the last sample can be looked at.
     Sample sample(double fraction) {
-        if (!tool_) return {fraction, {}};
-        for (std::size_t i = 0; i < entries_.size(); ++i) x_[i] = at(entries_[i], fraction);
+        for (const std::int32_t entry : entries_) q_[static_cast<std::size_t>(entry)] = at(static_cast<std::size_t>(entry), fraction);
+        view_.place(q_.data(), scratch_);
+        if (options_.tool_frame < 0) return {fraction, {}};
+        if (!tool_) return {fraction, view_.origin(options_.tool_frame, scratch_)};
+        for (std::size_t i = 0; i < entries_.size(); ++i) x_[i] = q_[static_cast<std::size_t>(entries_[i])];
         Matrix3 rotation;
         Sample made{fraction, {}};
         tool_->forward(x_.data(), rotation, made.tool);
@@ -81,9 +85,8 @@ private:
     }
 
     bool sample_fails(double fraction, RecheckResult& result, const std::function<bool()>& interrupted) {
-        for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = at(i, fraction);
         if (++result.checks % 4096 == 0 && interrupted && interrupted()) return true;
-        const FramePair pair = view_.find_collision(q_.data(), scratch_);
+        const FramePair pair = view_.find_collision(scratch_);
         if (!pair) return false;
         result.status = RecheckStatus::collision;
         result.pair = pair;
@@ -98,7 +101,7 @@ private:
     std::vector<std::int32_t> entries_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
-    std::optional<Chain> tool_;
+    std::optional<Chain> tool_;  // where no shape moves with the tool's frame
     std::vector<double> q_, x_;
     const double *from_ = nullptr, *to_ = nullptr;  // the ends of the segment
     std::size_t segment_ = 0;
