@@ -5,9 +5,7 @@ Hence the cup does not collide with the object that it handles; everything else 
 switched on, the rim is probed: the object is held only when every point of the rim is at its surface, within the
 hand's ``contact_tolerance``. Then a rigid constraint joins the two, and its load is watched at every step.
 
-What a vacuum of V newtons can bear, at a cup of radius R and friction mu: of a pull T along the axis it leaves
-``N = V - T`` to press the rim to the object (a push adds to it); the object comes off when N is gone, slides when the
-force across exceeds ``mu N``, and peels off when the bending moment exceeds ``N R``. The load is smoothed over a
+What a vacuum can bear is the planner's model (:mod:`tmkit.planner.sampling.holding`). The load is smoothed over a
 hundredth of a second, since a solver's spikes are no forces.
 
 Invariants: nothing is held that is not sealed; what is let go is not taken again before the next grasp.
@@ -21,6 +19,7 @@ import numpy as np
 
 from tmkit.motion import Manipulator
 from tmkit.planner.sampling.grasps import cup_rim
+from tmkit.planner.sampling.holding import vacuum_overload
 from tmkit.simulation.world import Simulation
 
 __all__ = ["SuctionCup"]
@@ -99,14 +98,12 @@ class SuctionCup:
     def _overload(self) -> str | None:
         axis = self._simulation.pose(self._robot.tool).rotate([0.0, 0.0, 1.0])
         force, moment = self._load[:3], self._load[3:]
-        pull = float(force @ axis)
-        across = float(np.linalg.norm(force - pull * axis))
-        bending = float(np.linalg.norm(moment - (moment @ axis) * axis))
-        pressing = self._robot.grip_force - pull
-        if pressing <= 0.0:
-            return f"it pulls with {pull:.0f} N"
-        if across > self._simulation.settings.finger_friction * pressing:
-            return f"it shears with {across:.0f} N"
-        if self._radius > 0.0 and bending > pressing * self._radius:
-            return f"it bends the cup with {bending:.2f} N m"
-        return None
+        share, what = vacuum_overload(
+            force,
+            moment,
+            axis=axis,
+            vacuum=self._robot.grip_force,
+            friction=self._simulation.settings.finger_friction,
+            radius=self._radius,
+        )
+        return what if share > 1.0 else None

@@ -28,7 +28,7 @@ from tmkit.planner.plans.class_changes import ClassChange
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.planner.plans.observations import CovarianceRows, Observation
 from tmkit.planner.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.planner.sampling.grasps import Grasp, grip_faults
+from tmkit.planner.sampling.grasps import Grasp, grip_faults, hold_fault
 from tmkit.spatial import Pose
 from tmkit.tasks import GroundAction
 
@@ -192,6 +192,8 @@ class ArmMotion:
         phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held)
         try:
             path = pieces.search(phase, q, scene.configuration(dict(joints), base=q), seed=seed, what=f"to {name}")
+            if held is not None:
+                self.require_hold(phase, path, item=held, what=f"to {name}")
         except PieceFailedError as failed:
             yield failed.failure
             return
@@ -224,6 +226,7 @@ class ArmMotion:
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift", height=lift)
+        self.require_hold(held, lifted, item=item, what="lift")
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
@@ -250,10 +253,12 @@ class ArmMotion:
         released_scene = reparenting.applied(held.scene, q_open)
         released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
         raised = pieces.rise(held, q_place, what="lowering", height=lift)
+        self.require_hold(held, raised, item=item, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.retreat(released, q_open, what="retreat")
         carried = pieces.phase(held.scene, near, touched=item)
         transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
+        self.require_hold(carried, transfer, item=item, what="transfer")
         segments = (
             self.segment(SegmentKind.TRANSFER, transfer, q=q, held=item, phase=carried),
             self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=item, phase=held),
@@ -262,6 +267,16 @@ class ArmMotion:
         )
         place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
         return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+    def require_hold(self, phase: Phase, path: Configuration, *, item: str, what: str) -> None:
+        """Prove that the hand holds an object along a path (k, n_joints).
+
+        Raises:
+            PieceFailedError: the object is too heavy to be held like that.
+        """
+        fault = hold_fault(phase.scene, path, self.manipulator, item=item)
+        if fault is not None:
+            raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
 
     def segment(
         self,

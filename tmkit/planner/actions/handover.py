@@ -167,6 +167,8 @@ class _Exchange:
         giver.pieces.check_hand(both, q_held, q_let, what="release")
         back = giver.pieces.retreat(both, q_let, what="retreat")
         transfer = giver.pieces.search(self.carried, self.q, q_exchange, seed=self.seed, what="transfer")
+        giver.require_hold(self.carried, transfer, item=item, what="transfer")
+        taker.require_hold(both, back, item=item, what="retreat")
         free = taker.pieces.phase(scene, self.near)
         taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
         transit = taker.pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")

@@ -44,7 +44,7 @@ from tmkit.planner.plans.class_changes import with_class_changes
 from tmkit.planner.plans.observations import CameraModel, with_observations
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.planner.progress import CheckProgress
-from tmkit.planner.sampling.grasps import grip_faults
+from tmkit.planner.sampling.grasps import grip_faults, hold_fault
 from tmkit.tasks import Metric, Problem, validate_plan
 
 __all__ = ["CheckReport", "check_plan"]
@@ -277,6 +277,9 @@ class _Check:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
         elif not result.ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
+        if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
+            too_heavy = hold_fault(scene, path, rules.manipulator, item=segment.held)
+            self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
             for fault in grip_faults(scene, path[-1], rules.manipulator, item=str(segment.held)):
                 self.problems.append(f"{where}: {fault} when the hand has closed")

@@ -22,7 +22,7 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.actions.candidates import ActionContext
 from tmkit.planner.domains.semantics import pddl_name
-from tmkit.planner.sampling.grasps import Grasp
+from tmkit.planner.sampling.grasps import Grasp, firmly_held
 from tmkit.spatial import Pose
 
 __all__ = [
@@ -134,17 +134,20 @@ def turns_nearest_first(context: ActionContext, item: str, support: str, *, coun
 
 
 def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Manipulator) -> list[Grasp]:
-    """Return the grasps of an object: from above first, then those that turn the hand least."""
+    """Return the grasps of an object: those that hold it whichever way the hand turns, from above, turning it least."""
     scene, q = context.scene, context.q
     root_from_item = scene.pose(item, scene.root(item), q=q)
     tool = scene.pose(manipulator.tool, scene.root(item), q=q)
 
-    def order(grasp: Grasp) -> tuple[float, float]:
+    def order(choice: tuple[Grasp, bool]) -> tuple[bool, float, float]:
+        grasp, is_firm = choice
         root_from_tool = root_from_item @ grasp.object_from_tool
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
-        return round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
+        return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    return sorted(context.grasps(item), key=order)
+    grasps = context.grasps(item)
+    firm = firmly_held(scene, item, grasps, manipulator)
+    return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
 def why_no_grasp(item: str, manipulator: Manipulator) -> str:

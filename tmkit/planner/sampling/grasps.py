@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +36,27 @@ from tmkit.planner.sampling.grasps_shapes import (
     suction_faces,
 )
 from tmkit.planner.sampling.grasps_values import FINGER_CLEARANCE, Grasp, tool_pose
+from tmkit.planner.sampling.holding import Load
 from tmkit.planner.sampling.placements_solids import reach
 from tmkit.planner.sampling.stable_faces import solid_centre
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_CLEARANCE", "Grasp", "all_grasps_are_known", "cup_rim", "grasps_of", "grip_faults"]
+__all__ = [
+    "FINGER_CLEARANCE",
+    "Grasp",
+    "all_grasps_are_known",
+    "cup_rim",
+    "firmly_held",
+    "grasps_of",
+    "grip_faults",
+    "hold_fault",
+]
 
 _RIM_POINTS = 8
 _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
 _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
 _APPROACHES = 8  # directions around the line between two contacts
+_HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
 _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
 
 
@@ -103,6 +116,47 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
         elif gap < -manipulator.contact_tolerance:
             faults.append(f"'{link}' overlaps with '{item}' by {-gap * 1000:.1f} mm")
     return tuple(faults)
+
+
+def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> str | None:
+    """Return in words why a hand cannot hold an object along a path; None when it can.
+
+    Args:
+        scene: the scene, with the object in the hand.
+        path: (k, n_joints) configurations.
+        manipulator: the arm.
+        item: frame of the object.
+    """
+    root, tool_from_item = scene.root(manipulator.tool), scene.pose(item, manipulator.tool, q=path[0])
+    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=tool_from_item, rim=rim)
+    if load.largest_share() <= 1.0:
+        return None
+    downs = (-scene.pose(manipulator.tool, root, q=row).rotation[2] for row in _densely(path))
+    share, said = max(load.share(down) for down in downs)
+    if share <= 1.0:
+        return None
+    grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
+    return f"'{item}' is too heavy for the hand so: {said}, {share:.1f} times what {grip} holds"
+
+
+def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield configurations (n_joints,) along a path (k, n_joints), a few hundredths of a radian apart."""
+    yield path[0]
+    for before, after in pairwise(path):
+        count = max(1, math.ceil(float(np.max(np.abs(after - before))) / _HOLD_RESOLUTION))
+        for k in range(1, count + 1):
+            yield before + (after - before) * (k / count)
+
+
+def firmly_held(scene: SceneGraph, item: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
+    """Tell for grasps (n) of an object whether the hand bears its weight whichever way it is turned."""
+    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=Pose(), rim=rim)
+    inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
+    return [
+        replace(load, centre=tool_from_item.apply(load.centre)).largest_share() <= 1.0 for tool_from_item in inverses
+    ]
 
 
 class _Hand:
