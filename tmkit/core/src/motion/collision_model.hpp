@@ -35,6 +35,9 @@ Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
 void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
             std::vector<Contact>& contacts);
 
+// One contact for each pair of frames, the deepest, in frame order.
+std::vector<Contact> deepest_of_each(std::vector<Contact> contacts);
+
 // The item of a shape on an object. Throws Error(shape).
 CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options);
 
@@ -182,6 +185,8 @@ struct CollisionView::Model {
     void gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
         tmkit::gather(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch, contacts);
     }
+    // Replaces `best` by the contact of a candidate that is nearer.
+    void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch, std::optional<Contact>& best) const;
 
 private:
     void build_links(const std::vector<bool>& moves, const double* base);

@@ -1,4 +1,9 @@
-// Views and worlds: the queries.
+// Worlds: the queries over all pairs, of one version or of one that was moved to.
+//
+// A world is a base, and what its version changes in it (moved_parts.hpp). Where the parts cannot answer, the structures
+// of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make their own.
+//
+// Invariant: answers do not depend on which version the base was made for, nor on who else asks.
 #include "tmkit/collision_world.hpp"
 
 #include <algorithm>
@@ -11,99 +16,6 @@
 #include "rows.hpp"
 
 namespace tmkit {
-namespace {
-
-// One contact for each pair of frames, the deepest, in frame order.
-std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
-    std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) {
-        if (a.frame_a != b.frame_a) return a.frame_a < b.frame_a;
-        return a.frame_b != b.frame_b ? a.frame_b < b.frame_b : a.distance < b.distance;
-    });
-    const auto same = [](const Contact& a, const Contact& b) {
-        return a.frame_a == b.frame_a && a.frame_b == b.frame_b;
-    };
-    contacts.erase(std::unique(contacts.begin(), contacts.end(), same), contacts.end());
-    return contacts;
-}
-
-void keep_nearest(const CollisionView::Model& model, const CollisionView::Model::Candidate& candidate,
-                  const CollisionView::Scratch::Data& scratch, std::optional<Contact>& best) {
-    const double limit = best ? best->distance : std::numeric_limits<double>::infinity();
-    if (model.bounds(candidate.a, scratch).distance(model.bounds(candidate.b, scratch)) > std::max(limit, 0.0)) return;
-    const Contact contact = model.measure(candidate, scratch, limit);
-    if (contact.distance < limit) best = contact;
-}
-
-}  // namespace
-
-CollisionView::Scratch::Scratch(const Model& model) : data_(std::make_unique<Data>()) {
-    data_->link_pose.resize(model.links.size());
-    data_->shape_pose.resize(model.moving_count);
-    data_->shape_bounds.resize(model.moving_count);
-}
-CollisionView::Scratch::Scratch(Scratch&&) noexcept = default;
-CollisionView::Scratch::~Scratch() = default;
-
-CollisionView::CollisionView(const CollisionWorld& world, const std::vector<bool>& moves, const double* base)
-    : model_(std::make_unique<Model>(world.rules(), moves, base)) {}
-CollisionView::CollisionView(std::unique_ptr<const Model> model) : model_(std::move(model)) {}
-CollisionView::CollisionView(CollisionView&&) noexcept = default;
-CollisionView::~CollisionView() = default;
-
-CollisionView::Scratch CollisionView::scratch() const { return Scratch(*model_); }
-
-FramePair CollisionView::find_collision(const double* q, Scratch& scratch) const {
-    place(q, scratch);
-    return find_collision(scratch);
-}
-
-void CollisionView::place(const double* q, Scratch& scratch) const { model_->place(q, scratch.data()); }
-
-bool CollisionView::carries(std::int32_t frame) const { return model_->frame_link[frame] >= 0; }
-
-Vector3 CollisionView::origin(std::int32_t frame, const Scratch& scratch) const {
-    const coal::Transform3s& link = scratch.data().link_pose[model_->frame_link[frame]];
-    const Vector3& there = model_->link_from_frame[frame].translation;
-    const coal::Vec3s origin = link.transform(coal::Vec3s(there[0], there[1], there[2]));
-    return {origin[0], origin[1], origin[2]};
-}
-
-FramePair CollisionView::find_collision(Scratch& scratch) const {
-    FramePair found;
-    Scratch::Data& data = scratch.data();
-    model_->visit_variable(data, [&](const Model::Candidate& candidate) {
-        if (!model_->in_contact(candidate, data)) return false;
-        found = model_->frames(candidate);
-        return true;
-    });
-    return found;
-}
-
-std::vector<Contact> CollisionView::contacts(const double* q, Scratch& scratch) const {
-    std::vector<Contact> contacts;
-    Scratch::Data& data = scratch.data();
-    model_->place(q, data);
-    model_->visit_variable(data, [&](const Model::Candidate& candidate) {
-        model_->gather(candidate, data, contacts);
-        return false;
-    });
-    return deepest_of_each(std::move(contacts));
-}
-
-void CollisionView::nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const {
-    const Scratch::Data& data = scratch.data();
-    model_->place(q, scratch.data());
-    const std::int32_t count = static_cast<std::int32_t>(model_->placed.size());
-    for (std::int32_t a = 0; a < model_->moving_count; ++a)
-        for (std::int32_t b = model_->moving_count; b < count; ++b) {
-            const MarginClass margin =
-                model_->table[std::size_t(model_->row[a]) * model_->rules->object_count() + model_->item(b).object];
-            if (margin != 0) keep_nearest(*model_, {a, b, model_->rules->margins[margin]}, data, best);
-        }
-    for (const Model::MovingPair& pair : model_->moving_pairs)
-        keep_nearest(*model_, {pair.a, pair.b, model_->rules->margins[pair.margin]}, data, best);
-}
-
 namespace {
 
 // A scratch borrowed from those that the base keeps, or a new one while another thread has it.
@@ -345,7 +257,7 @@ std::optional<Contact> CollisionWorld::nearest(const double* q) const {
     for (std::int32_t a = 0; a < count; ++a)
         for (std::int32_t b = a + 1; b < count && model.placed[b].link == model.placed[a].link; ++b)
             if (const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object))
-                keep_nearest(model, {a, b, base.rules.margins[margin]}, data, best);
+                model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
     return best;
 }
 
@@ -363,7 +275,7 @@ Contact CollisionWorld::contact(FramePair pair, const double* q) const {
         for (std::int32_t b = 0; b < count; ++b) {
             if (frame(b) != pair.b) continue;
             const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
-            keep_nearest(model, {a, b, base.rules.margins[margin]}, data, best);
+            model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
         }
     }
     return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
@@ -392,7 +304,7 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
             const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
             const double metres = margin != 0 ? base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
             const std::optional<Contact> before = best;
-            keep_nearest(model, {std::min(a, b), std::max(a, b), metres}, data, best);
+            model.keep_nearest({std::min(a, b), std::max(a, b), metres}, data, best);
             if (best && (!before || best->distance < before->distance))
                 flipped = base.rules.object_frame[model.item(a).object] != best->frame_a;
         }
