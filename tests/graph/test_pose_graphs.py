@@ -191,3 +191,18 @@ def test_what_a_pose_graph_cannot_say_is_refused() -> None:
     moon = scene.add_root("moon")
     with pytest.raises(DisconnectedError):
         pose_graph(moon, looks.observe("moon", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e5])
+def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
+    """Where rounding of the distances makes longer steps than the tolerance, these are the last."""
+    random = np.random.default_rng(4)
+    scene, parent = SceneGraph(), "world"
+    for name in ("a", "b", "c"):
+        pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
+        scene = scene.add_frame(name, parent, pose=pose, covariance=1e-4 * np.eye(6))
+        parent = name
+    seen = GaussianPose(scene.pose("c", "world") @ Pose.exp(random.normal(size=6) * 0.01), 1e-4 * np.eye(6))
+    solution = solve_pose_graph(pose_graph(scene, Observations().observe("c", "world", pose=seen)))
+    assert solution.converged
+    assert solution.iterations < 30

@@ -41,6 +41,7 @@ __all__ = ["PoseFactor", "PoseGraph", "PoseGraphSolution", "pose_graph", "solve_
 Array = NDArray[np.float64]
 
 ROOT = -1
+_ROUNDING = 1e-14  # of the distances: what rounding may make of a step
 _SMALLEST_STEP = 2.0**-20
 
 
@@ -193,7 +194,8 @@ def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: floa
     Args:
         graph: the graph.
         iterations: the most steps.
-        tolerance: on the greatest component of the last step, metres or radians.
+        tolerance: on the greatest component of the last step, metres or radians. Where poses are so far from the root
+            that rounding alone makes longer steps, that is the tolerance.
 
     Returns:
         The solution; that it did not converge is part of the answer.
@@ -205,7 +207,8 @@ def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: floa
     while steps < iterations and not converged:
         step = -np.linalg.solve(information, gradient).reshape(-1, 6)
         steps, scale = steps + 1, 1.0
-        converged = float(np.abs(step).max()) <= tolerance
+        reach = 1.0 + max(float(np.abs(pose.translation).max()) for pose in poses)
+        converged = float(np.abs(step).max()) <= max(tolerance, _ROUNDING * reach)
         while True:
             moved = [pose @ Pose.exp(scale * xi) for pose, xi in zip(poses, step, strict=True)]
             found = _normal_equations(graph, weights, moved)

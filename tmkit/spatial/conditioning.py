@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 _NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero
 _NOT_MUCH = 1e-8  # of the variance of what is seen: noise beside which solving loses digits
-_SHORT = 1e-3  # standard deviations: a step that may be one of rounding
+_SHORT = 1e-3  # standard deviations: a step that may be one of rounding, when the steps shrink no more
 _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exactly
 
 
@@ -105,7 +105,7 @@ def condition(
         raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {iterations}")
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
-    w, turns, converged = np.zeros(root.shape[1]), 0, False
+    w, turns, converged, step = np.zeros(root.shape[1]), 0, False, 0.0
     sensitivity, seen = np.zeros((len(noise), root.shape[1])), np.zeros(len(noise))
     while turns < iterations and not converged:
         xi = root @ w
@@ -117,8 +117,9 @@ def condition(
         sensitivity = turn.T @ by_error @ root
         seen = sensitivity @ w - turn.T @ error
         moved = _mean(sensitivity, seen, noise)
-        step = float(np.linalg.norm(moved - w))
-        converged = step <= tolerance or (step < _SHORT and step <= _rounding(sensitivity, noise, [*means, whole]))
+        last, step = step, float(np.linalg.norm(moved - w))
+        rests = 0.1 * last < step < _SHORT and step <= _rounding(sensitivity, noise, [*means, whole])
+        converged = step <= tolerance or rests
         w, turns = moved, turns + 1
     _, spread, unmet = _updated(sensitivity, seen, noise)
     if unmet.size and converged:
