@@ -245,3 +245,13 @@ def test_fourth_order_matters_when_errors_are_large() -> None:
         first, fourth = compose(links), compose(links, order=4)
         differences.append(relative_difference(first.covariance, fourth.covariance))
     assert differences[1] / differences[0] == pytest.approx(100.0, rel=0.1)
+
+
+def test_exact_poses_are_links_of_a_chain_too() -> None:
+    """A pose among uncertain ones is exact, as for ``@``; what is no pose is named with its place."""
+    a, b = random_chain(2, linear=0.01, angular=0.02)
+    turn = Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3])
+    assert compose([a, turn, b]) == a @ turn @ b
+    assert compose([turn, b], order=4).mean == turn @ b.mean
+    with pytest.raises(SceneError, match="uncertain and exact poses; number 1 is a int"):
+        compose([a, 7])

@@ -1,6 +1,9 @@
 #include "tmkit/gaussian_pose.hpp"
 
 #include <cmath>
+#include <variant>
+
+#include <nanobind/stl/variant.h>
 
 #include "bindings.hpp"
 
@@ -84,13 +87,19 @@ Raises:
         .def("__repr__", &text_of)
         .def("__getstate__", [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); })
         .def("__setstate__", [](GaussianPose& self, const nb::tuple& state) { new (&self) GaussianPose{nb::cast<Pose>(state[0]), read_covariance({state[1]}, "covariance")}; });
-    m.def("compose", [](const nb::typed<nb::iterable, GaussianPose>& poses, int order) {
+    m.def("compose", [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
         if (order != 1 && order != 4)
             throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
         GaussianPose product;
         bool first = true;
+        std::size_t place = 0;
         for (nb::handle item : poses) {
-            const GaussianPose& pose = nb::cast<const GaussianPose&>(item);
+            const bool is_exact = nb::isinstance<Pose>(item);
+            if (!is_exact && !nb::isinstance<GaussianPose>(item))
+                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number " + std::to_string(place) + " is a " +
+                                                  nb::cast<std::string>(item.type().attr("__name__")));
+            const GaussianPose pose = is_exact ? GaussianPose{nb::cast<Pose>(item), {}} : nb::cast<GaussianPose>(item);
+            ++place;
             product = first ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
             first = false;
         }
@@ -99,11 +108,11 @@ Raises:
           R"(Return the product of independent uncertain poses, from left to right.
 
 Args:
-    poses: a_from_b, b_from_c, ...; none give the exact identity.
+    poses: a_from_b, b_from_c, ...; none give the exact identity. A :class:`Pose` among them is exact.
     order: 1 or 4: the highest order of errors in the covariance.
 
 Raises:
-    SceneError: another order.)");
+    SceneError: another order, or something that is no pose.)");
     cls.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 
