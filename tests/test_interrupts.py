@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tmkit import interrupts
+from tmkit.cli.signals import EndingSignals, Interrupted
 from tmkit.interrupts import interrupts_kept, temporary_folder
 
 
@@ -50,6 +53,46 @@ def test_without_an_interrupt_nothing_happens() -> None:
     with pytest.raises(ZeroDivisionError), interrupts_kept():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+GREEDY = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+except BaseException:
+    swallowed = True
+else:
+    swallowed = False
+"""
+
+
+def test_a_command_is_not_interrupted_in_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that catches everything while it is imported swallows nothing: the interrupt comes afterwards."""
+    (tmp_path / "greedy_module_of_a_test.py").write_text(GREEDY, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
+    with EndingSignals() as signals:
+        module = importlib.import_module("greedy_module_of_a_test")
+        assert signals.received == signal.SIGINT
+        with pytest.raises(Interrupted):
+            time.sleep(10.0)
+    assert not module.swallowed
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_command_whose_import_takes_long_is_interrupted_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import that does not end is interrupted after a while."""
+    monkeypatch.setattr("tmkit.cli.signals._PATIENCE_SECONDS", 0.1)
+    source = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(20.0)\n"
+    (tmp_path / "slow_module_of_a_test.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(Interrupted), EndingSignals():
+        importlib.import_module("slow_module_of_a_test")
 
 
 def test_another_thread_may_enter() -> None:

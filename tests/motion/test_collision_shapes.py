@@ -458,7 +458,7 @@ def test_scenes_with_new_shapes_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(scene)).shapes("all") == tuple(parts)
     plain = SceneGraph().add_frame("all", "world", shapes=[AttachedShape(shape) for shape in shapes])
     version, kept, frames, *rest = plain.__getstate__()
-    assert version == 7
+    assert version == 8
     old_frames = [(*frame[:6], [part[:7] for part in frame[6]], *frame[7:]) for frame in frames]
     for number, state in ((3, (kept, old_frames, *rest)), (2, (kept, old_frames, rest[0]))):
         old = SceneGraph.__new__(SceneGraph)

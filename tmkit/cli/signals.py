@@ -6,7 +6,9 @@ is what libraries let through.
 
 Some do not: what is raised in a destructor goes to ``sys.unraisablehook``, and what is raised while a compiled module
 is imported may come out as an ``ImportError``. So the hook raises again, and :attr:`EndingSignals.received` is what
-counts, not the exception that arrives. Signals that follow within a second are dropped: whoever is asked twice to
+counts, not the exception that arrives. Some libraries even import others within ``except BaseException``, and go on; so
+nothing is raised in the midst of an import: a timer asks again, every few hundredths of a second, until it is done, or
+has taken so long that it is not one to wait for. Signals that follow within a second are dropped: whoever is asked twice to
 end (by the terminal and by the program that started it) shall still tidy up; whoever does not answer is asked anew.
 
 Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside the block everything
@@ -26,6 +28,7 @@ __all__ = ["EndingSignals", "Interrupted"]
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 _DEAF_SECONDS = 1.0
+_ASK_AGAIN_SECONDS, _PATIENCE_SECONDS = 0.02, 3.0  # while something is imported
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,6 +45,7 @@ class EndingSignals:
     def __init__(self) -> None:
         self.received: int | None = None
         self._answering_since = -_DEAF_SECONDS
+        self._put_off_since: float | None = None
         self._previous: dict[int, Any] = {}
         self._previous_hook = sys.unraisablehook
 
@@ -66,23 +70,41 @@ class EndingSignals:
         for number in _WORDS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._previous[number] = signal.signal(number, self._answer)
+        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._ask_again)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if signal.SIGALRM in self._previous:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, previous in self._previous.items():
             signal.signal(number, previous if previous is not None else signal.SIG_DFL)
         self._previous.clear()
         sys.unraisablehook = self._previous_hook
 
-    def _answer(self, number: int, _: FrameType | None) -> None:
+    def _answer(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if now - self._answering_since < _DEAF_SECONDS:
             return
-        self._answering_since = now
         self.received = number
+        if _is_importing(frame):
+            if self._put_off_since is None:
+                self._put_off_since = now
+            if now - self._put_off_since < _PATIENCE_SECONDS:
+                signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS)
+                return
+        self._put_off_since = None
+        self._answering_since = now
         raise Interrupted
+
+    def _ask_again(self, _: int, frame: FrameType | None) -> None:
+        if self.received is None or self._put_off_since is None:
+            return
+        if signal.getsignal(self.received) == self._answer:
+            self._answer(self.received, frame)
+        else:  # a block keeps signals for its end
+            signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS)
 
     def _raise_again(self, what: sys.UnraisableHookArgs, /) -> None:
         if not isinstance(what.exc_value, Interrupted) or self.received is None:
@@ -90,3 +112,12 @@ class EndingSignals:
             return
         self._answering_since = -_DEAF_SECONDS
         _thread.interrupt_main(signal.Signals(self.received))
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Say whether a module is being imported where a signal came."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
