@@ -8,8 +8,9 @@ Some do not: what is raised in a destructor goes to ``sys.unraisablehook``, and 
 is imported may come out as an ``ImportError``. So the hook raises again, and :attr:`EndingSignals.received` is what
 counts, not the exception that arrives. Some libraries even import others within ``except BaseException``, and go on; so
 nothing is raised in the midst of an import: a timer asks again, every few hundredths of a second, until it is done, or
-has taken so long that it is not one to wait for. Signals that follow within a second are dropped: whoever is asked twice to
-end (by the terminal and by the program that started it) shall still tidy up; whoever does not answer is asked anew.
+has taken so long that it is not one to wait for. Signals that follow within a second are dropped: whoever is asked
+twice to end (by the terminal and by the program that started it) shall still tidy up; whoever does not answer is asked
+anew.
 
 Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside the block everything
 is as it was before. This module imports next to nothing, since it must be there before anything else is.

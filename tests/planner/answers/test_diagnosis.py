@@ -12,7 +12,7 @@ from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import ROBOT, kitchen
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.planner import (
     BlockingBody,
     Diagnosis,
@@ -114,8 +114,8 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     """A pot that leaves no room beside it on the stove is in the way of the block, and giving it up is a remedy."""
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
-    shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
-    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
+    shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
+    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
     result = tk.plan(
         scene, domain="kitchen", goal="(and (on b0 stove) (on pot stove))", robot=ROBOT, rounds=1, time_limit=120.0
     )
@@ -128,6 +128,19 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     context = next(c.context for c in result.diagnosis.constraints if c.action == "(place pot stove)")
     assert "(on b0 stove)" in context
     assert "(on pot stove)" not in context
+
+
+def test_what_is_too_heavy_is_told() -> None:
+    """A pot of eight kilograms that a cup cannot bear: with how much it pulls, and how many times too much that is."""
+    scene = kitchen(1)
+    height = scene.shapes("stove")[0].shape.bounds[1][2]
+    shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
+    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
+    scene = scene.set_inertia("pot", Inertia(8.0))
+    result = tk.plan(scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, rounds=1, time_limit=120.0)
+    force, vacuum = 1.25 * 9.81 * 8.0, tk.load_manipulator(ROBOT).grip_force
+    words = f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f} times"
+    assert words in result.explanation
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
     if share <= 1.0:
         return None
     grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
-    return f"'{item}' is too heavy for the hand so: {said}, {share:.1f} times what {grip} holds"
+    much = f"{share:.1f} times what {grip} holds" if math.isfinite(share) else f"and {grip} holds nothing"
+    return f"'{item}' is too heavy for the hand so: {said}, {much}"
 
 
 def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:

@@ -91,7 +91,7 @@ def vacuum_overload(
     bending = float(np.linalg.norm(moment - (moment @ axis) * axis))
     pressing = vacuum - pull
     if pressing <= 0.0:
-        return math.inf, f"it pulls with {pull:.0f} N"
+        return max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf, f"it pulls with {pull:.0f} N"
     shares = [(across / (friction * pressing) if across else 0.0, f"it shears with {across:.0f} N")]
     if radius > 0.0:
         shares.append((bending / (pressing * radius), f"it bends the cup with {bending:.2f} N m"))
