@@ -43,6 +43,10 @@ PLACES = {
     "toml": "tmkit.motion.manipulator.did_you_mean",
     "json": "tmkit.formats.json_reading.did_you_mean",
     "pddl": "tmkit.tasks.source.Source._unbalanced",
+    "plans": "tmkit.formats.json_reading.did_you_mean",
+    "meshes": "tmkit.formats.meshes.logger.debug",
+    "arrays": "tmkit.formats.array_files._first_line",
+    "goals": "tmkit.formats.json_reading.did_you_mean",
 }
 
 
@@ -56,7 +60,7 @@ def test_a_planted_bug_is_found(name: str, tmp_path: Path, monkeypatch: pytest.M
     """An index error where a reader looks for the nearest name is found among inputs that end as they should."""
     targets = harness(name)[:1]
 
-    def planted(*arguments: object) -> object:
+    def planted(*arguments: object, **named: object) -> object:
         raise IndexError("planted")
 
     monkeypatch.setattr(PLACES[name], planted)

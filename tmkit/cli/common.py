@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,16 +125,9 @@ def require_writable(path: Path) -> None:
     Raises:
         OutputError: the file could not be written.
     """
-    folder = path.parent
-    reason = None
-    if not os.path.isdir(folder):
-        reason = f"there is no folder '{folder}'"
-    elif os.path.isdir(path):
-        reason = "it is a folder"
-    elif not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
-        reason = "permission denied"
-    if reason is not None:
-        raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
+    from tmkit.files.output import check_writable
+
+    check_writable(path)
 
 
 def write_json(path: Path, document: Any) -> None:

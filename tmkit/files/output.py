@@ -1,19 +1,29 @@
 """Writing files: completely or not at all.
 
-A file is written beside its place under another name, and then takes its place at once. Who is interrupted meanwhile
-removes what is half written. A process that is killed outright cannot; what it left is removed by the next that writes
-the same file. A half-written file is locked by the process that writes it, and the operating system lets go of the lock
-when the process dies, so the files of the living stay.
+A file is written beside its place under another name, synchronised with the disk, and then takes its place at once. An
+interrupted process removes what is half written. A process that is killed outright cannot; its file is removed by the
+next process that writes the same output. A half-written file is locked by the process that writes it, and the operating
+system releases the lock when the process ends, so files of running processes stay.
 
-Invariants: no reader ever sees half a file under its name; only files are removed that were written here.
+Symbolic links are followed, and a file that is replaced hands its mode and, where the system permits that, its owner
+on. What is no regular file (a device, a pipe, ``/dev/stdout``) is never replaced: it is opened and written.
+
+Several files that belong together are all written beside their places before the first takes its own, so that a full
+disk leaves all the old ones.
+
+Invariants: no reader ever sees half a regular file under its name; only files are removed that were written here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,53 +34,227 @@ try:
 except ImportError:  # there are no such locks, and so nothing is removed for others
     fcntl = None  # type: ignore[assignment]  # the module is Unix's only
 
-__all__ = ["write_bytes", "write_text"]
+__all__ = ["check_writable", "write_bytes", "write_files", "write_text"]
+
+_UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
+_LONGEST_NAME = 200  # bytes of a name that a temporary name repeats; file systems take 255
+_ATTEMPTS = 8
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as UTF-8; see :func:`write_bytes`."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write one text file as UTF-8; see :func:`write_files`."""
+    write_files({path: text})
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file through a temporary file in the same folder, so that no reader sees half of it.
+    """Write one file; see :func:`write_files`."""
+    write_files({path: data})
+
+
+def write_files(files: Mapping[Path, str | bytes]) -> None:
+    """Write files, each completely or not at all; the last one takes its place last.
+
+    Args:
+        files: contents by path, texts as UTF-8. A regular file is replaced, a symbolic link followed, anything else
+            opened and written.
 
     Raises:
-        OutputError: the file cannot be written; whatever was there before is still there.
+        OutputError: a file cannot be written; if writing fails, whatever was there before is still there.
     """
-    _remove_left_behind(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with contextlib.ExitStack() as unplaced:
+        waiting = []
+        for path, content in files.items():
+            with _named(path):
+                data = content.encode() if isinstance(content, str) else content
+                target = _replaced(path)
+                if target is None:
+                    _write_directly(path, data)
+                else:
+                    waiting.append((path, target, unplaced.enter_context(_written_beside(target, data))))
+        for path, target, temporary in waiting:
+            with _named(path):
+                os.replace(temporary, target)
+                _synchronise_folder(target.parent)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output before the work is done, without touching it.
+
+    Raises:
+        OutputError: the file could not be written.
+    """
+    if (reason := _refusal(path)) is not None:
+        raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
+
+
+def _refusal(path: Path) -> str | None:
+    """Return why a file could not be written, ``None`` if nothing is known against it."""
     try:
-        try:
-            with temporary.open("xb") as file:
-                _lock(file)
-                file.write(data)
-                file.flush()
-                os.replace(temporary, path)
-        except BaseException:  # an interruption, too, must leave nothing behind
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+        if os.path.isdir(path):
+            return "it is a folder"
+        target = _replaced(path)
+        if target is not None and not os.path.isdir(target.parent):
+            return f"there is no folder '{target.parent}'"
+        return None if os.access(path if target is None else target.parent, os.W_OK) else "permission denied"
+    except (OSError, ValueError) as error:
+        return _reason(error)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    strerror = error.strerror if isinstance(error, OSError) else None
+    return "permission denied" if isinstance(error, PermissionError) else strerror or str(error)
+
+
+def _failure(path: Path, reason: str) -> OutputError:
+    return OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason)
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Raise what the system refuses as an error that names the file as the user does."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
+        raise _failure(path, _reason(error)) from error
+
+
+def _replaced(path: Path) -> Path | None:
+    """Return the regular file, there already or not, that is replaced; None for what is written directly.
+
+    Links are followed one by one, as the descriptors of a process are links that lead to no path.
+
+    Raises:
+        OSError: the links lead in a circle, or the file may not be written.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if not stat.S_ISREG(mode):
+        return None
+    while os.path.islink(path):
+        if _descriptor(path) is not None:
+            return None
+        path = path.parent / os.readlink(path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return path
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the open file of this process that a path such as ``/dev/fd/1`` stands for."""
+    folder = os.path.realpath(path.parent)
+    is_own = folder in (f"/proc/{os.getpid()}/fd", "/dev/fd")
+    return int(path.name) if is_own and path.name.isdecimal() else None
+
+
+def _write_directly(path: Path, data: bytes) -> None:
+    """Write into a device, a pipe, or an open file of this process."""
+    while (number := _descriptor(path)) is None and os.path.islink(path):
+        path = path.parent / os.readlink(path)
+    if number is not None:
+        for stream in (sys.stdout, sys.stderr):  # what was printed before comes before
+            if stream is not None:
+                stream.flush()
+    opened = os.dup(number) if number is not None else os.open(path, os.O_WRONLY)
+    with os.fdopen(opened, "wb") as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
+    """Write a temporary file, give its path, and remove it at the end unless it has got another name."""
+    _remove_left_behind(target)
+    temporary, file = _new_file(target)
+    try:
+        with file:
+            file.write(data)
+            file.flush()
+            with contextlib.suppress(FileNotFoundError):
+                _keep_owner_and_mode(file, os.stat(target))
+            _synchronise(file.fileno())
+            yield temporary
+    finally:  # an interruption, too, must leave nothing behind
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _new_file(target: Path) -> tuple[Path, BinaryIO]:
+    """Return a new file in the folder of another, locked so that nobody takes it for one left behind."""
+    for _ in range(_ATTEMPTS):
+        temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
+        file = temporary.open("xb")
+        if fcntl is None or (_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink):
+            return temporary, file
+        file.close()  # somebody took it for one left behind before it was locked
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def _prefix(target: Path) -> str:
+    """Return how the temporary names of a file begin."""
+    return f".{os.fsdecode(os.fsencode(target.name)[:_LONGEST_NAME])}."
+
+
+def _keep_owner_and_mode(file: BinaryIO, old: os.stat_result) -> None:
+    """Give a new file what the old one has; a user who may not give files away keeps the new one."""
+    for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+        with contextlib.suppress(PermissionError):
+            os.fchown(file.fileno(), owner, group)
+    os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+
+
+def _synchronise(number: int) -> None:
+    """Wait until the disk has what was written, where the file system can say so."""
+    try:
+        os.fsync(number)
     except OSError as error:
-        raise OutputError(f"cannot write '{path}': {error.strerror}", path=str(path), reason=error.strerror) from error
+        if error.errno not in _UNSYNCED:
+            raise
 
 
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file while it is open; return whether that could be done."""
-    if fcntl is None:
-        return False
+def _synchronise_folder(folder: Path) -> None:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has it, or the file system knows no locks
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # files may be made in it, but it may not be read
+        return
+    try:
+        _synchronise(number)
+    finally:
+        os.close(number)
+
+
+def _lock(number: int) -> bool:
+    """Lock an open file; return whether nobody else has it. Where a file system knows no locks, nobody has."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    except OSError:
+        return True
     return True
 
 
 def _remove_left_behind(path: Path) -> None:
     """Remove what dead processes have half written of a file."""
-    ours = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{16}")
+    ours = re.compile(re.escape(_prefix(path)) + r"[0-9a-f]{16}")
     with contextlib.suppress(OSError):
         for name in filter(ours.fullmatch, os.listdir(path.parent)):
-            with contextlib.suppress(OSError), path.with_name(name).open("r+b") as file:
-                if _lock(file):
-                    path.with_name(name).unlink()
+            with contextlib.suppress(OSError):
+                _remove_unlocked(path.with_name(name))
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a file that no process has locked.
+
+    Raises:
+        OSError: it is no regular file, or the file system knows no locks and so nothing is known of it.
+    """
+    number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if fcntl is not None and stat.S_ISREG(os.fstat(number).st_mode):
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    finally:
+        os.close(number)

@@ -116,14 +116,15 @@ def _npy(path: Path, data: bytes) -> Array:
     """Return the array of a NumPy file, whose header is believed only as far as the bytes go."""
     file = io.BytesIO(data)
     try:
-        version = np.lib.format.read_magic(file)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise ValueError(f"version {version[0]}.{version[1]} is not known")
-        shape, by_columns, dtype = readers[version](file)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError, OverflowError) as error:
-        reason = str(error).split("\n")[0]
-        raise FileFormatError.at(path, f"no NumPy file: {reason}") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            version = np.lib.format.read_magic(file)
+            readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            if version not in readers:
+                raise ValueError(f"version {version[0]}.{version[1]} is not known")
+            shape, by_columns, dtype = readers[version](file)
+    except Exception as error:  # a header is parsed as Python: whatever that raises means that the file is broken
+        raise FileFormatError.at(path, f"no NumPy file: {_first_line(error)}") from None
     if dtype.kind not in "fiu":
         raise FileFormatError.at(path, f"expected an array of real numbers, received one of type {dtype}")
     found, expected = len(data) - file.tell(), math.prod(shape) * dtype.itemsize
@@ -163,8 +164,7 @@ def _ply(path: Path, data: bytes) -> Array:
         except MemoryError:
             raise
         except Exception as error:  # whatever the reader raises means that the file is broken
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            raise FileFormatError.at(path, f"the points cannot be read: {reason}") from error
+            raise FileFormatError.at(path, f"the points cannot be read: {_first_line(error)}") from error
     return np.concatenate(parts) if parts else np.zeros((0, 3))
 
 
@@ -186,7 +186,13 @@ def _png(path: Path, data: bytes, span: tuple[float, float] | None, limits: Read
             pixels = np.asarray(image, dtype=np.float64)
     except FileFormatError:
         raise
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise FileFormatError.at(path, f"the picture cannot be read: {str(error).splitlines()[0]}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the many readers behind Pillow raise means that the file is broken
+        raise FileFormatError.at(path, f"the picture cannot be read: {_first_line(error)}") from error
     low, high = span
     return low + (high - low) * (pixels[::-1] / white)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__

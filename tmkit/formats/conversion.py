@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tmkit.errors import SceneError, TmkitError
-from tmkit.files.output import write_text
+from tmkit.files.output import write_files
 from tmkit.files.places import did_you_mean
 from tmkit.formats.json_poses import stamps_to_json
 from tmkit.formats.json_scene import write_json_scene
@@ -62,10 +62,9 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     difference = _difference(scene, again, exact=suffix == ".robray")
     if difference is not None:
         raise SceneError(f"{target}: {suffix.removeprefix('.')} cannot say this scene: {difference}")
-    for name, content in meshes.items():
-        write_text(target.with_name(name), content)
-    write_text(target, text)
-    return (target, *(target.with_name(name) for name in meshes))
+    beside = {target.with_name(name): content for name, content in meshes.items()}
+    write_files({**beside, target: text})
+    return (target, *beside)
 
 
 def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str, str]]:
@@ -95,7 +94,7 @@ def _read_back(name: str, text: str, meshes: Mapping[str, str]) -> SceneGraph:
     """Return the scene that texts read back to."""
     with temporary_folder("convert") as folder:
         for file, content in {**meshes, name: text}.items():
-            write_text(folder / file, content)
+            (folder / file).write_text(content, encoding="utf-8", newline="")
         try:
             return load_scene(folder / name)
         except TmkitError as error:

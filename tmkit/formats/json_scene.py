@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
-from tmkit.files.output import write_bytes, write_text
+from tmkit.files.output import write_files
 from tmkit.files.reading import read_bytes
 from tmkit.formats.json_frames import frame_from_json, frame_to_json
 from tmkit.formats.json_noise import SourceList, sources_from_json
@@ -165,10 +165,10 @@ def write_json_scene(
         OutputError: the file cannot be written.
     """
     document = scene_to_json(scene, loader=loader)
-    if arrays_beside:
-        for name, data in arrays_as_files(document["shapes"]).items():
-            write_bytes(Path(path).with_name(name), data)
-    write_text(Path(path), json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    target = Path(path)
+    write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: text})
 
 
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit.errors import OutputError, SceneError, UnknownNameError
-from tmkit.files.output import write_text
+from tmkit.files.output import write_files
 from tmkit.formats.solids import frustum, mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose
@@ -124,10 +124,8 @@ def write_urdf(
     except OSError as error:
         message = f"cannot make the folder '{target}': {error.strerror}"
         raise OutputError(message, path=str(target), reason=error.strerror) from error
-    for file, text in written.meshes.items():
-        write_text(target / file, text)
     path = target / f"{name}.urdf"
-    write_text(path, written.text)
+    write_files({**{target / file: text for file, text in written.meshes.items()}, path: written.text})
     return path
 
 

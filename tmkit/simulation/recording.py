@@ -5,17 +5,15 @@ Films run at twice the speed of the simulated world, with eight frames for each 
 share one palette and are not dithered, so that what does not move costs next to nothing.
 
 What is asked for is checked before the simulation starts (:func:`check_output`): nobody should wait for a minute to be
-told that a folder does not exist. Files are written beside their goal and then moved there.
+told that a folder does not exist. Files are written as all outputs are (:mod:`tmkit.files.output`).
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import MissingExtraError, OutputError
+from tmkit.files.output import check_writable, write_bytes
+from tmkit.interrupts import temporary_folder
 
 __all__ = ["FRAMES_PER_SECOND", "SPEED", "Film", "check_output", "write_picture"]
 
@@ -53,41 +53,14 @@ def check_output(path: str | Path, *, film: bool) -> Path:
                 extra="video",
                 module=module,
             )
-    if os.path.isdir(target):
-        raise _failure(target, "it is a folder")
     if not os.path.isdir(target.parent):
         raise _failure(target, f"the folder '{target.parent}' does not exist")
-    with _replacing(target):
-        pass
+    check_writable(target)
     return target
 
 
 def _failure(target: Path, reason: str) -> OutputError:
     return OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
-
-
-@contextmanager
-def _replacing(target: Path, *, write: Callable[[Path], None] | None = None) -> Iterator[None]:
-    """Write to a temporary file in the folder of ``target``, then put it in its place; without ``write``, only try."""
-    try:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
-    except OSError as error:
-        raise _failure(target, error.strerror or str(error)) from error
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        if write is not None:
-            write(temporary)
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
-            temporary.replace(target)
-        yield
-    except OSError as error:
-        raise _failure(target, error.strerror or str(error)) from error
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
@@ -102,8 +75,10 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
     from PIL import Image
 
     target = check_output(path, film=False)
-    with _replacing(target, write=lambda temporary: Image.fromarray(pixels).save(temporary)):
-        return target
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format="PNG" if target.suffix.lower() == ".png" else "JPEG")
+    write_bytes(target, file.getvalue())
+    return target
 
 
 class Film:
@@ -134,17 +109,16 @@ class Film:
         """
         if not self._frames:
             raise _failure(self._target, "there are no frames")
-        with _replacing(
-            self._target, write=self._write_mp4 if self._target.suffix.lower() == ".mp4" else self._write_gif
-        ):
-            return self._target
+        write_bytes(self._target, self._mp4() if self._target.suffix.lower() == ".mp4" else self._gif())
+        return self._target
 
-    def _write_gif(self, path: Path) -> None:
+    def _gif(self) -> bytes:
+        file = io.BytesIO()
         palette = self._palette()
         reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
         duration = 10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))  # milliseconds; the format counts in hundredths
         reduced[0].save(
-            path,
+            file,
             format="GIF",
             save_all=True,
             append_images=reduced[1:],
@@ -153,6 +127,7 @@ class Film:
             disposal=1,
             optimize=False,
         )
+        return file.getvalue()
 
     def _palette(self) -> Any:
         """Return one palette for the colours of a few frames spread over the film."""
@@ -168,11 +143,15 @@ class Film:
             sheet.paste(frame, (0, number * height))
         return sheet.quantize(colors=255, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
 
-    def _write_mp4(self, path: Path) -> None:
+    def _mp4(self) -> bytes:
         imageio = importlib.import_module("imageio.v2")  # an extra, which may be absent
 
-        with imageio.get_writer(path, format="FFMPEG", fps=FRAMES_PER_SECOND * SPEED, macro_block_size=2) as writer:
-            for frame in self._frames:
-                pixels = np.asarray(frame)
-                height, width = (max(2, size - size % 2) for size in pixels.shape[:2])  # the codec wants even sizes
-                writer.append_data(pixels[:height, :width])
+        with temporary_folder("film") as folder:  # the encoder is a program, which wants a name to write to
+            path = folder / "film.mp4"
+            rate = FRAMES_PER_SECOND * SPEED
+            with imageio.get_writer(path, format="FFMPEG", fps=rate, macro_block_size=2) as writer:
+                for frame in self._frames:
+                    pixels = np.asarray(frame)
+                    height, width = (max(2, size - size % 2) for size in pixels.shape[:2])  # the codec wants even sizes
+                    writer.append_data(pixels[:height, :width])
+            return path.read_bytes()
