@@ -85,7 +85,7 @@ def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -
         (("check", "plan.json", "--scene", "blocks1"), ["--scene", "'plan.json' says this itself"]),
         (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' says this itself"]),
         (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' says this itself"]),
-        (("simulate", "plan.json", "--domain", "blocks"), ["--domain", "'plan.json' says this itself"]),
+        (("simulate", "plan.json", "--domain", "sorting"), ["plan.json: its domain 'blocks'", "is not the one"]),
         (("check", "none.tmp", *FOR), ["none.tmp"]),
         (("check", "plan.tmp", "--scene", "panda_table"), ["plan.tmp:", "the scene has no object 'a'"]),
         (("check", "plan.tmp", *FOR, "--goal", "(on a"), ["goal:1:1: this parenthesis is never closed"]),

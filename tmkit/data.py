@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from tmkit.errors import MissingFileError, nearest_name
 
-__all__ = ["data_path", "data_roots", "resolve_name"]
+__all__ = ["data_path", "data_roots", "is_built_in", "resolve_name"]
 
 
 def data_roots() -> tuple[Path, ...]:
@@ -82,6 +82,16 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     near = nearest_name(path.name, _names_in(path.parent))
     hint = f"; did you mean '{path.parent / near}'?" if near is not None else ""
     raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=near)
+
+
+def is_built_in(name: str, kind_folder: str) -> bool:
+    """Return whether a name is that of a built-in domain or scene; no path is, wherever it leads.
+
+    Args:
+        name: the name, from anybody.
+        kind_folder: as for :func:`resolve_name`; only names of folders are looked for.
+    """
+    return _is_bare(name) and name in _known(kind_folder, ("",))
 
 
 def _is_bare(name: str) -> bool:

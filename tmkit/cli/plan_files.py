@@ -51,9 +51,10 @@ def load_plan_file(
     start: str | None,
     allow: list[Path] | None,
 ) -> Plan:
-    """Load a plan by the suffix of its file; ``domain`` and ``semantics`` are the caller's business for a JSON plan.
+    """Load a plan by the suffix of its file.
 
     Raises:
+        PlanFileError: the plan is broken, or was made with another domain.
         typer.BadParameter: a ``.tmp`` plan has no scene, or a JSON plan has what it says itself.
     """
     from tmkit.planner import Plan
@@ -62,7 +63,7 @@ def load_plan_file(
         given = {"--scene": scenes, "--robot": robot, "--goal": goal, "--start": start, "--allow": allow}
         for option, value in given.items():
             refuse_beside_json(path, option, value)
-        return Plan.load(path)
+        return Plan.load(path, domain=domain, semantics=semantics)
     if not scenes:
         raise typer.BadParameter(
             f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",

@@ -29,7 +29,7 @@ from tmkit.cli.common import (
     write_json,
 )
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, wanted_goals
-from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_json
+from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:
@@ -193,9 +193,11 @@ def check(
 
     A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
     """
+    is_tmp = path.suffix == ".tmp"  # of a JSON plan the report says whether its domain is the one that is given
     plan = load_plan_file(
-        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow
-    )
+        path, scenes=scenes, robot=robot, domain=domain if is_tmp else None, semantics=semantics if is_tmp else None,
+        goal=goal, start=start, allow=allow,
+    )  # fmt: skip
     report = _check(plan, domain, semantics)
     if as_json:
         print_json(report.to_dict())
@@ -234,8 +236,6 @@ def simulate(
     for output in (record, picture, report):
         if output is not None:
             require_writable(output)
-    refuse_beside_json(path, "--domain", domain)
-    refuse_beside_json(path, "--semantics", semantics)
     plan = load_plan_file(
         path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow
     )

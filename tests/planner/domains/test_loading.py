@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import sys
@@ -13,7 +14,7 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import FileFormatError, MissingFileError, SemanticsMismatchError, TaskError
+from tmkit.errors import FileFormatError, MissingFileError, PlanFileError, SemanticsMismatchError, TaskError
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.planner import DomainSemantics, PlanResult, PlanStatus, load_planning_domain
 from tmkit.spatial import Pose
@@ -64,6 +65,60 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
     report = plan.check(domain=changed)
     assert report.problems == ("domain 'spots' is not the one that the plan was made with",)
+
+
+EVIL = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nclass Semantics:\n    pass\n"
+
+
+@pytest.mark.parametrize("key", ["name", "semantics"])
+@pytest.mark.parametrize(
+    "path", ["./trap", "trap", "trap/semantics.py", "{}", "{}/semantics.py", "../{here}/trap", "."]
+)
+def test_a_plan_file_runs_no_code_that_it_names(
+    key: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Domain and semantics of a plan file are names of built-in domains; a path is never looked up, let alone run."""
+    folder(tmp_path / "trap", semantics=EVIL)
+    for name in ("domain.pddl", "semantics.py"):
+        shutil.copy(tmp_path / "trap" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    plan = solve(DOMAINS / "spots").plan
+    assert plan is not None
+    plan.save("plan.json")
+    document = json.loads(Path("plan.json").read_text(encoding="utf-8"))
+    document["domain"][key] = path.format(tmp_path / "trap", here=tmp_path.name)
+    Path("plan.json").write_text(json.dumps(document), encoding="utf-8")
+    read = tk.Plan.load("plan.json")
+    option = "--semantics" if key == "semantics" else "--domain"
+    with pytest.raises(MissingFileError, match=rf"none of ours: say in which folder.*{option}"):
+        read.check()
+    with pytest.raises(MissingFileError if key == "semantics" else PlanFileError):
+        tk.Plan.load("plan.json", domain="blocks")
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_a_plan_of_ones_own_domain_is_read_with_it(tmp_path: Path) -> None:
+    """The digest in the plan says whether the folder that is given is the one; then the check needs no other."""
+    plan = solve(DOMAINS / "spots").plan
+    assert plan is not None
+    plan.save(tmp_path / "plan.json")
+    read = tk.Plan.load(tmp_path / "plan.json", domain=DOMAINS / "spots")
+    assert read.check().ok
+    read.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+    changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
+    with pytest.raises(PlanFileError, match=r"plan.json: its domain 'spots' \(digest \w+\) is not the one"):
+        tk.Plan.load(tmp_path / "plan.json", domain=changed)
+
+
+def test_a_domain_in_the_working_folder_has_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A domain that is given as ``.`` is called by its folder, and its plan can be read again."""
+    monkeypatch.chdir(DOMAINS / "spots")
+    plan = solve(Path(".")).plan
+    assert plan is not None
+    assert plan.domain == "spots"
+    plan.save(tmp_path / "plan.json")
+    assert tk.Plan.load(tmp_path / "plan.json", domain=Path(".")).check().ok
 
 
 def test_semantics_that_contradict_their_pddl_are_named() -> None:

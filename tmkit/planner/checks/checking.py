@@ -25,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.errors import ConfigurationError, MissingFileError, TmkitError
+from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, RecheckStatus, pair_distance, recheck_path
 from tmkit.motion.collision_rules import held_by
 from tmkit.planner.actions.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.planner.checks.plan_domain import load_plan_domain
 from tmkit.planner.checks.segment_rules import (
     LOADED,
     handling_supports,
@@ -37,7 +38,7 @@ from tmkit.planner.checks.segment_rules import (
     segment_exemptions,
     segment_faults,
 )
-from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.planner.domains.loading import PlanningDomain, PythonDomain
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.domains.thinning import broken_promises
 from tmkit.planner.plans.class_changes import with_class_changes
@@ -119,24 +120,9 @@ def check_plan(
         TaskError: the plan's goal is none in the words of the domain, or the values of functions are none.
         SceneError: the plan's first scene cannot be told in the words of the domain.
     """
-    check = _Check(plan, _load_domain(plan, domain, semantics), on_progress)
+    check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
     check.run()
     return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
-
-
-def _load_domain(plan: Plan, domain: str | Path | PythonDomain | None, semantics: str | Path | None) -> PlanningDomain:
-    if domain is not None:
-        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics or plan.semantics or None)
-    named = semantics or plan.semantics
-    try:
-        if named:  # the plan has the words, so only their meaning is needed
-            return load_planning_domain(plan.domain, manipulator=plan.robots, semantics=named, pddl=plan.domain_pddl)
-        return load_planning_domain(plan.domain, manipulator=plan.robots)
-    except MissingFileError as error:
-        what = f"semantics '{named}' are" if named else f"domain '{plan.domain}' is"
-        option = "('semantics', --semantics)" if named else "('domain', --domain)"
-        reason = f"the plan's {what} none of ours: say in which folder {'they lie' if named else 'it lies'} {option}"
-        raise MissingFileError(reason, path=str(named or plan.domain), nearest=error.data["nearest"]) from error
 
 
 @dataclass

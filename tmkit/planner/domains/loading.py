@@ -4,7 +4,7 @@ A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A P
 it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
 semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
 
-Semantics are Python that is run, so a domain must come from somebody whom one trusts; see the page on security.
+Semantics are Python that is run, so a domain must come from somebody whom one trusts; see docs/security.md.
 
 Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
 of one name do not meet.
@@ -149,9 +149,14 @@ def load_planning_domain(
     made = _make_semantics(semantics_path, source, arms)
     text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
-    name = pddl_path.parent.name if pddl_path.name == _PDDL else pddl_path.name
-    named = "" if semantics is None else Path(semantics).name
+    name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
+    named = "" if semantics is None else _name(semantics)
     return PlanningDomain(name, parsed, text, digest, made, named)
+
+
+def _name(path: str | Path) -> str:
+    """Return the name of a folder or file, also of one that is given as ``.``."""
+    return Path(os.path.abspath(path)).name
 
 
 def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None) -> PlanningDomain:

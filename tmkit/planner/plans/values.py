@@ -14,7 +14,7 @@ action gives to frames or takes from them (:class:`tmkit.planner.ClassChange`), 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.errors import UnknownNameError
+from tmkit.errors import PlanFileError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, Robots
 from tmkit.planner.goals.continuous_goals import ContinuousGoal
@@ -199,6 +199,7 @@ class Plan:
         continuous_goals: what is wanted besides the goal in PDDL.
         metric: what it was to have little of; None where that is what the domain alone says.
         values: the values of the problem's functions, on which costs depend; a problem file gives them.
+        domain_given: domain and semantics that the caller of :meth:`load` gave; no plan file holds them.
     """
 
     scene: SceneGraph
@@ -214,6 +215,7 @@ class Plan:
     continuous_goals: tuple[ContinuousGoal, ...] = ()
     metric: Metric | None = None
     values: Mapping[Fact, float] = field(default_factory=dict)
+    domain_given: tuple[str | Path | PythonDomain | None, str | Path | None] = (None, None)
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"
@@ -279,16 +281,38 @@ class Plan:
         save_plan(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        domain: str | Path | PythonDomain | None = None,
+        semantics: str | Path | None = None,
+    ) -> Plan:
         """Read a plan from a file.
+
+        Args:
+            path: the file. Reading it runs no code: a plan names its domain, and nothing but the names of built-in
+                domains is looked up, when the plan is checked.
+            domain: folder or PDDL file of the domain, or a domain built in Python, if it is not built in. It is
+                compared with the plan's digest, and :meth:`check` uses it. Its semantics are Python that is run.
+            semantics: folder or file of its semantics, if they are apart from it and not built in; likewise.
 
         Raises:
             MissingFileError: no such file.
-            PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+            PlanFileError: the file is broken, of another version, names meshes that have changed since, or was made
+                with another domain than the one given.
         """
         from tmkit.planner.plans.plan_file import load_plan
 
-        return load_plan(path)
+        plan = load_plan(path)
+        if domain is None and semantics is None:
+            return plan
+        from tmkit.planner.checks.plan_domain import load_plan_domain
+
+        if load_plan_domain(plan, domain, semantics).digest != plan.domain_digest:
+            reason = f"its domain '{plan.domain}' (digest {plan.domain_digest[:12]}) is not the one that was given"
+            raise PlanFileError.at(path, reason)
+        return replace(plan, domain_given=(domain, semantics))
 
     @classmethod
     def load_tmp(
