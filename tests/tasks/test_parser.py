@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.task_problems import DATA, NAMES, load, samples
@@ -33,6 +34,7 @@ from tmkit.tasks import (
     Type,
     When,
     domain_to_pddl,
+    grammar,
     load_domain,
     load_problem,
     parse_domain,
@@ -315,3 +317,43 @@ def test_samples_are_read() -> None:
     for domain_path, problem_path in samples():
         problem = load_problem(problem_path, load_domain(domain_path))
         assert not problem.init.holds(problem.goal, problem), problem_path
+
+
+def _blocks_problem(count: int) -> str:
+    """Return a problem whose every section grows with ``count``."""
+    names = [f"b{i}" for i in range(count)]
+    objects = " ".join(f"{name} - block" if i % 3 else name for i, name in enumerate([*names, "b - block"]))
+    facts = "".join(f"(clear {name}) (not (held {name}))" for name in names)
+    goals = "".join(f"(not (held {name})) (or (clear {name}) (on {name} b) (= {name} b))" for name in names)
+    return f"(define (problem p) (:domain places) (:objects {objects}) (:init {facts}) (:goal (and {goals})))"
+
+
+def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow grammar judges each shape of a list once: ten times as many facts and goals take no more of it."""
+    domain = load("places").domain
+    run, handed_over = grammar._run, [0]
+
+    def counted(rule: Any, words: tuple[str, ...], mode: Any) -> None:
+        handed_over[0] += len(words)
+        run(rule, words, mode)
+
+    monkeypatch.setattr(grammar, "_run", counted)
+    words = []
+    for count in (30, 300):
+        grammar._fault.cache_clear()
+        handed_over[0] = 0
+        assert len(parse_problem(_blocks_problem(count), domain).init) == count
+        words.append(handed_over[0])
+    assert words[0] == words[1] > 0
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 7])
+def test_what_stands_after_a_long_run_is_refused_in_its_place(most: int) -> None:
+    """Runs that are handed to the grammar shortened do not move the place of an error behind them."""
+    run = "(clear b) " * most
+    text = f"(define (problem p) (:domain places) (:objects b - block)\n(:init)\n(:goal (and {run}\n b)))"
+    with pytest.raises(TaskError, match=r"problem:4:2: unexpected 'b'; expected '\(' or '\)'"):
+        parse_problem(text, load("places").domain)
+    text = text.replace("\n b)", ")").replace("b - block", f"{'b1 b2 - block ' * most}\n- block")
+    with pytest.raises(TaskError, match=r"problem:2:1: unexpected '-'; expected '\)'"):
+        parse_problem(text, load("places").domain)

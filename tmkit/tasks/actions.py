@@ -9,17 +9,15 @@ directly inside another one is dissolved; otherwise an effect keeps the shape th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.tasks import grammar
 from tmkit.tasks.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
-from tmkit.tasks.grammar import Respelling
+from tmkit.tasks.grammar import EFFECTS
 from tmkit.tasks.model import Action
 from tmkit.tasks.source import Group, Source, Token
 from tmkit.tasks.trees import Scope, TreeBuilder, extended
-from tmkit.tasks.vocabulary import TOTAL_COST, Vocabulary
+from tmkit.tasks.vocabulary import Vocabulary
 from tmkit.tasks.writer import is_writable
 
 __all__ = ["ActionReader"]
@@ -38,9 +36,7 @@ class ActionReader:
 
     def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
         self._source = source
-        self._words = words
-        self._derived = derived
-        self._functions = frozenset(words.functions) | {TOTAL_COST}
+        self._builder = TreeBuilder(source, words, keywords=EFFECTS, derived=derived)
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""
@@ -84,27 +80,20 @@ class ActionReader:
             given[key.text] = (key, value)
         return given
 
-    def _parsed(self, group: Group, rule: Any) -> tuple[Any, TreeBuilder]:
-        respelling = Respelling(self._source, keywords=grammar.EFFECTS, functions=self._functions)
-        respelling.group(group)
-        tree, origins = grammar.parse(respelling, rule)
-        return tree, TreeBuilder(self._words, origins, derived=self._derived)
-
     def _parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
         """Return the parameters in a list, read as those of an action; ``key`` is the word before them."""
-        respelling = Respelling(self._source, keywords=grammar.EFFECTS)
-        for spelling in ("(", ":action", "name", ":parameters"):
-            respelling.verbatim(spelling, key)
-        respelling.group(variables)
-        respelling.verbatim(")", variables.closing)
-        tree, origins = grammar.parse(respelling, pddlParser.actionDef)
-        return TreeBuilder(self._words, origins).parameters(tree.typedVariableList())
+        spelling = self._builder.spelling()
+        for word in ("(", ":action", "name", ":parameters"):
+            spelling.verbatim(word, key)
+        spelling.verbatim("(", variables.opening)
+        spelling.typed(variables.parts)
+        for word in (")", ")"):
+            spelling.verbatim(word, variables.closing)
+        spelling.require(pddlParser.actionDef)
+        return self._builder.parameters(variables.parts)
 
     def _condition(self, group: Group, scope: Scope) -> Formula:
-        if not group.parts:
-            return ALWAYS
-        tree, builder = self._parsed(group, pddlParser.goalDesc)
-        return builder.formula(tree, scope)
+        return self._builder.formula(group, scope) if group.parts else ALWAYS
 
     # ----------------------------------------------------------------------------------------------------- effects
 
@@ -119,8 +108,7 @@ class ActionReader:
                 variables, inner = self._two_lists(group)
                 parameters = self._parameters(group.first, variables)
                 return ForEach(parameters, self._effect(inner, extended(scope, parameters)))
-        tree, builder = self._parsed(group, pddlParser.pEffect)
-        return builder.primitive_effect(tree, scope)
+        return self._builder.primitive_effect(group, scope)
 
     def _dissolved(self, conjunction: Group) -> Iterator[Group]:
         for part in conjunction.parts[1:]:

@@ -1,51 +1,61 @@
-"""Reading one section of PDDL with pddlpy's lexer, grammar and tree walker, strictly.
+"""Asking pddlpy's lexer and grammar whether a list of PDDL is well formed.
 
 The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real
 files. It reserves words such as ``start`` or ``within`` that may be names; it knows fewer characters in names, and no
-negative numbers; it wants sections in one order; and it prints syntax errors and goes on. So a section is handed to
-it *respelled*: the same tokens, one after another, with a harmless word in place of each name that the lexer could
-not read. A table from the offset of a respelled token to the original one gives everything back: the name as it was
-written, its line and its column. Since one grammar rule is run per section, the order of sections is free, and ANTLR
-never has to look ahead over a whole file.
+negative numbers; it wants sections in one order; and it takes some hundred microseconds for each short list. So a list
+is handed to it *respelled*: every name becomes ``name``, every variable ``?v``, every number ``0``, and a list inside
+a list, which is judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a million
+characters has a few dozen: each is parsed once, and what the grammar said of it is remembered. Where the grammar lets
+something stand as often as one likes, a long run is handed over as a short one.
 
-:class:`Origins` is that table; the listeners and builders ask it for the text of every name they read.
+Beside the respelled words stand the original ones, for the line and column of an error. What a list that was accepted
+*says* is read from the list itself (:mod:`tmkit.tasks.trees`).
 
 ``DomainProblem`` of pddlpy is never used: it swallows errors and flattens goals.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any, NoReturn
 
-from antlr4 import CommonTokenStream, InputStream, ParseTreeWalker, PredictionMode, Token  # type: ignore[import-untyped]  # has no stubs
+from antlr4 import CommonTokenStream, InputStream, PredictionMode  # type: ignore[import-untyped]  # has no stubs
 from antlr4.error.ErrorListener import ErrorListener  # type: ignore[import-untyped]  # has no stubs
 from antlr4.error.Errors import NoViableAltException  # type: ignore[import-untyped]  # has no stubs
 from pddlpy.pddlLexer import pddlLexer  # type: ignore[import-untyped]  # has no stubs
-from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # has no stubs
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.errors import TaskError
-from tmkit.tasks import source as text
-from tmkit.tasks.source import Group, Source
+from tmkit.tasks.source import Group, Source, Token
 
-__all__ = ["Origins", "Respelling", "is_name", "is_number", "parse", "walk"]
+__all__ = ["ASSIGNMENTS", "EFFECTS", "LOGIC", "LONGEST_RUN", "Spelling", "is_name", "is_number", "is_term"]
 
-_PLAIN_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
-_PLAIN_VARIABLE = re.compile(r"\?[a-z][a-z0-9_-]*\Z")
+Rule = Callable[[Any], Any]
+"""A rule of pddlpy's grammar as an unbound method, such as ``pddlParser.goalDesc``."""
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z")
-_RESERVED = frozenset(literal.strip("'") for literal in pddlLexer.literalNames if literal.startswith("'"))
-_SIGNS = frozenset("(-)") | {"=", "<", ">", "<=", ">=", "+", "*", "/"}
+_COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
+_SIGNS = _COMPARISONS | frozenset("(-)+*/")
+
+ASSIGNMENTS = frozenset({"assign", "increase", "decrease", "scale-up", "scale-down"})
+"""The words at the head of a numeric effect."""
 
 LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) | (_SIGNS - {"(", ")"})
 """The words that are keywords at the head of a list in conditions."""
 
-EFFECTS = LOGIC | {"when", "assign", "increase", "decrease", "scale-up", "scale-down"}
+EFFECTS = LOGIC | ASSIGNMENTS | {"when"}
 """The words that are keywords at the head of a list in actions."""
 
-_NUMERIC = (_SIGNS - {"(", ")", "="}) | {"assign", "increase", "decrease", "scale-up", "scale-down"}
+LONGEST_RUN = 3
+"""How many equal parts in a row are handed to the grammar: more than any rule counts."""
+
+_NO_TERMS = _SIGNS | {"?"}
+_CALCULATING = _SIGNS - {"(", ")", "="}
+_LONGEST_REMEMBERED = 100  # words of a shape
 
 
 def is_name(word: str) -> bool:
@@ -53,36 +63,18 @@ def is_name(word: str) -> bool:
     return word[0] not in "?:" and word not in _SIGNS
 
 
+def is_term(word: str) -> bool:
+    """Tell whether a word that is not at the head of a list is a name or a variable."""
+    return word[0] != ":" and word not in _NO_TERMS
+
+
 def is_number(word: str) -> bool:
     """Tell whether a word is a number where one may stand."""
     return _NUMBER.match(word) is not None
 
 
-class Origins:
-    """Which original token each respelled token stands for."""
-
-    def __init__(self, source: Source, tokens: Iterable[tuple[int, text.Token]]) -> None:
-        self.source = source
-        self._tokens = dict(tokens)
-
-    def token(self, context: Any) -> text.Token:
-        """Return the original of the first token of a grammar context, terminal node or ANTLR token."""
-        if hasattr(context, "getSymbol"):
-            context = context.getSymbol()
-        start = context.start if isinstance(context, Token) else context.start.start
-        return self._tokens[start]
-
-    def at(self, offset: int) -> text.Token:
-        """Return the original of the token that stands at ``offset`` of the respelled text, or of the last before."""
-        return self._tokens[max((start for start in self._tokens if start <= offset), default=min(self._tokens))]
-
-    def name(self, context: Any) -> str:
-        """Return the name that a context of one token had in the file."""
-        return self.token(context).text
-
-
-class Respelling:
-    """Builds the text that pddlpy's lexer can read.
+class Spelling:
+    """Builds the shape of a list, and asks the grammar about it.
 
     Args:
         source: the text that the tokens come from.
@@ -93,23 +85,19 @@ class Respelling:
     compares, calculates or assigns; ``(= a 1)`` does so if an argument is a list or a function.
     """
 
-    def __init__(
-        self, source: Source, *, keywords: frozenset[str], functions: frozenset[str] = frozenset({"total-cost"})
-    ) -> None:
+    def __init__(self, source: Source, *, keywords: frozenset[str], functions: Iterable[str] = ()) -> None:
         self._source = source
         self._keywords = keywords
         self._functions = functions
-        self._pieces: list[str] = []
-        self._length = 0
-        self._origins: list[tuple[int, text.Token]] = []
+        self._words: list[str] = []
+        self._originals: list[Token] = []
 
-    def verbatim(self, spelling: str, origin: text.Token) -> None:
-        """Append ``spelling`` as it is; whatever is said about it concerns ``origin``."""
-        self._origins.append((self._length, origin))
-        self._pieces.append(spelling)
-        self._length += len(spelling) + 1
+    def verbatim(self, spelling: str, original: Token) -> None:
+        """Append ``spelling`` as it is; whatever is said about it concerns ``original``."""
+        self._words.append(spelling)
+        self._originals.append(original)
 
-    def word(self, token: text.Token, *, head: bool = False, numeric: bool = False) -> None:
+    def word(self, token: Token, *, head: bool = False, numeric: bool = False) -> None:
         """Append a word, in a spelling that the lexer takes for what it is: a variable, a keyword, a name.
 
         Args:
@@ -120,65 +108,132 @@ class Respelling:
         Raises:
             TaskError: a number that is too large.
         """
-        if numeric and _NUMBER.match(token.text):
+        spelling = self._spell(token.text, head)
+        if numeric and spelling == "name" and is_number(token.text):
             if not math.isfinite(float(token.text)):
                 raise self._source.error(token, "this number is too large")
-            self.verbatim("0", token)
-        else:
-            self.verbatim(self._spell(token.text, head), token)
+            spelling = "0"
+        if self._words[-LONGEST_RUN:] != [spelling] * LONGEST_RUN:
+            self.verbatim(spelling, token)
 
     def _spell(self, word: str, head: bool) -> str:
-        if word in _SIGNS or (head and word in self._keywords):
+        if word in _SIGNS or (head and word in self._keywords) or word[0] == ":":
             return word
-        if word.startswith("?"):
-            plain = _PLAIN_VARIABLE.match(word) and word not in _RESERVED
-            return word if plain or word == "?" else "?v"
-        if word.startswith(":"):
-            return word
-        return word if _PLAIN_NAME.match(word) and word not in _RESERVED else "name"
+        if word[0] == "?":
+            return "?v" if len(word) > 1 else word
+        return "name"
 
     def group(self, group: Group) -> None:
-        """Append a parenthesised list with everything in it."""
+        """Append a list with everything in it."""
         self.verbatim("(", group.opening)
-        self.parts(group)
-        self.verbatim(")", group.closing)
-
-    def parts(self, group: Group, *, start: int = 0) -> None:
-        """Append the parts of a list from the one numbered ``start`` on, without the parentheses."""
-        numeric = self._calculates(group)
-        for position, part in enumerate(group.parts[start:], start=start):
+        numeric = self.calculates(group)
+        for position, part in enumerate(group.parts):
             if isinstance(part, Group):
                 self.group(part)
             else:
                 self.word(part, head=position == 0, numeric=numeric)
+        self.verbatim(")", group.closing)
 
-    def _calculates(self, group: Group) -> bool:
+    def outline(self, group: Group) -> None:
+        """Append a list, with ``(name)`` in the place of each list in it; these are judged by themselves."""
+        self.verbatim("(", group.opening)
+        self.outlined(group.parts)
+        self.verbatim(")", group.closing)
+
+    def outlined(self, parts: Iterable[Token | Group]) -> None:
+        """Append the parts of a list that :meth:`outline` would give."""
+        run = 0
+        for position, part in enumerate(parts):
+            if isinstance(part, Token):
+                self.word(part, head=position == 0)
+                run = 0
+            elif run < LONGEST_RUN:
+                run += 1
+                for spelling, original in (("(", part.opening), ("name", part.first), (")", part.closing)):
+                    self.verbatim(spelling, original)
+
+    def typed(self, parts: Iterable[Token | Group]) -> None:
+        """Append the parts of a typed list: several names before one type as one, several such groups as one."""
+        start, previous, before = len(self._words), [""], ""
+        for part in parts:
+            is_type = before == "-"
+            before = "" if isinstance(part, Group) else part.text
+            if isinstance(part, Group):
+                self.group(part)
+            elif len(self._words) == start or is_type or self._words[-1] != self._spell(part.text, head=False):
+                self.word(part)
+            if is_type:
+                entry = self._words[start:]
+                if entry == previous:
+                    del self._words[start:], self._originals[start:]
+                start, previous = len(self._words), entry
+
+    def calculates(self, group: Group) -> bool:
         """Tell whether numbers directly in the list are meant as such."""
-        if group.head != "=":
-            return group.head in _NUMERIC and (group.head in _SIGNS or group.head in self._keywords)
-        return any(isinstance(part, Group) or part.text in self._functions for part in group.parts[1:])
+        if group.head == "=":
+            return any(isinstance(part, Group) or part.text in self._functions for part in group.parts[1:])
+        return group.head in _CALCULATING or (group.head in ASSIGNMENTS and group.head in self._keywords)
 
-    def finish(self) -> tuple[str, Origins]:
-        """Return the respelled text and the way back."""
-        return " ".join(self._pieces), Origins(self._source, self._origins)
+    def require(self, rule: Rule) -> None:
+        """Check that the words follow a rule of the grammar, from the first to the last.
+
+        Raises:
+            TaskError: they do not; shows the first word that has no place.
+        """
+        ask = _fault if len(self._words) <= _LONGEST_REMEMBERED else _fault.__wrapped__
+        if fault := ask(rule, tuple(self._words)):
+            index, expected = fault
+            original = self._originals[index]
+            raise self._source.error(original, f"unexpected '{original.text}'{expected}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _fault(rule: Rule, words: tuple[str, ...]) -> tuple[int, str] | None:
+    """Return which of the words breaks a rule of the grammar, and what was expected there; ``None`` when none does."""
+    try:
+        _run(rule, words, PredictionMode.SLL)
+    except _UnexpectedError:  # the fast mode may refuse what the full one accepts, never the other way round
+        try:
+            _run(rule, words, PredictionMode.LL)
+        except _UnexpectedError as error:
+            starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
+            return bisect_right(starts, error.offset) - 1, error.expected
+    return None
+
+
+def _run(rule: Rule, words: tuple[str, ...], mode: Any) -> None:
+    refusal = _Refusal()
+    lexer = pddlLexer(InputStream(" ".join(words)))
+    parser = pddlParser(CommonTokenStream(lexer))
+    for recognizer in (lexer, parser):
+        recognizer.removeErrorListeners()
+        recognizer.addErrorListener(refusal)
+    parser._interp.predictionMode = mode
+    rule(parser)
+    rest = parser.getCurrentToken()
+    if rest.type != rest.EOF:
+        raise _UnexpectedError(rest.start)
+
+
+class _UnexpectedError(Exception):
+    """The text breaks the rule at an offset."""
+
+    def __init__(self, offset: int, expected: str = "") -> None:
+        super().__init__()
+        self.offset, self.expected = offset, expected
 
 
 class _Refusal(ErrorListener):  # type: ignore[misc]  # antlr4 has no type information
-    """Raises on the first error, at the original of the offending token."""
-
-    def __init__(self, origins: Origins) -> None:
-        self._origins = origins
+    """Raises on the first error."""
 
     def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any) -> NoReturn:  # noqa: N802
         """Refuse the token; ANTLR calls this by position, with line, column, message and exception."""
-        offset = column if symbol is None else symbol.start
-        origin = self._origins.at(offset)
-        reason = f"unexpected '{origin.text}'"
         wide = isinstance(others[-1], NoViableAltException)  # then what was expected concerns an earlier token
         expected = _expected(recognizer) if isinstance(recognizer, pddlParser) and not wide else []
+        hint = ""
         if 0 < len(expected) <= 6:
-            reason += f"; expected {', '.join(expected[:-1])}{' or ' if expected[:-1] else ''}{expected[-1]}"
-        raise self._origins.source.error(origin, reason)
+            hint = f"; expected {', '.join(expected[:-1])}{' or ' if expected[:-1] else ''}{expected[-1]}"
+        raise _UnexpectedError(column if symbol is None else symbol.start, hint)
 
 
 _KIND_NAMES = {"NAME": "a name", "VARIABLE": "a variable", "NUMBER": "a number", "REQUIRE_KEY": "a requirement"}
@@ -194,44 +249,3 @@ def _expected(parser: Any) -> list[str]:
             elif 0 < kind < len(parser.symbolicNames):
                 words.append(_KIND_NAMES.get(parser.symbolicNames[kind], ""))
     return sorted(word for word in words if word)
-
-
-def parse(respelling: Respelling, rule: Callable[[pddlParser], Any]) -> tuple[Any, Origins]:
-    """Run one rule of pddlpy's grammar over a respelled section, which it must use up.
-
-    Args:
-        respelling: the section.
-        rule: the rule as an unbound method, such as ``pddlParser.actionDef``.
-
-    Returns:
-        The parse tree and the originals of its tokens.
-
-    Raises:
-        TaskError: the section does not follow the rule.
-    """
-    spelled, origins = respelling.finish()
-    try:
-        return _run(rule, spelled, origins, PredictionMode.SLL), origins
-    except TaskError:  # the fast mode may refuse what the full one accepts, never the other way round
-        return _run(rule, spelled, origins, PredictionMode.LL), origins
-
-
-def _run(rule: Callable[[pddlParser], Any], spelled: str, origins: Origins, mode: Any) -> Any:
-    refusal = _Refusal(origins)
-    lexer = pddlLexer(InputStream(spelled))
-    parser = pddlParser(CommonTokenStream(lexer))
-    for recognizer in (lexer, parser):
-        recognizer.removeErrorListeners()
-        recognizer.addErrorListener(refusal)
-    parser._interp.predictionMode = mode
-    tree = rule(parser)
-    rest = parser.getCurrentToken()
-    if rest.type != Token.EOF:
-        origin = origins.token(rest)
-        raise origins.source.error(origin, f"unexpected '{origin.text}'")
-    return tree
-
-
-def walk(listener: pddlListener, tree: Any) -> None:
-    """Let a pddlpy listener see every context of a parse tree."""
-    ParseTreeWalker.DEFAULT.walk(listener, tree)

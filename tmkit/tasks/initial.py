@@ -1,29 +1,28 @@
 """What the ``:init`` section of a PDDL file states.
 
 The idea: an initial state may have many thousands of facts, nearly all of them lists of plain names, for which a
-grammar has nothing to decide. :class:`PlainInit` takes these, and values ``(= (FUNCTION NAME...) NUMBER)``, at once;
-whatever is left goes through pddlpy's grammar, whose walker shows it to an :class:`InitListener`. Both apply the same
-checks, so it makes no difference which of them reads a fact.
+grammar has nothing to decide. :class:`InitReader` takes these, and values ``(= (FUNCTION NAME...) NUMBER)``, at once;
+about whatever is left it asks pddlpy's grammar.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from pddlpy.pddlListener import pddlListener  # type: ignore[import-untyped]  # has no stubs
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.tasks.formulas import Fact
-from tmkit.tasks.grammar import is_name, is_number
+from tmkit.tasks.grammar import Spelling, is_name, is_number
 from tmkit.tasks.source import Group, Source, Token
-from tmkit.tasks.trees import TreeBuilder
-from tmkit.tasks.vocabulary import Vocabulary, derived_fault
+from tmkit.tasks.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 
-__all__ = ["InitListener", "PlainInit"]
+__all__ = ["InitReader"]
+
+_KEYWORDS = frozenset({"not", "="})
 
 
-class PlainInit:
-    """Collects facts and values that consist of plain names.
+class InitReader:
+    """Collects facts and values; ``(not FACT)`` only says that the fact is not there.
 
     Args:
         source: the file.
@@ -35,68 +34,62 @@ class PlainInit:
         self._source = source
         self._words = words
         self._derived = derived
+        self._denied: dict[Fact, Group] = {}
         self.facts: set[Fact] = set()
         self.values: dict[Fact, float] = {}
 
-    def take(self, group: Group) -> bool:
-        """Take a part of the section, and tell whether it was plain.
+    def read(self, group: Group) -> None:
+        """Read the section.
 
         Raises:
-            TaskError: it is plain but wrong.
+            TaskError: it is not well formed, names something wrongly, or contradicts itself.
         """
-        if group.head == "=":
-            return self._take_value(group)
-        call = _plain_call(group) if group.head != "not" else None
-        if call is not None:
-            fault = self._words.atom_fault(*call, {}) or derived_fault(call.predicate, self._derived)
-            if fault is not None:
-                raise self._source.error(_word(group, fault.word), fault.reason)
-            self.facts.add(call)
-        return call is not None
+        for part in group.parts[1:]:
+            if isinstance(part, Token):
+                self._spelling(group).require(pddlParser.init)
+            elif part.head == "=":
+                self._take_value(part)
+            else:
+                self._take_fact(part)
+        for fact, where in self._denied.items():
+            if fact in self.facts:
+                raise self._source.error(where.opening, f"{fact} is both stated and denied")
 
-    def _take_value(self, group: Group) -> bool:
-        if len(group.parts) != 3 or not isinstance(group.parts[1], Group) or not isinstance(group.parts[2], Token):
-            return False
-        term, number = group.parts[1], group.parts[2].text
-        call = _plain_call(term)
-        if call is None or not is_number(number) or not math.isfinite(float(number)):
-            return False
+    def _spelling(self, group: Group) -> Spelling:
+        spelling = Spelling(self._source, keywords=_KEYWORDS, functions={*self._words.functions, TOTAL_COST})
+        (spelling.outline if group.head == ":init" else spelling.group)(group)
+        return spelling
+
+    def _take_fact(self, group: Group) -> None:
+        is_denied = group.head == "not"
+        fact = None if is_denied else _plain_call(group)
+        if fact is None:
+            if _is_timed(group):
+                raise self._source.error(group.first, "timed initial literals are not supported")
+            self._spelling(group).require(pddlParser.initEl)
+        atom = group.parts[1] if is_denied else group
+        assert isinstance(atom, Group)  # says the grammar
+        fact = fact or Fact(atom.head, tuple(part.first.text for part in atom.parts[1:]))
+        if fault := self._words.atom_fault(*fact, {}) or derived_fault(fact.predicate, self._derived):
+            raise self._source.error(_word(atom, fault.word), fault.reason)
+        if is_denied:
+            self._denied.setdefault(fact, atom)
+        else:
+            self.facts.add(fact)
+
+    def _take_value(self, group: Group) -> None:
+        plain = None
+        if len(group.parts) == 3 and isinstance(group.parts[1], Group) and isinstance(group.parts[2], Token):
+            plain = _plain_call(group.parts[1]) if is_number(group.parts[2].text) else None
+        if plain is None or not math.isfinite(float(group.parts[2].first.text)):
+            self._spelling(group).require(pddlParser.initEl)
+        term, number = group.parts[1], float(group.parts[2].first.text)
+        call = plain or Fact(term.first.text)
         if fault := self._words.function_fault(*call, {}):
             raise self._source.error(_word(term, fault.word), fault.reason)
-        if self.values.setdefault(call, float(number)) != float(number):
-            raise self._source.error(term.opening, f"{call} is given a second value")
-        return True
-
-
-class InitListener(pddlListener):  # type: ignore[misc]  # pddlpy has no type information
-    """Collects what is not plain; ``(not FACT)`` only says that the fact is not there.
-
-    Args:
-        builder: turns contexts into values.
-        found: where to put facts and values; has those that are plain.
-    """
-
-    def __init__(self, builder: TreeBuilder, found: PlainInit) -> None:
-        self._builder = builder
-        self._found = found
-        self._denied: set[Fact] = set()
-
-    def enterInitEl(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
-        """Take a value; ANTLR calls this for every part of the section."""
-        if ctx.fHead() is not None:
-            term = self._builder.function_term(ctx.fHead(), {})
-            key = Fact(term.name, term.terms)
-            value = float(self._builder.name(ctx.NUMBER()))
-            if self._found.values.setdefault(key, value) != value:
-                raise self._builder.error(ctx.fHead(), f"{key} is given a second value")
-
-    def enterNameLiteral(self, ctx: Any) -> None:  # noqa: N802  # named by the grammar
-        """Take a fact, stated or denied; ANTLR calls this for every fact."""
-        positive = ctx.getChildCount() == 1
-        fact = self._builder.fact(ctx.atomicNameFormula())
-        (self._found.facts if positive else self._denied).add(fact)
-        if fact in self._found.facts and fact in self._denied:
-            raise self._builder.error(ctx.atomicNameFormula(), f"{fact} is both stated and denied")
+        if self.values.setdefault(call, number) != number:
+            where = term.opening if isinstance(term, Group) else term
+            raise self._source.error(where, f"{call} is given a second value")
 
 
 def _plain_call(group: Group) -> Fact | None:
@@ -105,7 +98,11 @@ def _plain_call(group: Group) -> Fact | None:
     return Fact(names[0], tuple(names[1:])) if names and len(names) == len(group.parts) else None
 
 
-def _word(group: Group, index: int) -> Token:
+def _is_timed(group: Group) -> bool:
+    """Tell ``(at 5 (p))`` from ``(at a b)``."""
+    return group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group)
+
+
+def _word(part: Token | Group, index: int) -> Token:
     """Return the word of a plain list at which to complain, at most the last one."""
-    part = group.parts[min(index, len(group.parts) - 1)]
-    return part if isinstance(part, Token) else part.first
+    return part.parts[min(index, len(part.parts) - 1)].first if isinstance(part, Group) else part

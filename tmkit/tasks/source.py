@@ -14,13 +14,14 @@ apart needs O(length) time and memory.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from operator import itemgetter
+from typing import NamedTuple, cast
 
 from tmkit.errors import TaskError
 
@@ -35,13 +36,13 @@ LONGEST_WORD = 1000
 MOST_WORDS = 3_000_000
 """How many words and parentheses a text may have."""
 
+_BLANKS = str.maketrans("\t\n\r\f\v", "     ")
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
 _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
 _HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
-_LEXEME = re.compile(
-    r"(?P<comment>;[^\n\r]*)|(?P<space>[ \t\n\r\f\v]+)|(?P<paren>[()])|(?P<word>\??[^ \t\n\r\f\v();?]+|\?)"
-)
+_LEXEME = re.compile(r"[()]|-(?=[^\W\d_])|\??[^ \t\n\r\f\v();?]+|\?")  # "-block" is read as "- block"
+_COMMENT = re.compile(r";[^\n\r]*")
 
 
 def task_error(
@@ -51,16 +52,22 @@ def task_error(
     return cast(TaskError, TaskError.at(where, reason, line=line, column=column, source_line=source_line))
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):  # quicker to make than a dataclass, and a text has many
     """A parenthesis or a word, in lower case, and its offset in the original text."""
 
     text: str
     offset: int
 
+    @property
+    def first(self) -> Token:
+        """The token itself, so that lists and words can be complained about alike."""
+        return self
 
-@dataclass(frozen=True, slots=True)
-class Group:
+
+_token = functools.partial(tuple.__new__, Token)  # what Token(*pair) does, in half of the time
+
+
+class Group(NamedTuple):
     """A parenthesised list: its parentheses and what stands between them."""
 
     opening: Token
@@ -110,22 +117,23 @@ class Source:
         line = self.text[start:end].rstrip("\r\n")
         return task_error(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
 
-    def tokens(self) -> Iterator[Token]:
-        """Yield parentheses and words in order.
+    def tokens(self) -> list[Token]:
+        """Return parentheses and words in order.
 
         Raises:
             TaskError: a character that is neither printable nor a blank, a word that is too long, too many words.
         """
-        count = 0
-        for match in _LEXEME.finditer(self.text):
-            if match.lastgroup in ("paren", "word"):
-                count += 1
-                token = Token(match.group().lower(), match.start())
-                if match.lastgroup == "word":
-                    self._check_word(match.group(), match.start())
-                if count > MOST_WORDS:
-                    raise self.error(token, f"the text has more than {MOST_WORDS:,} words; that is too much to read")
-                yield from _split_dash(token)
+        text = _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text) if ";" in self.text else self.text
+        is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
+        matches = itertools.islice(_LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1)
+        tokens = [_token((match[0], match.start())) for match in matches]
+        if len(tokens) > MOST_WORDS:
+            raise self.error(tokens[-1], f"the text has more than {MOST_WORDS:,} words; that is too much to read")
+        if not is_plain or max(map(len, map(itemgetter(0), tokens)), default=0) > LONGEST_WORD:
+            for token in tokens:
+                self._check_word(token.text, token.offset)
+            tokens = [Token(token.text.lower(), token.offset) for token in tokens]
+        return tokens
 
     def _check_word(self, word: str, offset: int) -> None:
         if len(word) > LONGEST_WORD:
@@ -148,23 +156,30 @@ class Source:
             TaskError: a parenthesis without its partner, a word outside all parentheses, or what :meth:`tokens` and
                 the limits of this module refuse.
         """
-        opened: list[tuple[Token, list[Token | Group]]] = []
+        opened: list[tuple[Token, list[Token | Group]]] = []  # each list with what there is around it
         whole: list[Group] = []
+        parts: list[Token | Group] = []
         for token in self.tokens():
-            if token.text == "(":
+            text = token[0]
+            if text == "(":
                 if len(opened) == DEEPEST:
                     raise self._unbalanced() or self.error(token, f"lists are nested deeper than {DEEPEST}")
-                opened.append((token, []))
+                opened.append((token, parts))
+                parts = []
             elif not opened:
-                if token.text == ")":
+                if text == ")":
                     raise self._unbalanced() or self.error(token, "this closing parenthesis has no opening one")
-                raise self._unbalanced() or self.error(token, f"stray '{token.text}'; expected '('")
-            elif token.text == ")":
-                opening, parts = opened.pop()
+                raise self._unbalanced() or self.error(token, f"stray '{text}'; expected '('")
+            elif text == ")":
+                opening, around = opened.pop()
                 group = Group(opening, tuple(parts), token)
-                (opened[-1][1] if opened else whole).append(group)
+                parts = around
+                if opened:
+                    parts.append(group)
+                else:
+                    whole.append(group)
             else:
-                opened[-1][1].append(token)
+                parts.append(token)
         if opened:
             raise self._unbalanced() or self._never_closed([opening for opening, _ in opened])
         return whole
@@ -232,12 +247,3 @@ class Source:
 def _is_plain(head: str) -> bool:
     """Tell whether a list that begins with a word is an atom or the like, which holds no lists."""
     return head not in _HOLDERS and head[0] not in ":?"
-
-
-def _split_dash(token: Token) -> Iterator[Token]:
-    """Read ``-block`` as ``- block``, but leave negative numbers alone."""
-    if len(token.text) > 1 and token.text[0] == "-" and token.text[1].isalpha():
-        yield Token("-", token.offset)
-        yield Token(token.text[1:], token.offset + 1)
-    else:
-        yield token

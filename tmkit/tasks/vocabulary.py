@@ -133,6 +133,7 @@ class Vocabulary:
         self.functions = {function.name: function for function in functions}
         self.objects = objects
         self._above: dict[str, frozenset[str]] = {}
+        self._fits: dict[tuple[Types, Types], bool] = {}
 
     def above(self, name: str) -> frozenset[str]:
         """Return a type with all types above it."""
@@ -148,7 +149,11 @@ class Vocabulary:
 
     def fits(self, given: Types, wanted: Types) -> bool:
         """Tell whether a thing of the types ``given`` may stand where one of the types ``wanted`` is asked for."""
-        return "object" in wanted or all(not self.above(kind).isdisjoint(wanted) for kind in given)
+        if given == wanted or "object" in wanted:
+            return True
+        if (given, wanted) not in self._fits:
+            self._fits[given, wanted] = all(not self.above(kind).isdisjoint(wanted) for kind in given)
+        return self._fits[given, wanted]
 
     def objects_of(self, types: Types) -> tuple[str, ...]:
         """Return the objects that belong to any of ``types``, in the order of their declaration."""
@@ -232,9 +237,10 @@ class Vocabulary:
             reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {given}"
             return Fault(reason, min(len(terms), expected + 1))
         for word, (term, parameter) in enumerate(zip(terms, declared.parameters, strict=True), start=1):
-            if fault := self.term_fault(term, variables):
-                return Fault(fault.reason, word)
-            types = variables[term] if is_variable(term) else self.objects[term]
+            types = (variables if term[:1] == "?" else self.objects).get(term)
+            if types is None:
+                fault = self.term_fault(term, variables)
+                return Fault(fault.reason, word) if fault else None
             if not self.fits(types, parameter.types):
                 wanted, found = " or ".join(parameter.types), " or ".join(types)
                 place = f"argument {word} of {kind} '{declared.name}'"
