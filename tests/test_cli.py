@@ -685,3 +685,32 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     answer = json.loads(outcome.out)
     assert (answer["entry"], [entry["seed"] for entry in answer["entries"]]) == (0, [3])
     refused(run("plan", "panda_table", "blocks1", *goal, "--improve", "often"), "--improve", "neither a number nor")
+
+
+def test_packages_and_meshes_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    """``--package`` gives the folder of a package, ``--meshes`` leaves meshes out; wrong values are bad usage."""
+    (tmp_path / "meshes").mkdir()
+    shape = '<collision><geometry><mesh filename="package://arm/m.obj"/></geometry></collision>'
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(f'<robot name="r"><link name="base">{shape}</link></robot>')
+    dump = ["scene", "dump", str(urdf)]
+    given = ["--package", f"arm={tmp_path / 'meshes'}"]
+    refused(run(*dump), "--package arm=DIR", "--meshes available")
+    refused(run(*dump, *given), "m.obj")
+    refused(run(*dump, "--meshes", "all"), "meshes='all': expected one of")
+    for meshes in ("available", "skip"):
+        result = run(*dump, "--meshes", meshes, "--json")
+        assert result.code == 0
+        assert "mesh" not in result.out
+    (tmp_path / "meshes" / "m.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
+    for command in (
+        dump,
+        ["scene", "check", str(urdf)],
+        ["scene", "convert", str(urdf), "-o", str(tmp_path / "o.json")],
+    ):
+        assert run(*command, *given).code == 0
+    for wrong in ("arm", "=x", "arm=", "a/b=x"):
+        assert run(*dump, "--package", wrong).code == 2
+    assert run(*dump, *given, *given).code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,15 @@ Loader = Callable[..., SceneGraph]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Loader:
-    """Load a scene from texts: the first names the main file, keyword arguments are files beside it."""
+    """Load a scene from texts: the main file, files beside it by keyword, and options for ``load_scene``."""
 
-    def loader(text: str, *, suffix: str = ".robray", **others: str) -> SceneGraph:
+    def loader(
+        text: str, *, suffix: str = ".robray", options: dict[str, Any] | None = None, **others: str
+    ) -> SceneGraph:
         for name, content in others.items():
             (tmp_path / name.replace("__", ".")).write_text(content)
         path = tmp_path / f"main{suffix}"
         path.write_text(text)
-        return load_scene(path)
+        return load_scene(path, **(options or {}))
 
     return loader

@@ -64,8 +64,8 @@ def test_a_file_name_that_no_system_takes(tmp_path: Path, uri: str, form: str) -
     texts = {
         "robray": f'frame a {{ geometry {{ mesh "{uri}"; }} }}',
         "include": f'include "{uri}"',
-        "urdf": f'<robot name="r"><link name="a"><visual><geometry><mesh filename="{uri}"/></geometry></visual></link>'
-        "</robot>",
+        "urdf": f'<robot name="r"><link name="a"><collision><geometry><mesh filename="{uri}"/></geometry></collision>'
+        "</link></robot>",
     }
     path = tmp_path / f"main.{'urdf' if form == 'urdf' else 'robray'}"
     path.write_text(texts[form], encoding="utf-8")

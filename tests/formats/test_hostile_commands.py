@@ -219,9 +219,9 @@ def test_packed_meshes_are_not_unpacked(folder: Path) -> None:
     packed = gzip.compress(bytes(50_000_000), compresslevel=1)
     with zipfile.ZipFile(folder / "zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("x.obj", bytes(50_000_000))
-    for name in ("x.obj.gz", "x.zip", "x.3mf", "x.glb"):
+    for name in ("x.obj.gz", "x.zip", "x.3mf"):
         refused(mesh(name, packed), "x.robray:1", "a mesh of unknown kind")
-    for name in ("x.stl", "x.obj", "x.dae", "x.ply"):
+    for name in ("x.stl", "x.obj", "x.dae", "x.ply", "x.glb", "x.gltf"):
         refused(mesh(name, packed), "x.robray:1", name)
         refused(mesh(name, (folder / "zip").read_bytes()), "x.robray:1", name)
 

@@ -205,3 +205,20 @@ def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
     assert merged.frames_of_group("all") == ("cup", "plate")
     assert merged.group("all").groups == ("inner",)
     assert merged == cup.merge(plate)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_scene_may_be_named_by_a_package_uri(kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A URI finds the file in a given package, also as a path, which has lost a slash; a missing one is named whole."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm").mkdir()
+    write(tmp_path / "arm", robot__urdf=ROBOT)
+    found = load_scene(kind("package://my_arm/robot.urdf"), packages={"my_arm": tmp_path / "arm"})
+    assert "hand" in found
+    assert "panda_link0" in load_scene(kind("package://tmkit/scenes/panda_table.robray"))
+    with pytest.raises(
+        MissingFileError, match=r"there is no file 'package://my_arm/robt.urdf'.*did you mean 'robot.urdf'"
+    ):
+        load_scene(kind("package://my_arm/robt.urdf"), packages={"my_arm": tmp_path / "arm"})
+    with pytest.raises(MissingFileError, match="package 'my_arm': there is no folder 'nowhere'"):
+        load_scene(kind("package://my_arm/robot.urdf"), packages={"my_arm": "nowhere"})

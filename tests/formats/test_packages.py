@@ -111,7 +111,7 @@ def test_dots_inside_a_package_are_fine(tmp_path: Path) -> None:
 def test_missing_package_lists_where_it_was_looked_for(tmp_path: Path) -> None:
     """An unknown package says where it was looked for and how to say where it is, at the line that names it."""
     message = r"robot.urdf:7: there is no file 'package://arm/m.obj'; the package 'arm' was not found in .*given.*ros.*"
-    with pytest.raises(FileFormatError, match=message + "package_path or ROS_PACKAGE_PATH"):
+    with pytest.raises(FileFormatError, match=message + "--package arm=DIR .* or ROS_PACKAGE_PATH"):
         resolver(tmp_path / "given", ros=(tmp_path / "ros",)).resolve(
             "package://arm/m.obj", folder=tmp_path, place=PLACE
         )

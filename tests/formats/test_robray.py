@@ -123,6 +123,9 @@ def test_allow_collision(load: Loader) -> None:
         ("shape cone; start_radius 0; end_radius 1; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
         ("shape cone; start_radius 1; end_radius 1; height 4;", "cylinder", (1, 4), (-1, -1, 0), (1, 1, 4)),
         ("shape cone; start_radius 1; end_radius 2; height 4;", "mesh", (), (-2, -2, 0), (2, 2, 4)),
+        ("shape cylinder; radius 1; height -4;", "cylinder", (1, 4), (-1, -1, -4), (1, 1, 0)),
+        ("shape cone; start_radius 1; height -4;", "cone", (1, 4), (-1, -1, -4), (1, 1, 0)),
+        ("shape cone; start_radius 1; end_radius 2; height -4;", "mesh", (), (-2, -2, -4), (2, 2, 0)),
         ("shape grid; dimension [2, 3]; delta [0.1, 0.1]; thickness 0.01;", "box", (2, 3, 0.01), None, None),
     ],
 )
@@ -154,6 +157,19 @@ def test_cones_point_where_they_say(load: Loader) -> None:
     np.testing.assert_allclose(down.pose.apply([0, 0, 1]), [0, 0, 0], atol=1e-12)
 
 
+def test_cones_of_negative_height_point_the_other_way(load: Loader) -> None:
+    """The tip of a cone is at its height, below the base when that is negative; likewise the wider end of a frustum."""
+    tip_down, tip_up = (
+        load(f"frame a {{ geometry {{ shape cone; height -2; start_radius {a}; end_radius {b}; }} }}").shapes("a")[0]
+        for a, b in ((1, 0), (0, 1))
+    )
+    np.testing.assert_allclose(tip_down.pose.apply([0, 0, 1]), [0, 0, -2], atol=1e-12)
+    np.testing.assert_allclose(tip_up.pose.apply([0, 0, 1]), [0, 0, 0], atol=1e-12)
+    (frustum,) = load("frame a { geometry { shape cone; height -2; start_radius 1; end_radius 3; } }").shapes("a")
+    low = [point for point in map(frustum.pose.apply, frustum.shape.vertices) if point[2] < -1]
+    assert max(np.hypot(x, y) for x, y, _ in low) == pytest.approx(3.0)
+
+
 def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
     """The volume of a cone without its tip is that of the polygon prismatoid, a little below the round one."""
     (attached,) = load("frame a { geometry { shape cone; start_radius 1; end_radius 2; height 3; } }").shapes("a")
@@ -182,7 +198,7 @@ def test_colors_and_purposes(load: Loader) -> None:
     """Colour and alpha make four numbers; without either the viewer chooses; purposes are switches."""
     scene = load(
         f"frame a {{ geometry {{ {BOX} color [255/255, 0.5, 0]; alpha .25; visual 0; }}"
-        f"geometry {{ {BOX} color [0, 0, 1]; collision false; specular [1, 1, 1]; no-shadow 1; }}"
+        f"geometry {{ {BOX} color [0, 0, 1]; collision false; specular [2, 2, 2]; no-shadow 1; }}"
         f"geometry {{ {BOX} }} }}"
     )
     first, second, third = scene.shapes("a")
@@ -427,6 +443,7 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
         ("frame a { geometry { shape box; dimension [1, -1, 1]; } }", "1:47", "above 0, received -1"),
         ("frame a { geometry { shape sphere; radius 0; } }", "1:43", "above 0, received 0"),
         ("frame a { geometry { shape cone; height 1; start_radius 0; } }", "1:57", "a radius above 0 at one end"),
+        ("frame a { geometry { shape cone; height 0; start_radius 1; } }", "1:41", "a number other than 0"),
         ("frame a { geometry { mesh m; } }", "1:27", "there is no file 'm'"),
         ("frame a { geometry { shape sphere; radius 1; color [2, 0, 0]; } }", "1:53", "from 0 to 1, received 2"),
         ("frame a { geometry { shape sphere; radius 1; visual maybe; } }", "1:53", "expected 0, 1, true or false"),

@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 from formats.conftest import Loader
 
-from tmkit.errors import FileFormatError, MeshError
-from tmkit.formats import load_scene
-from tmkit.graph import SceneGraph
+from tmkit.errors import FileFormatError, MeshError, SceneError
+from tmkit.formats import Remark, load_scene
+from tmkit.graph import AttachedShape, SceneGraph, Sphere
+from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
 
+GEOMETRY = "<visual><geometry>{}</geometry></visual>"
+SOLID = "<collision><geometry>{}</geometry></collision>"
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
 
 
@@ -243,12 +247,131 @@ def test_package_path(tmp_path: Path) -> None:
     (tmp_path / "packages" / "arm" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     path = tmp_path / "r.urdf"
     path.write_text(
-        robot(link('<visual><geometry><mesh filename="package://arm/m.obj"/></geometry></visual>'), joint(kind="fixed"))
+        robot(
+            link('<collision><geometry><mesh filename="package://arm/m.obj"/></geometry></collision>'),
+            joint(kind="fixed"),
+        )
     )
     with pytest.raises(MeshError, match=r"r.urdf:4: .*'arm' was not found"):
         load_scene(path)
-    shape = load_scene(path, package_path=[tmp_path / "packages"]).shapes("tip")[0].shape
-    assert shape.source == "package://arm/m.obj"
+    for given in ({"package_path": [tmp_path / "packages"]}, {"packages": {"arm": tmp_path / "packages" / "arm"}}):
+        shape = load_scene(path, **given).shapes("tip")[0].shape  # type: ignore[arg-type]
+        assert shape.source == "package://arm/m.obj"
+
+
+def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: Path) -> None:
+    """Missing, broken or outside the folders: the robot loads without it, with a remark at its line."""
+    (tmp_path / "broken.stl").write_text("solid x")
+    for name, reason in [
+        ("m.obj", "there is no file 'm.obj'"),
+        ("package://no/m.obj", "the package 'no' was not found"),
+        ("broken.stl", "the mesh is empty"),
+        ("/etc/passwd", "outside the folders that this scene may read"),
+        ("http://127.0.0.1:9/a.stl", "cannot read"),
+    ]:
+        remarks: list[Remark] = []
+        elements = (link(GEOMETRY.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
+        scene = read(*elements, options={"on_remark": remarks.append})
+        assert scene.shapes("tip") == ()
+        (remark,) = remarks
+        assert remark.line == 4
+        assert reason in remark.text
+        assert remark.text.endswith("this visual shape is left out")
+
+
+def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_path: Path) -> None:
+    """``skip`` opens no mesh at all, ``available`` leaves out what cannot be read; any other word is refused."""
+    (tmp_path / "m.obj").write_text(TETRAHEDRON)
+    shapes = [SOLID.format(f'<mesh filename="{name}"/>') for name in ("m.obj", "n.obj")]
+    elements = (link("".join([*shapes, SOLID.format('<sphere radius="1"/>')])), joint(kind="fixed"))
+    remarks: list[Remark] = []
+    available = read(*elements, options={"meshes": "available", "on_remark": remarks.append})
+    assert [part.shape.kind for part in available.shapes("tip")] == ["mesh", "sphere"]
+    assert [remark.text.endswith("this collision shape is left out") for remark in remarks] == [True]
+    skipped = read(*elements, options={"meshes": "skip", "on_remark": remarks.append})
+    assert [part.shape.kind for part in skipped.shapes("tip")] == ["sphere"]
+    assert len(remarks) == 1
+    with pytest.raises(SceneError, match=r"meshes='skipp': expected one of .*; did you mean 'skip'"):
+        read(*elements, options={"meshes": "skipp"})
+
+
+@pytest.mark.parametrize(
+    ("inertial", "mass", "text"),
+    [
+        ('<inertia ixx="1" iyy="1" izz="1"/>', None, "<inertial> gives no mass; the link has none"),
+        ('<mass/><inertia ixx="1" iyy="1" izz="1"/>', None, "<inertial> gives no mass; the link has none"),
+        ("", None, "<inertial> gives no mass; the link has none"),
+        ('<mass value="2"/>', 2.0, "the inertia has no ixx; it is taken as that of a point mass"),
+        ('<mass value="2"/><inertia ixx="1" iyy="1"/>', 2.0, "the inertia has no izz; it is taken as that of a point"),
+    ],
+)
+def test_what_an_inertial_lacks_is_remarked_upon(inertial: str, mass: float | None, text: str, read: Loader) -> None:
+    """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
+    remarks: list[Remark] = []
+    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_remark": remarks.append})
+    found = scene.inertia("tip")
+    assert (found.mass if found is not None else None) == mass
+    assert [remark.text.startswith(text) for remark in remarks] == [True]
+
+
+def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) -> None:
+    """A square, and a triangle without an area, have a hull of 0.1 mm; the picture of the square stays flat."""
+    (tmp_path / "flat.obj").write_text("v 0 0 1\nv 1 0 1\nv 0 1 1\nv 1 1 1\nf 1 2 3\nf 2 4 3\n")
+    (tmp_path / "line.obj").write_text("v 0 0 0\nv 1 1 0\nv 3 3 0\nf 1 2 3\n")
+    both = "".join(mesh.format('<mesh filename="flat.obj"/>') for mesh in (GEOMETRY, SOLID))
+    remarks: list[Remark] = []
+    scene = read(
+        link(both + SOLID.format('<mesh filename="line.obj"/>')),
+        joint(kind="continuous"),
+        options={"on_remark": remarks.append},
+    )
+    drawn, solid, line = scene.shapes("tip")
+    assert (drawn.collision, solid.visual) == (False, False)
+    assert np.ptp(drawn.shape.vertices[:, 2]) == 0.0
+    assert np.ptp(solid.shape.vertices[:, 2]) == pytest.approx(1e-4)
+    scene = scene.add_frame("ball", "world", pose=Pose((0.5, 0.5, 1.0)), shapes=[AttachedShape(Sphere(0.01))])
+    assert CollisionWorld(scene).in_collision([0.0])
+    assert line.shape.bounds[1] == pytest.approx([3, 3, 0], abs=1e-4)
+    assert [remark.text for remark in remarks] == [
+        f"the mesh {name}.obj is flat; in collisions it has a thickness of 0.1 mm" for name in ("flat", "line")
+    ]
+
+
+def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
+    """Elements and attributes of other programs load with a remark for each prefix; other slips of XML do not."""
+    remarks: list[Remark] = []
+    extra = '<drake:a drake:b="1"/><sensor:c/><drake:d/>'
+    scene = read(link(), joint(kind="fixed"), extra, options={"on_remark": remarks.append})
+    assert scene.frame_names == ("world", "base", "tip")
+    assert [remark.text for remark in remarks] == [
+        f"the prefix '{name}' stands for no namespace; what has it is left out" for name in ("drake", "sensor")
+    ]
+    with pytest.raises(FileFormatError, match="no well-formed XML: Opening and ending tag mismatch"):
+        read(link(), joint(kind="fixed"), "<drake:a></drake:b>")
+    with pytest.raises(FileFormatError, match="expand it to URDF first"):
+        read(link(), joint(kind="fixed"), '<xacro:property name="a" value="1"/>')
+
+
+@pytest.mark.parametrize("value", ["$(arg width)", "${width / 2}", "$(find arm)/m.obj"])
+def test_expressions_of_xacro_are_named(value: str, read: Loader) -> None:
+    """What xacro has not expanded is refused as such, at its line, instead of as a wrong number or file."""
+    shape = f'<mesh filename="{value}"/>' if "find" in value else f'<sphere radius="{value}"/>'
+    with pytest.raises(FileFormatError, match=r"main.urdf:4: .* has the xacro expression '\$.*run xacro on it first"):
+        read(link(GEOMETRY.format(shape)), joint(kind="fixed"))
+
+
+@pytest.mark.parametrize("uri", ["package://arm/meshes/m.obj", "package://m.obj"])
+def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: Path) -> None:
+    """Where no folder of the package is found, the same path without its name is tried, with a remark."""
+    (tmp_path / "meshes").mkdir()
+    for file in (tmp_path / "meshes" / "m.obj", tmp_path / "m.obj"):
+        file.write_text(TETRAHEDRON)
+    (tmp_path / "urdf").mkdir()
+    path = tmp_path / "urdf" / "r.urdf"
+    path.write_text(robot(link(SOLID.format(f'<mesh filename="{uri}"/>')), joint(kind="fixed")))
+    remarks: list[Remark] = []
+    assert len(load_scene(path, on_remark=remarks.append).shapes("tip")) == 1
+    assert [remark.text.endswith("m.obj is taken") for remark in remarks] == [True]
 
 
 # --- allowed pairs ----------------------------------------------------------------------------------------------------
@@ -303,7 +426,6 @@ def test_a_pair_of_our_own_keeps_its_reason(load: Loader) -> None:
 
 # --- what is refused --------------------------------------------------------------------------------------------------
 
-GEOMETRY = "<visual><geometry>{}</geometry></visual>"
 INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></inertial>'
 
 
@@ -347,7 +469,6 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
         (linked(INERTIAL.format(-1, 1)), 4, "'value' of <mass>: expected a number of at least 0, received -1"),
         (linked(INERTIAL.format("x", 1)), 4, "expected a finite number, received 'x'"),
         (linked(INERTIAL.format(1, "nan")), 4, "'ixx' of <inertia>: expected a finite number"),
-        (linked('<inertial><mass value="1"/></inertial>'), 4, "<inertial> needs <inertia>"),
         (linked('<inertial><mas value="1"/></inertial>'), 4, "<inertial> needs <mass>, it has <mas>"),
         (linked(GEOMETRY.format('<box size="1 1 -1"/>')), 4, "'size' of <box>: expected numbers above 0"),
         (linked(GEOMETRY.format('<cylinder radius="1"/>')), 4, "<cylinder> needs the attribute 'length'"),
@@ -359,9 +480,9 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
         (linked(GEOMETRY.format("<cilinder/>")), 4, "expected one of .*, received <cilinder>; did you mean 'cylinder'"),
         (linked(GEOMETRY.format("")), 4, "expected one of box, capsule, cylinder, mesh, sphere, it is empty"),
         (linked("<visual/>"), 4, "<visual> needs <geometry>"),
-        (linked(GEOMETRY.format('<mesh filename="m.obj"/>')), 4, "there is no file 'm.obj'"),
-        (linked(GEOMETRY.format('<mesh filename="package://no/m.obj"/>')), 4, "the package 'no' was not found in"),
-        (linked(GEOMETRY.format('<mesh filename="e.obj"/>')), 4, "e.obj: the mesh is empty"),
+        (linked(SOLID.format('<mesh filename="m.obj"/>')), 4, "there is no file 'm.obj'"),
+        (linked(SOLID.format('<mesh filename="package://no/m.obj"/>')), 4, "the package 'no' was not found in"),
+        (linked(SOLID.format('<mesh filename="e.obj"/>')), 4, "e.obj: the mesh is empty"),
         (['<xacro:macro xmlns:xacro="http://ros.org/xacro" name="m"/>'], 4, "expand it to URDF first"),
     ],
 )
@@ -375,11 +496,10 @@ def test_mistakes_are_refused_with_line(elements: list[str], line: int, reason: 
 
 
 @pytest.mark.parametrize("name", ["m.obj", "package://no/m.obj"])
-@pytest.mark.parametrize("purpose", ["visual", "collision"])
-def test_a_missing_mesh_is_a_mesh_error(name: str, purpose: str, read: Loader) -> None:
-    """A mesh that is not there is refused for either purpose."""
-    with pytest.raises(MeshError, match=r"main.urdf:4: "):
-        read(link(f'<{purpose}><geometry><mesh filename="{name}"/></geometry></{purpose}>'), joint(kind="fixed"))
+def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> None:
+    """A collision mesh that is not there is refused, with how to load the robot all the same."""
+    with pytest.raises(MeshError, match=r"main.urdf:4: .*--meshes available \(meshes='available' in Python\)"):
+        read(link(SOLID.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
 
 
 @pytest.mark.parametrize(

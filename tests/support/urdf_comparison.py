@@ -103,7 +103,7 @@ def _children_of_free_joints(scene: SceneGraph, oracle: UrdfOracle) -> dict[str,
         (child,) = (
             frame.name
             for frame in model.frames
-            if frame.parentJoint == index and scene.joint(frame.name).type == "free" and frame.name in oracle.links
+            if frame.parentJoint == index and frame.name in oracle.links and scene.joint(frame.name).type == "free"
         )
         free[joint] = child
     return free

@@ -40,7 +40,8 @@ class UrdfOracle:
         Raises:
             ValueError: pinocchio reads neither the file nor the mended copy.
         """
-        robot = ElementTree.fromstring(path.read_text(encoding="utf-8", errors="replace").strip("\0 \n\r\t"))
+        text = path.read_text(encoding="utf-8", errors="replace").strip("\ufeff\0 \n\r\t")
+        robot = ElementTree.fromstring(re.sub(r"(</?)(?!\?xml)[\w-]+:|\s[\w-]+:[\w-]+=\"[^\"]*\"", r"\1", text))
         self.mended = False
         try:
             self.model = pinocchio.buildModelFromUrdf(str(path))

@@ -24,6 +24,8 @@ __all__ = [
     "AllowFolders",
     "AsJson",
     "DomainOption",
+    "Meshes",
+    "Packages",
     "PlanFile",
     "RobotOption",
     "Scenes",
@@ -34,6 +36,7 @@ __all__ = [
     "load_goal",
     "make_folder",
     "note",
+    "package_folders",
     "print_json",
     "progress",
     "require_writable",
@@ -46,6 +49,19 @@ Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files,
 AllowFolders = Annotated[
     list[Path] | None,
     typer.Option("--allow", metavar="DIR", help="A folder that the scene may read meshes and includes in; repeatable."),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--package", metavar="NAME=DIR", help="The folder of a package that package:// URIs name; repeatable."
+    ),
+]
+Meshes = Annotated[
+    str,
+    typer.Option(
+        metavar="load|available|skip",
+        help="Of robot descriptions: all meshes, those that can be read, or none (kinematics).",
+    ),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
@@ -86,6 +102,8 @@ def load(
     scenes: list[str],
     *,
     allow: Sequence[Path] | None = None,
+    packages: Sequence[str] | None = None,
+    meshes: str = "load",
     on_remark: Callable[[Remark], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
@@ -93,15 +111,48 @@ def load(
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(*scenes, allow_folders=allow or (), on_remark=on_remark, complete=complete)
+        return load_scene(
+            *scenes,
+            allow_folders=allow or (),
+            packages=package_folders(packages),
+            meshes=meshes,
+            on_remark=on_remark,
+            complete=complete,
+        )
 
 
-def load_goal(scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | None = None) -> GoalScene:
+def load_goal(
+    scene: SceneGraph,
+    files: list[str],
+    *,
+    allow: Sequence[Path] | None = None,
+    packages: Sequence[str] | None = None,
+    meshes: str = "load",
+) -> GoalScene:
     """Load the files that show the goal."""
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
-        return load_goal_scene(scene, *files, allow_folders=allow or ())
+        return load_goal_scene(
+            scene, *files, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes
+        )
+
+
+def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
+    """Return the folders of packages by name, out of ``NAME=DIR`` texts.
+
+    Raises:
+        typer.BadParameter: a text of another form, or a name that is given twice.
+    """
+    folders: dict[str, Path] = {}
+    for text in packages or ():
+        name, _, folder = text.partition("=")
+        if not name or not folder or "/" in name:
+            raise typer.BadParameter(f"'{text}' is not of the form NAME=DIR", param_hint="--package")
+        if name in folders:
+            raise typer.BadParameter(f"package '{name}' is given twice", param_hint="--package")
+        folders[name] = Path(folder)
+    return folders
 
 
 def make_folder(folder: Path) -> Path:

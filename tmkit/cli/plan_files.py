@@ -50,6 +50,8 @@ def load_plan_file(
     goal: str | None,
     start: str | None,
     allow: list[Path] | None,
+    packages: list[str] | None,
+    meshes: str,
 ) -> Plan:
     """Load a plan by the suffix of its file.
 
@@ -61,6 +63,7 @@ def load_plan_file(
 
     if path.suffix != ".tmp":
         given = {"--scene": scenes, "--robot": robot, "--goal": goal, "--start": start, "--allow": allow}
+        given |= {"--package": packages, "--meshes": meshes if meshes != "load" else None}
         for option, value in given.items():
             refuse_beside_json(path, option, value)
         return Plan.load(path, domain=domain, semantics=semantics)
@@ -69,7 +72,7 @@ def load_plan_file(
             f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",
             param_hint="--scene",
         )
-    scene = load(scenes, allow=allow)
+    scene = load(scenes, allow=allow, packages=packages, meshes=meshes)
     arms = robot or ["panda"]
     return Plan.load_tmp(
         path, scene, q=start_configuration(scene, arms, start), domain=domain or "blocks", semantics=semantics,

@@ -14,6 +14,8 @@ from tmkit.cli.common import (
     AllowFolders,
     AsJson,
     DomainOption,
+    Meshes,
+    Packages,
     PlanFile,
     RobotOption,
     Scenes,
@@ -135,6 +137,8 @@ def plan(
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
 ) -> None:
     """Find actions and motions that bring about a goal."""
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
@@ -147,10 +151,10 @@ def plan(
     for file in (output, picture):
         if file is not None:
             require_writable(file)
-    scene = load(scenes, allow=allow)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
     robots = robot or ["panda"]
     q = start_configuration(scene, robots, start)
-    wanted = load_goal(scene, goal_scene, allow=allow) if goal_scene else None
+    wanted = load_goal(scene, goal_scene, allow=allow, packages=package, meshes=meshes) if goal_scene else None
     best: list[Plan] = []
     try:
         result = _plan(
@@ -188,6 +192,8 @@ def check(
     start: TmpStart = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
 ) -> None:
     """Work a plan out again, at finer steps than the planner's, and say whether it holds.
 
@@ -196,7 +202,7 @@ def check(
     is_tmp = path.suffix == ".tmp"  # of a JSON plan the report says whether its domain is the one that is given
     plan = load_plan_file(
         path, scenes=scenes, robot=robot, domain=domain if is_tmp else None, semantics=semantics if is_tmp else None,
-        goal=goal, start=start, allow=allow,
+        goal=goal, start=start, allow=allow, packages=package, meshes=meshes,
     )  # fmt: skip
     report = _check(plan, domain, semantics)
     if as_json:
@@ -226,6 +232,8 @@ def simulate(
     start: TmpStart = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
 ) -> None:
     """Play a plan in physics and report where every object ended.
 
@@ -237,7 +245,16 @@ def simulate(
         if output is not None:
             require_writable(output)
     plan = load_plan_file(
-        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow
+        path,
+        scenes=scenes,
+        robot=robot,
+        domain=domain,
+        semantics=semantics,
+        goal=goal,
+        start=start,
+        allow=allow,
+        packages=package,
+        meshes=meshes,
     )
     result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit.cli import ExitCode
-from tmkit.cli.common import AllowFolders, AsJson, Scenes, Seed, load, note, print_json, progress, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    Meshes,
+    Packages,
+    Scenes,
+    Seed,
+    load,
+    note,
+    print_json,
+    progress,
+    require_writable,
+)
 
 if TYPE_CHECKING:
     from tmkit.files.remarks import Remark
@@ -52,6 +64,8 @@ def check(
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
 ) -> None:
     """Say whether a robot is fit for planning: joints, meshes, collisions with itself, inverse kinematics."""
     from tmkit.motion import check_robot
@@ -60,7 +74,7 @@ def check(
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
     _require_outputs(write_robot, write_srdf, picture)
     remarks: list[Remark] = []
-    scene = load(scenes, allow=allow, on_remark=remarks.append)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
     with progress("checking the robot"):
         arm = _arm(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
         report = check_robot(scene, arm, samples=samples, seed=seed, remarks=remarks)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit.cli import ExitCode
-from tmkit.cli.common import AllowFolders, AsJson, Scenes, load, print_json, progress, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    Meshes,
+    Packages,
+    Scenes,
+    load,
+    print_json,
+    progress,
+    require_writable,
+)
 
 if TYPE_CHECKING:
     from tmkit.files.remarks import Remark
@@ -24,11 +34,17 @@ app = typer.Typer(help="Look at scene files.", no_args_is_help=True)
 
 
 @app.command()
-def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) -> None:
+def dump(
+    scenes: Scenes,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
     """Print the frames of a scene, merged from all files; parents that none declares are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes, allow=allow, complete=False)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False)
     if as_json:
         typer.echo(json.dumps(scene_dump(scene), indent=1))
         return
@@ -42,12 +58,18 @@ def dump(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) ->
 
 
 @app.command()
-def check(scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None) -> None:
+def check(
+    scenes: Scenes,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
     """Look for slips in a scene: things that overlap, joints without limits, frames without use."""
     from tmkit.formats import check_scene
 
     remarks: list[Remark] = []
-    scene = load(scenes, allow=allow, on_remark=remarks.append)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(remark) for remark in remarks]})
@@ -69,12 +91,14 @@ def convert(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .json, .robray or .urdf.")
     ],
     allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
 ) -> None:
     """Write a scene, merged from all files, in another format; what that cannot say is refused."""
     from tmkit.formats import convert_scene
 
     require_writable(output)
-    scene = load(scenes, allow=allow)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
     with progress("writing the scene"):
         files = convert_scene(scene, output)
     for file in files:

@@ -6,8 +6,9 @@ what it hands out is checked, and what it refuses is reported at its line.
 
 A few slips are mended, each with a remark, because the usual parsers overlook them and the meaning is plain: blanks
 before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between numbers,
-more numbers than wanted (the first ones count), and ``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its
-value. A default namespace on the root, as some tools write it, is taken off.
+more numbers than wanted (the first ones count), a prefix without a namespace (``<drake:joint>``), and
+``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its value; any other leftover is refused. A default
+namespace on the root, as some tools write it, is taken off.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the pl
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")
 # A declaration that is not at the very start, which the grammar of XML demands.
 _LATE_DECLARATION = re.compile(rb"""^(?:\xef\xbb\xbf)?(\s+)<\?xml\s[^>]*\?>""")
+_XACRO = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}")
 _OPTENV = re.compile(r"\$\(\s*optenv\s+\w+\s*([^()]*)\)")
 
 
@@ -107,11 +109,17 @@ class XmlElement:
 
     def needed(self, tag: str) -> XmlElement:
         """Return the first child element of that name, which must be there."""
-        found = self.child(tag)
+        found = self.wanted(tag)
         if found is None:
-            near = nearest_name(tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)])
-            hint = f", it has <{near}>" if near is not None else ""
-            raise self.place.error(f"<{self.tag}> needs <{tag}>{hint}")
+            raise self.place.error(f"<{self.tag}> needs <{tag}>")
+        return found
+
+    def wanted(self, tag: str) -> XmlElement | None:
+        """Return the first child element of that name, ``None`` when there is none, nor one that is misspelt."""
+        found = self.child(tag)
+        near = nearest_name(tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)])
+        if found is None and near is not None:
+            raise self.place.error(f"<{self.tag}> needs <{tag}>, it has <{near}>")
         return found
 
     def refuse_xacro(self, format_name: str) -> None:
@@ -124,16 +132,23 @@ class XmlElement:
             FileFormatError: a child element is a macro.
         """
         for child in self.element:
-            if isinstance(child.tag, str) and child.tag.startswith("{") and "xacro" in child.tag:
+            if isinstance(child.tag, str) and child.tag.startswith(("{", "xacro:")) and "xacro" in child.tag:
                 place = self.around(child).place
                 raise place.error(f"this is a xacro file; expand it to {format_name} first")
 
     def get(self, name: str) -> str | None:
-        """Return an attribute without the blanks around it, ``None`` when it is not there."""
+        """Return an attribute without the blanks around it, ``None`` when it is not there.
+
+        Raises:
+            FileFormatError: the value is an expression of xacro.
+        """
         text = self.element.get(name)
-        if text is None or "$(" not in text:
+        if text is None or "$" not in text:
             return text.strip() if text is not None else None
         plain = _OPTENV.sub(r"\1", text).strip()
+        if (left := _XACRO.search(plain)) is not None:
+            reason = f"'{name}' of <{self.tag}> has the xacro expression '{left[0]}', so the file has not been expanded"
+            raise self.place.error(f"{reason}: run xacro on it first (xacro FILE.xacro > FILE.urdf)")
         if plain != text.strip():
             self.remark(f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as '{plain}'")
         return plain
@@ -237,11 +252,8 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
             Place(str(path), late[1].count(b"\n") + 1), "there are blanks before the XML declaration, which is left out"
         )
         data = late[1] + data[late.end() :]
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, remove_comments=True
-    )
     try:
-        tree = etree.fromstring(data, parser).getroottree()
+        tree = _parsed(data, file).getroottree()
     except etree.XMLSyntaxError as error:
         line, column = error.position
         text = file.lines[line - 1] if line is not None and 0 < line <= len(file.lines) else None
@@ -260,6 +272,36 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
     if element.tag != root:
         raise element.place.error(f"expected <{root}> as the outermost element, received <{element.tag}>")
     return element
+
+
+def _parsed(data: bytes, file: XmlFile) -> _Element:
+    """Return the root of a text, with a remark for each prefix that stands for no namespace; it stays in the names."""
+    from lxml import etree
+
+    def parser(*, recover: bool) -> etree.XMLParser:
+        return etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            dtd_validation=False,
+            remove_comments=True,
+            recover=recover,
+        )
+
+    try:
+        return etree.fromstring(data, parser(recover=False))
+    except etree.XMLSyntaxError:
+        lenient = parser(recover=True)
+        root = cast("_Element | None", etree.fromstring(data, lenient))
+        problems = list(lenient.error_log)
+        others = [problem for problem in problems if problem.type_name != "NS_ERR_UNDEFINED_NAMESPACE"]
+        if root is None or others:
+            first = (others or problems)[0]
+            raise etree.XMLSyntaxError(first.message, first.type, first.line, first.column) from None  # type: ignore[call-arg]
+    for first in {problem.message.split()[2]: problem for problem in reversed(problems)}.values():
+        place = Place(str(file.path), first.line)
+        file.note(place, f"the prefix '{first.message.split()[2]}' stands for no namespace; what has it is left out")
+    return root
 
 
 def _without_namespace(root: _Element) -> _Element:

@@ -12,7 +12,7 @@ Invariants: only movable frames (class ``movable`` or ``moveable``) change their
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tmkit.errors import FileFormatError, TmkitError
@@ -54,6 +54,8 @@ def load_goal_scene(
     start: SceneGraph,
     *files: str | os.PathLike[str],
     package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
@@ -64,6 +66,8 @@ def load_goal_scene(
         start: the scene at the start; frames that the files name and do not declare are looked up in it.
         *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
+        packages: as for :func:`load_scene`.
+        meshes: as for :func:`load_scene`.
         allow_folders: as for :func:`load_scene`.
         limits: as for :func:`load_scene`.
         on_remark: as for :func:`load_scene`.
@@ -74,7 +78,13 @@ def load_goal_scene(
         MeshError: a mesh is missing or broken.
     """
     read = read_drafts(
-        files, package_path=package_path, allow_folders=allow_folders, limits=limits, on_remark=on_remark
+        files,
+        package_path=package_path,
+        packages=packages,
+        meshes=meshes,
+        allow_folders=allow_folders,
+        limits=limits,
+        on_remark=on_remark,
     )
     goal = frames_by_name(frame for draft in read.drafts for frame in draft.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))

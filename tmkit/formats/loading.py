@@ -8,8 +8,8 @@ other files of the load.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmkit.data import resolve_name
@@ -19,6 +19,7 @@ from tmkit.files.reading import ReadingLimits
 from tmkit.files.remarks import Note, Remark, RemarkLog
 from tmkit.formats.building import build_scene
 from tmkit.formats.drafts import SceneDraft
+from tmkit.formats.folders import project_folders
 from tmkit.formats.json_scene import read_json_scene
 from tmkit.formats.meshes import MeshLoader
 from tmkit.formats.packages import PackageResolver
@@ -28,6 +29,7 @@ from tmkit.formats.scene_drafts import draft_of_scene
 from tmkit.formats.srdf import with_semantics
 from tmkit.formats.urdf import read_urdf
 from tmkit.formats.urdf_collisions import with_always_colliding
+from tmkit.formats.urdf_meshes import with_readable_meshes
 from tmkit.graph import SceneGraph
 from tmkit.srdf import RobotSemantics, read_srdf
 
@@ -39,6 +41,8 @@ SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
 def load_scene(
     *files: str | os.PathLike[str],
     package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
@@ -47,9 +51,13 @@ def load_scene(
     """Load scene files and merge them, in order, into one scene.
 
     Args:
-        *files: each a bare name of a scene of ours (``"panda_table"``) or a path to a ``.robray``, ``.urdf``,
-            ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others declare.
+        *files: each a bare name of a scene of ours (``"panda_table"``), or a path or ``package://`` URI of a
+            ``.robray``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
+            declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
+        packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
+        meshes: of robot descriptions (URDF): ``"load"`` all, so that a collision mesh that is missing or broken is an
+            error; ``"available"``: leave those out with a remark each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.folders`.
         limits: how large files may be, and how deep includes.
@@ -69,8 +77,7 @@ def load_scene(
     """
     if not files:
         raise SceneError("load_scene needs at least one file")
-    paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
-    loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
+    paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     try:
         return _load(paths, loader, RemarkLog(on_remark), complete=complete)
     except MemoryError as error:
@@ -109,6 +116,8 @@ def read_drafts(
     files: Sequence[str | os.PathLike[str]],
     *,
     package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_remark: Callable[[Remark], None] | None = None,
@@ -123,10 +132,24 @@ def read_drafts(
         raise SceneError("at least one file is needed")
     note = RemarkLog(on_remark).note
     semantics: list[RobotSemantics] = []
-    paths = [resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
-    loader = MeshLoader(PackageResolver.of(package_path, files=paths, allow_folders=allow_folders, limits=limits))
+    paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     drafts = tuple(_read(path, loader, note, semantics) for path in paths)
     return FileContents(drafts, tuple(semantics), loader, note)
+
+
+def _located(
+    files: Sequence[str | os.PathLike[str]],
+    package_path: Sequence[str | os.PathLike[str]],
+    packages: Mapping[str, str | os.PathLike[str]] | None,
+    meshes: str,
+    allow_folders: Sequence[str | os.PathLike[str]],
+    limits: ReadingLimits | None,
+) -> tuple[list[Path], MeshLoader]:
+    """Return the files that the user named, and a loader of meshes that may read what lies around them."""
+    trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
+    paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
+    resolver = replace(trusted, allowed=(*project_folders(paths), *trusted.allowed), limits=limits or ReadingLimits())
+    return paths, MeshLoader(resolver)
 
 
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneDraft:
@@ -137,7 +160,8 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
             path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
         )
     if suffix == ".urdf":
-        return with_always_colliding(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
+        robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
+        return with_always_colliding(robot, loader=loader, note=note)
     if suffix == ".srdf":
         semantics.append(read_srdf(path, note=note))
         return SceneDraft()

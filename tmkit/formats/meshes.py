@@ -1,4 +1,4 @@
-"""Mesh files: obj, stl, dae and ply, through trimesh.
+"""Mesh files: obj, stl, dae and ply through trimesh, glb and gltf through :mod:`tmkit.formats.gltf`.
 
 What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
 the file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
@@ -30,6 +30,7 @@ from tmkit.files.places import Place
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats.drafts import MeshDraft, Triple
 from tmkit.formats.folders import real_path
+from tmkit.formats.gltf import Part, read_gltf
 from tmkit.formats.packages import PackageResolver
 from tmkit.interrupts import interrupts_kept
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
 
-MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply")
+MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
 _FIRST_BYTES = 65536  # of a file that are looked at at a time
 
 # The parts of a COLLADA file that say how it looks and moves.
@@ -140,12 +141,9 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
 def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
     """Return the mesh of a file that is there."""
     data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
-    parts = _parts(path, data)
+    parts = _parts(path, data, limits)
     if not parts:
         raise MeshError.at(path, "the mesh is empty: it has no triangles")
-    triangles = sum(len(part.faces) for part in parts)
-    if triangles > limits.mesh_triangles:
-        raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
     if any(part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,) for part in parts):
         raise MeshError.at(path, "the mesh has vertices or triangles that do not have three numbers each")
     if any(part.faces.min() < 0 or part.faces.max() >= len(part.vertices) for part in parts):
@@ -177,13 +175,21 @@ def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
     return f"{name}#scale={','.join(repr(factor) for factor in scale)}"
 
 
-def _parts(path: Path, data: bytes) -> list[MeshArrays]:
+def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
     """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
-    with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
-        return _parts_by_trimesh(path, data)
+    if path.suffix.lower() in (".glb", ".gltf"):
+        found, unit = read_gltf(path, data, limits), 1.0
+    else:
+        with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
+            found, unit = _parts_by_trimesh(path, data)
+    triangles = sum(len(faces) for _, faces, _ in found)  # counted before any mesh is copied to where it is used
+    if triangles > limits.mesh_triangles:
+        raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+    return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
 
 
-def _parts_by_trimesh(path: Path, data: bytes) -> list[MeshArrays]:
+def _parts_by_trimesh(path: Path, data: bytes) -> tuple[list[Part], float]:
+    """Return vertices, faces and transform of each mesh of a file, and the metres in its unit."""
     import trimesh
 
     text, unit = _plain_collada(path, data) if path.suffix.lower() == ".dae" else (data, 1.0)
@@ -201,7 +207,7 @@ def _parts_by_trimesh(path: Path, data: bytes) -> list[MeshArrays]:
         logger.debug("trimesh could not read %s", path, exc_info=True)
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
-    return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
+    return found, unit
 
 
 def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:

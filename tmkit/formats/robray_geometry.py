@@ -2,10 +2,10 @@
 
 The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
 those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left
-out) at the top; two equal radii make a cylinder, two different ones a frustum. A ``grid`` is a floor pattern for the
-eye: it becomes a thin box in the x-y plane that does not collide unless ``collision 1`` is written. ``scale``
-multiplies the coordinates of a mesh, which is looked for beside the file that names it and beside those that include
-that one.
+out) at the top; two equal radii make a cylinder, two different ones a frustum. Of a negative height, either points down
+from its base, towards -z. A ``grid`` is a floor pattern for the eye: it becomes a thin box in the x-y plane that does
+not collide unless ``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for
+beside the file that names it and beside those that include that one.
 
 A shape takes the sizes that concern it and leaves the others alone, since classes are combined freely; a shape beats a
 mesh. That is how the original does it.
@@ -96,11 +96,13 @@ def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[Pri
     height = _number(kind, "height", values, place)
     pose = PoseDraft((0.0, 0.0, 0.5 * height))
     if kind == "cylinder":
-        return PrimitiveDraft("cylinder", (_number(kind, "radius", values, place), height)), pose
+        return PrimitiveDraft("cylinder", (_number(kind, "radius", values, place), abs(height))), pose
     start = _number(kind, "start_radius", values, place)
     end = values["end_radius"].number if "end_radius" in values else 0.0
     if start == end == 0.0:
         raise values["start_radius"].place.error("a cone needs a radius above 0 at one end")
+    if height < 0.0:
+        start, end, height = end, start, -height
     if start == end:
         return PrimitiveDraft("cylinder", (start, height)), pose
     if end == 0.0:

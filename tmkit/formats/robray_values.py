@@ -53,6 +53,7 @@ class Rule:
         choices: the words of a choice.
         lowest: every number is at least this; ``highest``: at most this.
         positive: every number is above zero.
+        nonzero: no number is zero.
         direction: the numbers are not all zero.
         may_be_empty: a name may be the empty text.
     """
@@ -63,6 +64,7 @@ class Rule:
     lowest: float = -math.inf
     highest: float = math.inf
     positive: bool = False
+    nonzero: bool = False
     direction: bool = False
     may_be_empty: bool = False
 
@@ -124,12 +126,12 @@ GEOMETRY_RULES: Mapping[str, Rule] = {
     "mesh": Rule("text"),
     "color": Rule("array", (3,), lowest=0.0, highest=1.0),
     "alpha": Rule("number", lowest=0.0, highest=1.0),
-    "specular": Rule("number", (3,), lowest=0.0, highest=1.0),
+    "specular": Rule("number", (3,)),
     "dimension": Rule("array", (2, 3), positive=True),
     "delta": Rule("array", (2,), positive=True),
     "thickness": Rule("number", positive=True),
     "radius": Rule("number", positive=True),
-    "height": Rule("number", positive=True),
+    "height": Rule("number", nonzero=True),
     "start_radius": Rule("number", lowest=0.0),
     "end_radius": Rule("number", lowest=0.0),
     "scale": Rule("number", (3,), positive=True),
@@ -214,6 +216,8 @@ def _check_range(rule: Rule, number: float, place: Place) -> None:
     """Refuse a number outside the range of its attribute."""
     if rule.positive and number <= 0.0:
         raise place.error(f"expected a number above 0, received {number:g}")
+    if rule.nonzero and number == 0.0:
+        raise place.error("expected a number other than 0")
     if not rule.lowest <= number <= rule.highest:
         bounds = (
             f"at least {rule.lowest:g}" if rule.highest == math.inf else f"from {rule.lowest:g} to {rule.highest:g}"

@@ -6,7 +6,12 @@ import numpy as np
 
 from tmkit.graph import Mesh, Shape
 
-__all__ = ["SIDES", "frustum", "mesh_of_cloud", "mesh_of_field"]
+__all__ = ["SIDES", "THICKNESS", "frustum", "mesh_of_cloud", "mesh_of_field", "thickened"]
+
+THICKNESS = 1e-4
+"""Metres that a mesh without any thickness gets."""
+
+_FLAT = 1e-6  # thickness of a mesh, as a part of its length, below which it has no hull
 
 SIDES = 64  # circles become polygons of so many corners
 
@@ -65,3 +70,20 @@ def mesh_of_cloud(cloud: Shape) -> Shape:
     starts = 8 * np.arange(len(cloud.points))
     vertices = (cloud.points[:, None] + corners).reshape(-1, 3)
     return Mesh(vertices, (starts[:, None, None] + faces).reshape(-1, 3).astype(np.int32), source=cloud.source)
+
+
+def thickened(mesh: Shape) -> Shape | None:
+    """Return a flat mesh with a thickness of :data:`THICKNESS`, so that it has a hull; ``None`` when it is not flat.
+
+    The mesh is there once on either side of where it was; one whose points lie on a line, on four sides.
+    """
+    points = np.asarray(mesh.vertices)
+    _, spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=len(points) < 3)
+    thin = [axis for axis, size in zip(axes, (*spread, 0.0, 0.0), strict=False) if size <= _FLAT * spread[0]]
+    if not thin:
+        return None
+    corners, faces = points, np.asarray(mesh.faces)
+    for axis in thin:
+        half, count = 0.5 * THICKNESS * axis, len(corners)
+        corners, faces = np.concatenate([corners - half, corners + half]), np.concatenate([faces, faces + count])
+    return Mesh(corners, faces.astype(np.int32), source=mesh.source)

@@ -4,7 +4,8 @@ A link becomes a frame of the same name on a body of the same name; a joint beco
 see :mod:`tmkit.formats.urdf_joints`. The one root link hangs off ``world`` without moving, unless it is called
 ``world`` itself. Joints are in the order of the file. Shapes and looks are in :mod:`tmkit.formats.urdf_shapes`.
 
-A link of mass 0 has no inertia at all: such numbers stand for "no mass given". Links that a joint joins may touch
+A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
+out, one without an inertia matrix is a point mass, both with a remark. Links that a joint joins may touch
 (reason ``adjacent``), looking upwards through links that have no collision shape; see
 :mod:`tmkit.formats.urdf_collisions` for the pairs that always collide.
 
@@ -33,6 +34,9 @@ from tmkit.formats.urdf_joints import SINGLE_TYPES, joint_steps, type_of
 from tmkit.formats.urdf_shapes import Materials, geometry_of, materials_of, origin_of
 
 __all__ = ["read_urdf"]
+
+Moments = tuple[float, float, float, float, float, float]
+_POINT: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +161,32 @@ def _hung(frame: FrameDraft, edge: _Edge, *, leaders: Collection[str]) -> list[F
 
 
 def _inertia(inertial: XmlElement) -> InertiaDraft | None:
-    """Return the mass of a link, ``None`` when it is written as 0."""
-    mass = inertial.needed("mass")
-    value = mass.not_negative("value", math.nan) if mass.get("value") is not None else mass.number("value")
-    matrix = inertial.needed("inertia")
-    ixx, ixy, ixz = matrix.number("ixx"), matrix.number("ixy", 0.0), matrix.number("ixz", 0.0)
-    iyy, iyz, izz = matrix.number("iyy"), matrix.number("iyz", 0.0), matrix.number("izz")
+    """Return the mass of a link, ``None`` when there is none or it is written as 0."""
+    mass = inertial.wanted("mass")
+    if mass is None or mass.get("value") is None:
+        (mass or inertial).remark("<inertial> gives no mass; the link has none")
+        return None
+    value = mass.not_negative("value", math.nan)
+    matrix = inertial.wanted("inertia")
+    missing = [name for name in ("ixx", "iyy", "izz") if matrix is None or matrix.get(name) is None]
+    moments = _POINT if matrix is None or missing else _moments(matrix)
     if value == 0.0:
         return None
-    moments = (ixx, ixy, ixz, iyy, iyz, izz)
-    if not _possible(moments):
-        matrix.remark("no solid has such an inertia; it is taken as that of a point mass")
-        moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return InertiaDraft(value, matrix.place, origin_of(inertial), moments)
+    if missing:
+        (matrix or inertial).remark(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
+    elif not _possible(moments):
+        (matrix or inertial).remark("no solid has such an inertia; it is taken as that of a point mass")
+        moments = _POINT
+    return InertiaDraft(value, (matrix or inertial).place, origin_of(inertial), moments)
 
 
-def _possible(moments: tuple[float, float, float, float, float, float]) -> bool:
+def _moments(matrix: XmlElement) -> Moments:
+    """Return the six numbers of an inertia matrix; those off its diagonal may be left out."""
+    ixx, ixy, ixz = matrix.number("ixx"), matrix.number("ixy", 0.0), matrix.number("ixz", 0.0)
+    return ixx, ixy, ixz, matrix.number("iyy"), matrix.number("iyz", 0.0), matrix.number("izz")
+
+
+def _possible(moments: Moments) -> bool:
     """Whether the matrix is positive semi-definite, up to rounding."""
     ixx, ixy, ixz, iyy, iyz, izz = moments
     smallest = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])[0]

@@ -4,18 +4,19 @@ Shapes keep their origins; a visual and a collision shape that are the same thin
 with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
 shape of size 0 is no shape and is left out with a remark, like Bullet's ``cdf`` (a field of distances, for
 collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
-leaves the colour open, with a remark too. Textures are not looked at.
+leaves the colour open, with a remark too; a visual mesh that is missing or broken is left out, with a remark. Textures
+are not looked at. A collision mesh that is missing or broken is refused, unless the user wants only those that are
+available, or none.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tmkit.errors import FileFormatError
-from tmkit.files.places import did_you_mean
+from tmkit.errors import FileFormatError, MeshError
+from tmkit.files.places import Place, did_you_mean
 from tmkit.files.xml import XmlElement
 from tmkit.formats.drafted_values import pose_of
 from tmkit.formats.drafts import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple
@@ -24,7 +25,7 @@ from tmkit.formats.packages import PackageResolver
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
-__all__ = ["Materials", "geometry_of", "materials_of", "origin_of"]
+__all__ = ["Materials", "geometry_of", "materials_of", "origin_of", "with_advice"]
 
 Materials = Mapping[str, Quadruple | None]
 
@@ -62,11 +63,11 @@ def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageReso
     """
     found = []
     for visual in link.children("visual"):
-        shape = _shape(visual, packages)
+        shape = _readable(visual, packages)
         if shape is not None:
             found.append(replace(shape, color=_visual_color(visual, materials), visual=True, collision=False))
     for collision in link.children("collision"):
-        shape = _shape(collision, packages)
+        shape = _readable(collision, packages)
         if shape is None:
             continue
         for index, drawn in enumerate(found):
@@ -111,6 +112,24 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
     return materials.get(name)
 
 
+def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
+    """Return a shape in its place, ``None`` with a remark for a mesh that the robot can do without."""
+    try:
+        return _shape(purpose, packages)
+    except MeshError as error:
+        mesh = next(iter(purpose.all("mesh")), purpose)
+        if purpose.tag == "collision" and packages.meshes == "load":
+            raise with_advice(error, mesh.place) from None
+        mesh.remark(f"{error.data['reason']}; this {purpose.tag} shape is left out")
+        return None
+
+
+def with_advice(error: MeshError, place: Place) -> MeshError:
+    """Return the error about a collision mesh with how to load the robot without it."""
+    advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
+    return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
+
+
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
     """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is left out."""
     geometry = purpose.needed("geometry")
@@ -128,6 +147,8 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | No
     origin = origin_of(purpose)
     if element.tag == "plane":
         return _plane(element, origin)
+    if element.tag == "mesh" and packages.meshes == "skip":
+        return None
     if element.tag == "cdf":
         element.remark(f"<cdf> is not URDF; this {purpose.tag} shape is left out")
         return None
@@ -168,11 +189,9 @@ def _size(element: XmlElement, name: str) -> float:
 def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
     """Return a mesh."""
     name = element.text("filename")
-    path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place)
-    if "://" not in name and not os.path.isfile(element.path.parent / name):
-        element.remark(f"'{name}' is not beside the file; {path} is taken")
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
+    path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place, note=element.file.note)
     return MeshDraft(real_path(path), (x, y, z)) if x and y and z else None
 
 
