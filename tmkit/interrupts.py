@@ -30,6 +30,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+from tmkit.errors import OutputError, TmkitError
+
 __all__ = ["interrupts_kept", "temporary_folder"]
 
 try:
@@ -73,17 +75,41 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
 
     Args:
         purpose: a word of its name, for people who look at it.
+
+    Raises:
+        OutputError: the folder cannot be made, or the system refuses what is done with files in it.
     """
-    with interrupts_kept():
-        parent = Path(tempfile.gettempdir())
-        _remove_left_behind(parent)
-        folder, lock = _locked_folder(parent, purpose)
+    try:
+        with interrupts_kept():
+            parent = Path(tempfile.gettempdir())
+            _remove_left_behind(parent)
+            folder, lock = _locked_folder(parent, purpose)
+    except OSError as error:
+        raise _unusable(error) from error
     try:
         yield folder
+    except OSError as error:
+        if isinstance(error, TmkitError) or not _is_about(error, folder):
+            raise
+        raise _unusable(error) from error
     finally:
         with interrupts_kept():
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
+
+
+def _is_about(error: OSError, folder: Path) -> bool:
+    """Whether an error speaks of a file in a folder, or of none, as those of writing and reading do."""
+    named = error.filename
+    return error.errno is not None and (
+        named is None or (isinstance(named, str | Path) and folder in Path(named).parents)
+    )
+
+
+def _unusable(error: OSError) -> OutputError:
+    where = os.environ.get("TMPDIR") or "the folder for temporary files"
+    reason = error.strerror or str(error)
+    return OutputError(f"{where}: cannot be used for temporary files: {reason} (TMPDIR)", path=where, reason=reason)
 
 
 def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:

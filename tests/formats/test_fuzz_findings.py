@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
+from tmkit.cli.goals import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
 from tmkit.formats import read_tmp, scene_from_json, scene_to_json
+from tmkit.formats.array_files import read_points
 
 
 @pytest.mark.parametrize("shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"])
@@ -109,3 +111,45 @@ def test_a_solid_too_small_for_its_inertia(tmp_path: Path) -> None:
     path.write_text('frame a { mass 1; geometry { mesh "m.obj"; scale 1e-320; } }', encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"small\.robray:1:\d+: .*no volume, or one too small for a number"):
         tk.load_scene(path)
+
+
+PLAN = Path(__file__).parents[1] / "data" / "plans" / "version2.json"
+
+
+@pytest.mark.parametrize("value", [1e6, 18446744073709551616, 1e308])
+def test_a_path_without_an_end_is_soon_refused(value: float, tmp_path: Path) -> None:
+    """A joint value of any size makes a plan that is not valid, not a check that takes years, nor a warning."""
+    document = json.loads(PLAN.read_text(encoding="utf-8"))
+    document["steps"][0]["segments"][3]["path"][-1][0] = value
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    problems = tk.Plan.load(tmp_path / "plan.json").check().problems
+    assert any("is too long to be checked" in problem for problem in problems), problems
+
+
+def test_a_tmp_waypoint_of_any_size_is_read_without_a_warning(tmp_path: Path) -> None:
+    """Numbers whose squares are none make no straight line; pytest makes an error of a warning."""
+    plan = tk.Plan.load(PLAN)
+    plan.save(tmp_path / "plan.tmp")
+    lines = (tmp_path / "plan.tmp").read_text(encoding="utf-8").splitlines()
+    last = max(index for index, line in enumerate(lines) if line.startswith("p "))
+    lines[last] = " ".join(["p", "1e300", *lines[last].split()[2:]])
+    (tmp_path / "plan.tmp").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    read = tk.Plan.load_tmp(tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
+    assert not read.check().ok
+
+
+def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:
+    """A quaternion of zeros is reported at its place in the goal file."""
+    goals = [{"object": "a", "at": "table", "pose": [0, 0, 0, 0, 0, 0, 0]}]
+    (tmp_path / "goal.json").write_text(json.dumps(goals), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"goal.json: \[0\].*quat_xyzw is zero"):
+        wanted_goals(None, at=None, inside=None, arm=None, file=tmp_path / "goal.json")
+
+
+@pytest.mark.parametrize("header", ["{'descr': (", "{", "{'descr': '<f8', 'shape': (3", "(((", '"""'])
+def test_an_array_header_with_an_open_bracket(header: str, tmp_path: Path) -> None:
+    """The header of an array is parsed as Python, and whatever its parser raises names the file."""
+    text = (header + " " * (117 - len(header)) + "\n").encode()
+    (tmp_path / "p.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(FileFormatError, match=r"p.npy: no NumPy file: "):
+        read_points(tmp_path / "p.npy")

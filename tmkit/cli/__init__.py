@@ -3,7 +3,9 @@
 What the user sees: progress on the standard error, answers on the standard output, and an exit code that means
 something: 0 done; 1 the answer is no (no plan, a check that failed, a simulation that missed); 2 bad input or usage,
 with a message and no traceback; 3 an internal error, with where to report it; 129, 130 and 143 ended by a signal
-(terminal closed, Ctrl-C, kill). With ``--json`` the standard error holds one JSON object a line instead
+(terminal closed, Ctrl-C, kill). What the system refuses (a full disk, too many open files) is 2 as well. A standard
+output that cannot be written is 2 in the end, after the command has done all else; one whose reader has gone
+(``| head -1``) changes nothing. With ``--json`` the standard error holds one JSON object a line instead
 (:mod:`~tmkit.cli.events`).
 
 The commands lie in modules by their noun (:mod:`~tmkit.cli.planning`, :mod:`~tmkit.cli.scenes`,
@@ -14,7 +16,6 @@ traceback however early it comes.
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -40,16 +41,13 @@ class ExitCode(IntEnum):
 def main() -> None:
     """Run the command and exit with a code that means something; no input shows a traceback."""
     from tmkit.cli.signals import EndingSignals
+    from tmkit.cli.streams import StandardStreams
 
     wants_events = "--json" in sys.argv[1:]
-    with EndingSignals() as signals:
+    with StandardStreams() as streams, EndingSignals() as signals:
         try:
             code = _run(wants_events=wants_events)
-            sys.stdout.flush()
         except SystemExit:  # how typer ends when nobody reads on: say nothing more
-            code = ExitCode.DONE
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = ExitCode.DONE
         except BaseException as error:
             if signals.received is None and not isinstance(error, KeyboardInterrupt):
@@ -57,15 +55,32 @@ def main() -> None:
             code = ExitCode.INTERRUPTED
         if signals.received is not None or code == ExitCode.INTERRUPTED:
             code = signals.exit_code
+        streams.flush()
+        if streams.failure is not None and code in (ExitCode.DONE, ExitCode.NO):
+            _tell_failure(f"the standard output cannot be written: {streams.failure}", as_event=wants_events)
+            code = ExitCode.BAD_INPUT
         _tell_the_end(signals, code, as_event=wants_events)
     sys.exit(code)
 
 
 def _run(*, wants_events: bool) -> int:
     """Run the command and return its exit code; what went wrong has been explained."""
-    from tmkit.cli.commands import run
-
+    try:
+        from tmkit.cli.commands import run
+    except (ImportError, OSError, MemoryError) as error:
+        _tell_failure(f"tmkit cannot be loaded: {error}", as_event=wants_events)
+        return ExitCode.BAD_INPUT
     return run(wants_events=wants_events)
+
+
+def _tell_failure(message: str, *, as_event: bool) -> None:
+    """Say what the system refused."""
+    if as_event:
+        from tmkit.cli.events import write_event
+
+        write_event("error", type="OutputError", message=message, file=None, line=None)
+    else:
+        print(f"error: {message}", file=sys.stderr)
 
 
 def _tell_the_end(signals: EndingSignals, code: int, *, as_event: bool) -> None:

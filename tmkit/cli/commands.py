@@ -6,6 +6,7 @@ all, so that they may stand before the command's name or after it.
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
 
 __all__ = ["app", "command_line", "run"]
+
+_logger = logging.getLogger(__name__)
 
 # Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting it.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -115,15 +118,31 @@ def run(*, wants_events: bool) -> int:
     with Reporter(as_events=wants_events).open() as reporter:
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)
-        except (KeyboardInterrupt, SystemExit, BrokenPipeError):
+        except (KeyboardInterrupt, SystemExit):
             raise
         except typer.Abort:
             return ExitCode.INTERRUPTED
-        except MemoryError as error:
-            return _explain(TmkitError(f"there is not enough memory{f': {error}' if str(error) else ''}"), reporter)
         except Exception as error:
-            return _explain(error, reporter)
+            return _explain(_as_refusal(error) or error, reporter)
+        if (failed := reporter.log_failure) is not None:
+            return _explain(failed, reporter)
     return code if isinstance(code, int) else ExitCode.DONE
+
+
+def _as_refusal(error: Exception) -> TmkitError | None:
+    """Return what the system refused, if that is behind an error: memory, a file, a library; else ``None``."""
+    if isinstance(error, TmkitError | _UsageError):
+        return None
+    _logger.debug("not an error of tmkit's own", exc_info=error)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError):
+            return TmkitError(f"there is not enough memory{f': {cause}' if str(cause) else ''}")
+        if isinstance(cause, OSError):
+            where = f"{cause.filename}: " if cause.filename is not None else ""
+            return TmkitError(f"{where}{cause.strerror or cause}", path=cause.filename, reason=cause.strerror)
+        cause = cause.__cause__
+    return TmkitError(f"a part of tmkit cannot be loaded: {error}") if isinstance(error, ImportError) else None
 
 
 def _explain(error: Exception, reporter: Reporter) -> int:

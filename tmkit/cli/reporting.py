@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tmkit.cli.events import write_event
+from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Reporter:
         self._verbosity = 0
         self._is_quiet = False
         self._handlers: list[logging.Handler] = []
+        self._log: tuple[Path, DroppingFile] | None = None
         self._shown: logging.Handler = _EventHandler() if as_events else _ConsoleHandler(self.console)
         self._shown.setFormatter(logging.Formatter(None if as_events else _LINE))
         self._shown.setLevel(_LEVELS[0])
@@ -91,12 +93,20 @@ class Reporter:
             OutputError: it cannot be written.
         """
         try:
-            handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+            raw = DroppingFile(path, "w")
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason) from None
+            raise _log_error(path, error) from None
+        self._log = (path, raw)
+        handler = logging.StreamHandler(text_file(raw))
         handler.setFormatter(logging.Formatter(_LINE_OF_FILE))
         self._add(handler)
+
+    @property
+    def log_failure(self) -> OutputError | None:
+        """Why the file of the log is not complete; ``None`` when it is, or there is none."""
+        if self._log is None or self._log[1].failure is None:
+            return None
+        return _log_error(self._log[0], self._log[1].failure)
 
     # --- a command ------------------------------------------------------------------------------------------------
 
@@ -118,6 +128,8 @@ class Reporter:
                 for logger in _loggers():
                     logger.removeHandler(handler)
                 handler.close()
+            if self._log is not None:
+                self._log[1].close()
             logging.getLogger("tmkit").setLevel(before)
 
     @contextmanager
@@ -148,6 +160,11 @@ class Reporter:
 def current_reporter() -> Reporter:
     """Return the reporter of the command that runs; a new one outside of commands."""
     return _current.get() or Reporter(as_events=False)
+
+
+def _log_error(path: Path, error: OSError) -> OutputError:
+    reason = error.strerror or str(error)
+    return OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
 
 
 def _loggers() -> tuple[logging.Logger, ...]:

@@ -157,7 +157,10 @@ class RunningSearch:
         finished = self._program.finished(seconds=self._searches.seconds_left)
         if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
             raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
-        return Outcome(self._searches.task, finished, tuple(self._phases(finished)))
+        phases = tuple(self._phases(finished))
+        if finished.code == 0 and all(phase.plan is None for phase in phases):
+            raise finished.error("Fast Downward found a plan and could not write it")
+        return Outcome(self._searches.task, finished, phases)
 
     def _phases(self, finished: Finished) -> Iterator[Phase]:
         plans = iter(sorted(self._folder.glob("plan*"), key=_plan_number))
@@ -174,7 +177,10 @@ class RunningSearch:
     def _plan(self, paths: Sequence[Path]) -> tuple[GroundAction, ...] | None:
         if not paths:
             return None
-        lines = paths[0].read_text(encoding="utf-8").splitlines()
+        text = paths[0].read_text(encoding="utf-8")
+        if not re.search(r"^; cost = .*\n\Z", text, re.MULTILINE):
+            raise TaskPlannerError("the plan of Fast Downward is cut off", command=(), output=text)
+        lines = text.splitlines()
         return tuple(self._searches.task.action_of(line.strip("()")) for line in lines if line.startswith("("))
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import resource
 import select
 import shutil
@@ -73,6 +74,9 @@ class Finished:
 
     def error(self, what: str) -> TaskPlannerError:
         """Return the error that the program failed, with the end of what it wrote."""
+        refused = re.search(r"^OSError: \[Errno \d+\] (.*)", self.output, re.MULTILINE)
+        if refused is not None:  # what the system says is all there is to know
+            return TaskPlannerError(f"{what}: {refused[1]}", command=self.command, output=self.output)
         tail = "\n".join(self.output.strip().splitlines()[-12:])
         return TaskPlannerError(f"{what}; it wrote:\n{tail}", command=self.command, output=self.output)
 

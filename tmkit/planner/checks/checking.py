@@ -51,6 +51,7 @@ from tmkit.tasks import Metric, Problem, validate_plan
 __all__ = ["CheckReport", "check_plan"]
 
 _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
+_LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
 _SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it comes to rest on
 _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
@@ -251,6 +252,10 @@ class _Check:
         for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
             self.problems.append(f"{where}: {said}: {exemption}")
+        length = float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
+        if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
+            self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
+            return
         result = recheck_path(
             rules.check_world(scene, exemptions),
             path,

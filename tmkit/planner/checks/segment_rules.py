@@ -188,10 +188,11 @@ def is_straight(path: Configuration, scene: SceneGraph, q: Configuration, *, man
         q: (n_joints,) configuration before it.
         manipulator: the arm.
     """
-    return next(_line_faults(path, scene, q, manipulator), None) is None
+    return not _line_faults(path, scene, q, manipulator)
 
 
-def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Iterator[str]:
+@np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
+def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> list[str]:
     """The tool moves along a straight line and does not turn."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
     between = (path[:-1] + path[1:]) / 2
@@ -208,9 +209,9 @@ def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manip
         offset = pose.translation - first.translation
         share = min(max(float(offset @ direction), 0.0), length)
         stray = float(np.linalg.norm(offset - share * direction))
-        if stray > _LINE_TOLERANCE or first.distance(pose)[1] > _TURN_TOLERANCE:
-            yield f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"
-            return
+        if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):  # NaN is no line
+            return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
+    return []
 
 
 def _named(item: str | None) -> str:

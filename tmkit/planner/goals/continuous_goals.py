@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
+from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
@@ -210,7 +210,7 @@ def goal_from_json(node: JsonNode) -> ContinuousGoal:
         )
     except FileFormatError:
         raise
-    except ConfigurationError as error:
+    except TmkitError as error:  # a tolerance, or a quaternion of zeros
         raise node.error(str(error)) from None
 
 
