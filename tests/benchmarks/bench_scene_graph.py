@@ -53,6 +53,32 @@ def test_add_and_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     assert len(benchmark(scene.add_frame, "new", "thing3")) == len(scene) + 1
 
 
+def test_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
+    """Remove a frame from a version that was just made: the number of frames hardly counts."""
+    made = iter(range(1_000_000_000))
+
+    def version() -> tuple[tuple[SceneGraph, str], dict[str, object]]:
+        return (scene.set_pose("thing4", Pose([next(made), 0, 1])), "thing3"), {}
+
+    assert len(benchmark.pedantic(SceneGraph.remove_frame, setup=version, rounds=200)) == len(scene) - 1
+
+
+def test_children(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
+    """Ask a version that was just made for the children of a frame."""
+    made = iter(range(1_000_000_000))
+
+    def version() -> tuple[tuple[SceneGraph, str], dict[str, object]]:
+        return (scene.reparent("thing4", "link7", pose=Pose([next(made), 0, 1])), "link7"), {}
+
+    assert benchmark.pedantic(SceneGraph.children, setup=version, rounds=200) == ("thing4",)
+
+
+def test_equality(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
+    """Compare a scene with one that went there and back."""
+    back = scene.reparent("thing3", "link7", pose=Pose()).reparent("thing3", "world", pose=scene.local_pose("thing3"))
+    assert benchmark(SceneGraph.__eq__, scene, back)
+
+
 def test_pose_along_eight_joints(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Ask for the pose of the last link relative to the world."""
     assert benchmark(scene.pose, "link7", "world", q=Q) == scene.at(Q).pose("link7")

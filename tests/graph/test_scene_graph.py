@@ -428,6 +428,72 @@ def test_inertia_stays_with_the_body() -> None:
 # --- a value -----------------------------------------------------------------------------------------------------
 
 
+def test_equality_of_versions_looks_at_what_names_mean() -> None:
+    """A frame that took the place and the name of another is not that frame for those below or beside it."""
+    plain = SceneGraph().add_frame("below", "world")
+    for name in ("a", "b", "c"):
+        plain = plain.add_frame(name, "world", body="world")
+    plain = plain.reparent("below", "b", pose=Pose())
+    moved_up = plain.remove_frame("a").rename_frame("b", "a").rename_frame("c", "b")
+    moved_up = moved_up.add_frame("c", "world", body="world")
+    assert moved_up.frame_names == plain.frame_names
+    assert moved_up.parent("below") == "a"
+    assert moved_up != plain
+    assert moved_up.reparent("below", "b", pose=Pose()) == plain
+
+    with SceneGraph().edit() as edit:
+        for name in ("a", "b", "c"):
+            edit.add_frame(name, "world", body="world")
+        edit.add_frame("below", "b")
+        edit.allow_collision("b", "below", reason="touch")
+        edit.set_group("pair", frames=["b"])
+    scene = edit.finish()
+    # Places and names of frames stay, ids shift: `b`, with all that is said of it, comes to stand where `a` was.
+    with scene.edit() as edit:
+        edit.remove_frame("a")
+        edit.rename_frame("b", "a")
+        edit.rename_frame("c", "b")
+        edit.remove_frame("below")
+        edit.add_frame("c", "world", body="world")
+        edit.add_frame("below", "b")
+    shifted = edit.finish()
+    assert shifted.frame_names == scene.frame_names
+    assert shifted != scene  # the pair is gone, and the group holds what is `a` now
+    shifted = shifted.allow_collision("b", "below", reason="touch")
+    assert shifted != scene
+    assert shifted.group("pair").frames == ("a",)
+    again = scene.remove_frame("below").add_frame("below", "b")
+    assert again != scene
+    assert again.allow_collision("b", "below", reason="touch") == scene
+    assert again.allow_collision("b", "below", reason="other") != scene
+    assert hash(again.allow_collision("b", "below", reason="touch")) == hash(scene)
+
+
+def test_equality_of_versions_with_errors_from_sources_of_their_own() -> None:
+    """Sources count by which edges share them: others in their place, everywhere, make an equal scene."""
+    scene = SceneGraph().add_frame("a", "world").add_frame("b", "world")
+    error = np.eye(6) * 1e-4
+    one = scene.set_covariance("a", error).set_covariance("b", error)
+    assert one == scene.set_covariance("b", error).set_covariance("a", error)
+    shared = scene.set_noise("a", one.noise("a")).set_noise("b", one.noise("a"))
+    assert shared != one
+    assert shared == scene.set_noise("a", one.noise("b")).set_noise("b", one.noise("b"))
+    assert one.set_noise("b", one.noise("a")) == shared
+
+
+def test_the_hash_is_that_of_the_version() -> None:
+    """It is kept with a version, and an edit's is its own, in a builder too."""
+    scene = kitchen()
+    before = hash(scene)
+    moved = scene.set_pose("cup", Pose([0.5, 0.5, 0.5]))
+    assert hash(moved) != before == hash(scene)
+    with scene.edit() as edit:
+        assert hash(edit.scene) == before
+        edit.set_pose("cup", Pose([0.5, 0.5, 0.5]))
+        assert hash(edit.scene) == hash(moved)
+    assert hash(edit.finish()) == hash(moved)
+
+
 def test_equality_is_by_content_in_insertion_order() -> None:
     """Scenes made in other ways are equal when they say the same in the same order."""
     there_and_back = kitchen().reparent("cup", "world").reparent("cup", "table", pose=Pose([0, 0, 0.1]))

@@ -64,7 +64,7 @@ MOVABLE_CLASSES = ("movable", "moveable")
 def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
     found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
-    return tuple(frame for frame in scene.frame_names if frame in found) if found else ()
+    return tuple(sorted(found, key=scene.frame_id))  # ids grow with insertion
 
 
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:

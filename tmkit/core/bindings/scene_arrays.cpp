@@ -248,7 +248,7 @@ Raises:
         .def("ancestors", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.ancestors(frame)); }, nb::arg("frame"),
              "Return the ancestors of a frame, nearest first. O(depth).\n\nRaises:\n    UnknownNameError: no such frame.")
         .def("parent", &SceneArrays::parent, nb::arg("frame"), "Return the name of a frame's parent, None for a root. O(1).")
-        .def("children", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.children(frame)); }, nb::arg("frame"), "Return the names of a frame's children in insertion order. O(n).")
+        .def("children", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.children(frame)); }, nb::arg("frame"), "Return the names of a frame's children in insertion order. O(k log k) for k children.")
         .def_prop_ro("frame_names", [](const SceneArrays& self) { return tuple_of(self.frame_names()); }, "Names of all frames in insertion order. O(n).")
         .def_prop_ro("joint_names", [](const SceneArrays& self) { return tuple_of(self.joint_names()); }, "Names of the joints that have an entry in the configuration, in its order. O(n).")
         .def("is_allowed", &SceneArrays::is_allowed, nb::arg("a"), nb::arg("b"), "Tell whether two frames may touch. O(1).")

@@ -7,14 +7,11 @@
 namespace tmkit::bindings {
 namespace {
 
-std::vector<std::string> names_at(const SceneGraph& scene, const std::vector<std::int32_t>& indices) {
+std::vector<std::string> names_of(const SceneGraph& scene, const std::vector<FrameId>& frames) {
     std::vector<std::string> names;
-    for (std::int32_t index : indices) names.push_back(scene.record(scene.layout().ids[index]).name->text);
+    names.reserve(frames.size());
+    for (const FrameId id : frames) names.push_back(scene.record(id).name->text);
     return names;
-}
-
-std::int32_t index_of(const SceneGraph& scene, const std::string& frame) {
-    return scene.layout().index_of(scene.record(frame).id);
 }
 
 // Giving the interpreter to other threads costs about as much as the poses of so many frames.
@@ -118,15 +115,12 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
 void bind_scene_queries(nb::class_<SceneGraph>& cls) {
     bind_gaussian_queries(cls);
     cls.def_prop_ro("frame_names", [](const SceneGraph& s) { return tuple_of(s.frame_names()); }, "Names of all frames in insertion order; reparenting does not change it. O(n).")
-        .def_prop_ro("joint_names", [](const SceneGraph& s) { return tuple_of(s.joint_names()); }, "Names of the joints that have an entry in the configuration, in its order. O(n).")
-        .def_prop_ro("joint_frames", [](const SceneGraph& s) { return tuple_of(names_at(s, s.layout().joint_frame)); }, "The frame that each entry of the configuration moves. O(n).")
+        .def_prop_ro("joint_names", [](const SceneGraph& s) { return tuple_of(s.joint_names()); }, "Names of the joints that have an entry in the configuration, in its order. O(joints).")
+        .def_prop_ro("joint_frames", [](const SceneGraph& s) { return tuple_of(names_of(s, s.joint_frames())); }, "The frame that each entry of the configuration moves. O(joints log n).")
         .def_prop_ro("body_names", [](const SceneGraph& s) { return tuple_of(s.body_names()); }, "Names of all bodies, in the order of their first frames. O(n).")
         .def_prop_ro("root_names", [](const SceneGraph& s) {
-            std::vector<std::int32_t> roots;
-            for (std::size_t i = 0; i < s.size(); ++i)
-                if (s.layout().parent[i] < 0) roots.push_back(static_cast<std::int32_t>(i));
-            return tuple_of(names_at(s, roots));
-        }, "Names of the frames without a parent. O(n).")
+            return tuple_of(names_of(s, s.roots()));
+        }, "Names of the frames without a parent, in insertion order. Costs as ``children``.")
         .def_prop_ro("allowed_pairs", [](const SceneGraph& s) {
             nb::list pairs;
             for (const AllowedPair& pair : s.allowed_pairs()) pairs.append(nb::make_tuple(pair.a, pair.b, pair.reason));
@@ -142,12 +136,13 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
             return parent == no_frame ? std::optional<std::string>() : s.record(parent).name->text;
         }, nb::arg("frame"), "Return the name of a frame's parent, None for a root. O(log n).")
         .def("children", [](const SceneGraph& s, const std::string& frame) {
-            const LayoutTree& flat = s.layout().tree();
-            const std::int32_t at = index_of(s, frame);
-            return tuple_of(names_at(s, {flat.child.begin() + flat.first_child[at], flat.child.begin() + flat.first_child[at + 1]}));
-        }, nb::arg("frame"), "Return the names of a frame's children in insertion order.")
-        .def("subtree", [](const SceneGraph& s, const std::string& frame) { return tuple_of(names_at(s, s.layout().subtree(index_of(s, frame)))); },
-             nb::arg("frame"), "Return the frame and all its descendants, parents before children.")
+            return tuple_of(names_of(s, s.children(s.record(frame).id)));
+        }, nb::arg("frame"), R"(Return the names of a frame's children in insertion order.
+
+O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions made from
+one another share an index. The first query of all of them builds it in O(n log n).)")
+        .def("subtree", [](const SceneGraph& s, const std::string& frame) { return tuple_of(names_of(s, s.subtree(s.record(frame).id))); },
+             nb::arg("frame"), "Return the frame and all its descendants, parents before children, level by level. Costs as ``children``, O(log n) for each of them.")
         .def("ancestors", [](const SceneGraph& s, const std::string& frame) {
             std::vector<std::string> names;
             for (FrameId at = s.record(frame).parent; at != no_frame; at = s.record(at).parent) names.push_back(s.record(at).name->text);
@@ -167,13 +162,8 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
             return tuple_of(record.details ? record.details->classes : std::vector<std::string>{});
         }, nb::arg("frame"), "Return what a frame is, e.g. ``('movable',)``.")
         .def("frames_of_class", [](const SceneGraph& s, const std::string& name) {
-            std::vector<std::string> names;
-            for (FrameId id : s.layout().ids) {
-                const FrameRecord& record = s.record(id);
-                if (record.details && std::find(record.details->classes.begin(), record.details->classes.end(), name) != record.details->classes.end()) names.push_back(record.name->text);
-            }
-            return tuple_of(names);
-        }, nb::arg("name"), "Return the frames of a class in insertion order. O(n log n).")
+            return tuple_of(names_of(s, s.frames_of_class(name)));
+        }, nb::arg("name"), "Return the frames of a class in insertion order. Costs as ``children``.")
         .def("twist_edge", [](const SceneGraph& s, std::string_view frame) { return twist_tuple(s.twist(frame)); }, nb::arg("frame"),
              "Return the twist edge of a frame: name of the reference body and (6,) the twist at the frame's origin, in its axes; or None.\n\nRaises:\n    UnknownNameError: no such frame.")
         .def_prop_ro("twist_frames", [](const SceneGraph& s) {
@@ -197,11 +187,12 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
             const bool any = value.is(nb::ellipsis());
             const std::string text = any ? std::string() : attribute_text(key, value);
             std::vector<std::string> names;
-            for (FrameId id : s.layout().ids)
-                for (const auto& [name, said] : attributes_on(s.record(id)))
-                    if (name == key && (any || said == text)) names.push_back(s.record(id).name->text);
+            s.for_each_frame([&](const FrameRecord& frame) {
+                for (const auto& [name, said] : attributes_on(frame))
+                    if (name == key && (any || said == text)) names.push_back(frame.name->text);
+            });
             return tuple_of(names);
-        }, nb::arg("key"), nb::arg("value").none() = nb::ellipsis(), "Return the frames that have a tag, or have it with this value, in insertion order. O(n log n).")
+        }, nb::arg("key"), nb::arg("value").none() = nb::ellipsis(), "Return the frames that have a tag, or have it with this value, in insertion order. O(n).")
         .def_prop_ro("group_names", [](const SceneGraph& s) { return tuple_of(s.group_names()); }, "Names of all groups, sorted.")
         .def("group", [](const SceneGraph& s, std::string_view name) {
             GroupSpecification group = s.group(name);

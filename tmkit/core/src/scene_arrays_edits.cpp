@@ -123,8 +123,8 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
     const Slot top = require_frame(name);
     const std::int32_t leaving = mark_subtree(top);
     if (!with_subtree && leaving > 1) {
-        Slot first = first_child_[static_cast<std::size_t>(top)];
-        for (Slot child = first; child != none; child = next_sibling_[static_cast<std::size_t>(child)])
+        Slot first = first_child_[top];
+        for (Slot child = first; child != none; child = next_sibling_[child])
             if (id_[child] < id_[first]) first = child;
         throw refusals::has_children(name, frame_names_.view(first));
     }

@@ -231,13 +231,15 @@ std::string SceneArrays::root(std::string_view frame) const {
 std::vector<std::string> SceneArrays::children(std::string_view frame) const {
     bool known = false;
     auto found = lock_.read([&] {
-        std::vector<std::string> names;
+        std::vector<std::pair<FrameId, Slot>> found_slots;
         const Slot slot = frame_names_.find(frame);
         known = slot != none;
-        for (std::size_t i = 0; known && i < size(); ++i) {
-            const Slot child = sequence_.load(static_cast<std::int32_t>(i));
-            if (parent_.load(child) == slot) names.push_back(frame_names_.text(child));
-        }
+        // While the writer changes the list it may lead round in a circle; then what is found is not used.
+        for (Slot child = known ? first_child_.load(slot) : none; child != none && found_slots.size() < size(); child = next_sibling_.load(child))
+            found_slots.emplace_back(id_.load(child), child);
+        std::sort(found_slots.begin(), found_slots.end());  // ids grow with insertion
+        std::vector<std::string> names;
+        for (const auto& [id, child] : found_slots) names.push_back(frame_names_.text(child));
         return names;
     });
     if (!known) throw unknown_frame(frame);
@@ -330,7 +332,7 @@ std::string SceneArrays::defects() const {
     for (std::int32_t i = 0; i < count; ++i) {
         std::size_t children = 0;
         const Slot slot = order_[static_cast<std::size_t>(i)];
-        for (Slot child = first_child_[static_cast<std::size_t>(slot)]; child != none; child = next_sibling_[static_cast<std::size_t>(child)], ++children)
+        for (Slot child = first_child_[slot]; child != none; child = next_sibling_[child], ++children)
             if (parent_[child] != slot) return "a child does not know its parent";
         for (std::int32_t j = 0; j < count; ++j) children -= parent_[sequence_[j]] == slot;
         if (children != 0) return "a frame has lost a child";

@@ -9,27 +9,25 @@ namespace tmkit {
 // --- links ------------------------------------------------------------------------------------------------------------------
 
 void SceneArrays::link(Slot slot, Slot parent) {
-    const auto at = static_cast<std::size_t>(slot), above = static_cast<std::size_t>(parent);
-    const Slot next = first_child_[above];
-    next_sibling_[at] = next;
-    previous_sibling_[at] = none;
+    const Slot next = first_child_[parent];
+    next_sibling_.store(slot, next);
+    previous_sibling_[static_cast<std::size_t>(slot)] = none;
     if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = slot;
-    first_child_[above] = slot;
+    first_child_.store(parent, slot);
 }
 
 void SceneArrays::unlink(Slot slot) {
-    const auto at = static_cast<std::size_t>(slot);
-    const Slot next = next_sibling_[at], previous = previous_sibling_[at];
-    if (previous == none) first_child_[static_cast<std::size_t>(parent_[slot])] = next;
-    else next_sibling_[static_cast<std::size_t>(previous)] = next;
+    const Slot next = next_sibling_[slot], previous = previous_sibling_[static_cast<std::size_t>(slot)];
+    if (previous == none) first_child_.store(parent_[slot], next);
+    else next_sibling_.store(previous, next);
     if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = previous;
 }
 
 // The subtree of `top`, parents first; none after the last.
 SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
-    if (const Slot child = first_child_[static_cast<std::size_t>(at)]; child != none) return child;
+    if (const Slot child = first_child_[at]; child != none) return child;
     for (; at != top; at = parent_[at])
-        if (const Slot next = next_sibling_[static_cast<std::size_t>(at)]; next != none) return next;
+        if (const Slot next = next_sibling_[at]; next != none) return next;
     return none;
 }
 
@@ -167,7 +165,7 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         entry_.store(slot, none);
         pose_.store(slot, Pose{});
         id_.store(slot, no_frame);
-        first_child_[static_cast<std::size_t>(slot)] = none;
+        first_child_.store(slot, none);
         free_frames_.push_back(slot);
     }
     if (had_joints) renew_entries();

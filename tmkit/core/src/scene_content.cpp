@@ -4,8 +4,10 @@
 // both, classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
 // that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
 // rotation, make two poses, and two versions. Noise sources count by which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
+#include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "tmkit/scene_graph.hpp"
@@ -146,12 +148,18 @@ bool same_details(const FrameRecord& a, const FrameRecord& b) {
     return a.details == b.details || (a.details && b.details && a.details->same_but_for_noise(*b.details));
 }
 
-bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SourceNumbers& number_a, SourceNumbers& number_b) {
+template <class SameSource>
+bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source) {
     if (!a || !b) return a == b;
     if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() || a->maps != b->maps) return false;
     for (std::size_t i = 0; i < a->terms.size(); ++i)
-        if (number_a(a->terms[i].source) != number_b(b->terms[i].source) || a->terms[i].column != b->terms[i].column) return false;
+        if (a->terms[i].column != b->terms[i].column || !same_source(a->terms[i].source, b->terms[i].source)) return false;
     return true;
+}
+
+template <class SameSource>
+bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
+    return same_noise(a.noise.get(), b.noise.get(), same_source) && same_noise(a.twist_noise(), b.twist_noise(), same_source);
 }
 
 bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b, const FrameRecord& b) {
@@ -194,6 +202,7 @@ std::string SceneGraph::content_bytes() const {
 }
 
 std::uint64_t SceneGraph::content_hash() const {
+    if (const std::uint64_t known = hash_.load(std::memory_order_relaxed)) return known;
     const std::string bytes = content_bytes();
     std::uint64_t hash = 0x2545F4914F6CDD1Dull;
     for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
@@ -202,6 +211,7 @@ std::uint64_t SceneGraph::content_hash() const {
         hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
         hash ^= hash >> 33;
     }
+    hash_.store(hash, std::memory_order_relaxed);
     return hash;
 }
 
@@ -212,27 +222,78 @@ bool SceneGraph::same_version(const SceneGraph& o) const {
 
 bool SceneGraph::same_content(const SceneGraph& other) const {
     if (same_version(other)) return true;
-    if (size() != other.size() || allowed_.size() != other.allowed_.size() || groups_.size() != other.groups_.size()) return false;
+    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size()) return false;
+    const std::optional<bool> known = same_changes(other);
+    return known ? *known : same_all(other);
+}
+
+// Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and the
+// sources of errors are the same. None where that is not so or most differs: then all has to be compared.
+std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
+    std::vector<FrameId> mine, theirs;  // frames that may differ
+    bool is_certain = true;
+    for_each_changed_frame(*this, other, [&](FrameId id, const FrameRecord* a, const FrameRecord* b) {
+        if (a) mine.push_back(id);
+        if (b) theirs.push_back(id);
+        if (a && b && a->name->text != b->name->text) is_certain = false;  // its children do not say that their parent has another name
+    });
+    if (mine.size() > 8 + size() / 8) return std::nullopt;
+    std::vector<std::string_view> bare, others_bare;
+    for_each_changed_body(*this, other, [&](const BodyRecord* a, const BodyRecord* b) {
+        if (a && b && a->name->text != b->name->text) is_certain = false;
+        if (a && a->inertia_frame != no_frame) mine.push_back(a->inertia_frame);
+        if (b && b->inertia_frame != no_frame) theirs.push_back(b->inertia_frame);
+        if (a && a->tops.empty()) bare.push_back(a->name->text);
+        if (b && b->tops.empty()) others_bare.push_back(b->name->text);
+    });
+    std::sort(bare.begin(), bare.end());
+    std::sort(others_bare.begin(), others_bare.end());
+    if (bare != others_bare) return false;
+    std::set<std::size_t> places;  // in insertion order: equal scenes have equal frames at equal places, whatever their ids
+    for (const FrameId id : mine) places.insert(frames_.rank(id));
+    for (const FrameId id : theirs) places.insert(other.frames_.rank(id));
+    for (const std::size_t place : places) {
+        const FrameRecord &a = *frames_.at_rank(place).value, &b = *other.frames_.at_rank(place).value;
+        const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
+            if (!(x == y)) is_certain = false;  // two sources may stand for one another, if they do so everywhere
+            return true;
+        };
+        if (!same_frame(*this, a, other, b) || !same_noises(a, b, same_source)) return false;
+    }
+    if (!is_certain) return std::nullopt;
+    bool same = true;
+    for_each_changed_pair(*this, other, [&](FrameId first, FrameId second, const Name* reason, const Name*) {
+        if (reason) same = same && other.has_pair(record(first).name->text, record(second).name->text, reason->text);
+    });
+    for_each_changed_group(*this, other, [&](const std::string& name) {
+        same = same && has_group(name) && other.has_group(name) && group(name) == other.group(name);
+    });
+    return same;
+}
+
+bool SceneGraph::same_all(const SceneGraph& other) const {
     std::vector<const FrameRecord*> others;
     others.reserve(other.size());
-    other.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { others.push_back(frame.get()); });
+    other.for_each_frame([&](const FrameRecord& frame) { others.push_back(&frame); });
     bool same = true;
     std::size_t index = 0;
     SourceNumbers mine, theirs;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
+    const auto same_source = [&](const Ref<const NoiseSource>& a, const Ref<const NoiseSource>& b) { return mine(a) == theirs(b); };
+    for_each_frame([&](const FrameRecord& frame) {
         const FrameRecord* twin = same ? others[index++] : nullptr;
-        if (same)
-            same = same_frame(*this, *frame, other, *twin) && same_noise(frame->noise.get(), twin->noise.get(), mine, theirs) &&
-                   same_noise(frame->twist_noise(), twin->twist_noise(), mine, theirs);
+        if (same) same = same_frame(*this, frame, other, *twin) && same_noises(frame, *twin, same_source);
     });
     if (!same) return false;
-    for (const AllowedPair& pair : allowed_pairs()) {
-        const Ref<const Name>* reason = other.allowed_.find(ordered(other.record(pair.a).id, other.record(pair.b).id));
-        if (!reason || (*reason)->text != pair.reason) return false;
-    }
+    for (const AllowedPair& pair : allowed_pairs())
+        if (!other.has_pair(pair.a, pair.b, pair.reason)) return false;
     for (const std::string& name : group_names())
         if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
     return bare_bodies() == other.bare_bodies();
+}
+
+bool SceneGraph::has_pair(std::string_view a, std::string_view b, std::string_view reason) const {
+    const Ref<const Name>* found = allowed_.find(Pair{record(a).id, record(b).id});
+    return found && (*found)->text == reason;
 }
 
 }  // namespace tmkit

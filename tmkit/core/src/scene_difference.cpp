@@ -204,7 +204,7 @@ void SceneEdit::apply(const SceneDifference& difference) {
 // All frames at once from what the scene would say after the change; its rules are checked as for any scene. O(n log n).
 void SceneEdit::rebuild(const SceneDifference& difference) {
     std::vector<std::pair<FrameId, FrameSpecification>> frames;
-    for (FrameId id : scene_.layout().ids) frames.emplace_back(id, scene_.specification(record(id).name->text));
+    scene_.for_each_frame([&](const FrameRecord& frame) { frames.emplace_back(frame.id, scene_.specification(frame.name->text)); });
     std::vector<std::pair<std::string, std::string>> renamed;
     std::vector<AllowedPair> pairs = scene_.allowed_pairs();
     std::vector<GroupSpecification> groups;

@@ -82,6 +82,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
     // All is well; nothing from here on throws, but for want of memory.
+    if (scene_.frames_.empty()) scene_.index_ = make_ref<FrameIndex>();
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);
@@ -152,15 +153,7 @@ void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSp
 }
 
 void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
-    const FrameRecord& top = record(name);
-    bool is_leaf = true;  // a look at all parents is much less than a layout
-    scene_.frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { is_leaf = is_leaf && frame->parent != top.id; });
-    std::vector<FrameId> leaving{top.id};
-    if (!is_leaf) {
-        const Layout& flat = scene_.layout();
-        leaving.clear();
-        for (std::int32_t index : flat.subtree(flat.index_of(top.id))) leaving.push_back(flat.ids[index]);
-    }
+    const std::vector<FrameId> leaving = scene_.subtree(record(name).id);
     if (!with_subtree && leaving.size() > 1)
         throw refusals::has_children(name, record(leaving[1]).name->text);
     std::vector<FrameId> gone = leaving;
@@ -177,13 +170,8 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
         if (frame.noise) scene_.noises_.remove(*at);
         scene_.frames_.remove(*at);
         scene_.twists_.remove(*at);
+        forbid_collisions(*at);
     }
-    std::vector<Pair> pairs;
-    const auto goes = [&gone](FrameId id) { return std::binary_search(gone.begin(), gone.end(), id); };
-    scene_.allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
-        if (goes(pair.first) || goes(pair.second)) pairs.push_back(pair);
-    });
-    for (const Pair& pair : pairs) scene_.allowed_.remove(pair);
 }
 
 void SceneEdit::rename_frame(std::string_view name, std::string_view new_name) {
@@ -233,20 +221,32 @@ void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
 }
 
 void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
-    const FrameId first = record(a).id;
-    const Pair pair = SceneGraph::ordered(first, record(b).id);
-    if (pair.first == pair.second)
-        throw refusals::collides_with_itself(a);
-    const Ref<const Name>* old = scene_.allowed_.find(pair);
+    const FrameId first = record(a).id, second = record(b).id;
+    if (first == second) throw refusals::collides_with_itself(a);
+    const Ref<const Name>* old = scene_.allowed_.find(Pair{first, second});
     if (old && (*old)->text == reason) return;
-    scene_.allowed_.assign(pair, make_ref<const Name>(reason));
+    const auto said = make_ref<const Name>(reason);
+    scene_.allowed_.assign({first, second}, said);
+    scene_.allowed_.assign({second, first}, said);
 }
 
 void SceneEdit::forbid_collision(std::string_view a, std::string_view b) {
-    const FrameId first = record(a).id;
-    const Pair pair = SceneGraph::ordered(first, record(b).id);
-    if (!scene_.allowed_.find(pair)) return;
-    scene_.allowed_.remove(pair);
+    const FrameId first = record(a).id, second = record(b).id;
+    scene_.allowed_.remove(Pair{first, second});
+    scene_.allowed_.remove(Pair{second, first});
+}
+
+void SceneEdit::forbid_collisions(FrameId frame) {
+    std::vector<FrameId> partners;
+    scene_.allowed_.for_each_from(Pair{frame, no_frame}, [&](const Pair& pair, const Ref<const Name>&) {
+        if (pair.first != frame) return false;
+        partners.push_back(pair.second);
+        return true;
+    });
+    for (const FrameId partner : partners) {
+        scene_.allowed_.remove(Pair{frame, partner});
+        scene_.allowed_.remove(Pair{partner, frame});
+    }
 }
 
 // --- groups ----------------------------------------------------------------------------------------------------------

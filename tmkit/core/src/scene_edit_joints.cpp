@@ -38,6 +38,9 @@ void SceneEdit::put_joint(FrameId frame, const Ref<const Joint>& joint) {
 }
 
 void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const {
+    const auto has_joint = [&](FrameId id) { return static_cast<bool>(record(id).joint); };
+    const bool any_follows = scene_.joint_names_.size() > scene_.joints_.size();
+    if (!any_follows || std::none_of(leaving.begin(), leaving.end(), has_joint)) return;
     scene_.joint_names_.for_each([&](const Ref<const Name>& follower, FrameId id) {
         const std::string& leader = record(id).joint->mimic;
         if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;

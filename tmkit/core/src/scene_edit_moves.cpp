@@ -73,10 +73,10 @@ void SceneEdit::leave_body(const FrameRecord& leaving) {
 void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const {
     const FrameId to = scene_.root_of(parent.id);
     if (scene_.root_of(moving.id) == to) return;  // the bodies of one tree stay joined as they were
-    const Layout& flat = scene_.layout();
-    for (std::int32_t index : flat.subtree(flat.index_of(moving.id))) {
-        if (flat.body[index] == moving.body && parent.body == moving.body) continue;  // joined by the new edge itself
-        const BodyRecord& carried = body(flat.body[index]);
+    for (const FrameId id : scene_.subtree(moving.id)) {
+        const BodyId on = record(id).body;
+        if (on == moving.body && parent.body == moving.body) continue;  // joined by the new edge itself
+        const BodyRecord& carried = body(on);
         for (FrameId top : carried.tops)
             if (scene_.root_of(top) == to)
                 throw refusals::two_paths(moving.name->text, parent.name->text, carried.name->text, record(top).name->text);

@@ -1,6 +1,7 @@
 // Edits that bring in or take out whole scenes.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "scene_errors.hpp"
 #include "tmkit/scene_edit.hpp"
@@ -97,20 +98,20 @@ void SceneEdit::merge(const SceneGraph& other) {
 
 void SceneEdit::extract(std::string_view frame) {
     const SceneGraph& whole = scene_;
-    const Layout& flat = whole.layout();
-    std::vector<std::int32_t> inside = flat.subtree(flat.index_of(record(frame).id));
+    std::vector<FrameId> inside = whole.subtree(record(frame).id);
     std::sort(inside.begin(), inside.end());  // insertion order
+    std::set<std::string_view> bodies;
+    for (const FrameId id : inside) bodies.insert(body(record(id).body).name->text);
     std::vector<FrameSpecification> frames;
     SceneEdit part{SceneGraph()};
-    const auto stays = [&](FrameId id) { return std::binary_search(inside.begin(), inside.end(), flat.index_of(id)); };
-    for (std::int32_t index : inside) {
-        frames.push_back(whole.specification(record(flat.ids[index]).name->text));
+    const auto stays = [&](FrameId id) { return std::binary_search(inside.begin(), inside.end(), id); };
+    for (const FrameId id : inside) {
+        frames.push_back(whole.specification(record(id).name->text));
         FrameSpecification& made = frames.back();
         if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
             throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " + quoted(made.joint.mimic) +
                                               ", which does not stand below frame " + quoted(frame));
-        const auto on_body = [&](std::int32_t other) { return scene_.body(flat.body[other]).name->text == made.twist->reference; };
-        if (made.twist && std::none_of(inside.begin(), inside.end(), on_body)) made.twist.reset();  // relative to what stays behind
+        if (made.twist && !bodies.count(made.twist->reference)) made.twist.reset();  // relative to what stays behind
         if (made.name != frame) continue;
         made.parent.clear();
         made.pose = Pose{};
@@ -119,10 +120,12 @@ void SceneEdit::extract(std::string_view frame) {
         made.noise = nullptr;
     }
     part.add_frames(frames);
-    whole.allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {
-        if (stays(pair.first) && stays(pair.second))
-            part.allow_collision(record(pair.first).name->text, record(pair.second).name->text, reason->text);
-    });
+    for (const FrameId id : inside)
+        whole.allowed_.for_each_from(Pair{id, id}, [&](const Pair& pair, const Ref<const Name>& reason) {
+            if (pair.first == id && stays(pair.second))
+                part.allow_collision(record(id).name->text, record(pair.second).name->text, reason->text);
+            return pair.first == id;
+        });
     // A group stays when a frame of it, or of a group in it, does.
     for (GroupSpecification group : whole.groups_inside_out()) {
         std::erase_if(group.frames, [&](const std::string& name) { return !stays(record(name).id); });

@@ -25,7 +25,8 @@ SceneGraph::SceneGraph(const SceneGraph& other)
       bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
       twists_(other.twists_), noises_(other.noises_),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
-      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_) {
+      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
+      index_(other.index_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
     if (layout) layout->retain();
     layout_.store(layout, std::memory_order_relaxed);
@@ -37,7 +38,8 @@ SceneGraph::SceneGraph(SceneGraph&& other) noexcept
       body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
       twists_(std::move(other.twists_)), noises_(std::move(other.noises_)),
       next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
-      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_), layout_(other.layout_.exchange(nullptr)) {}
+      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
+      layout_(other.layout_.exchange(nullptr)), index_(std::move(other.index_)) {}
 
 SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     frames_ = std::move(other.frames_);
@@ -57,6 +59,8 @@ SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
     next_frame_ = other.next_frame_;
     next_body_ = other.next_body_;
     other.layout_.store(layout_.exchange(other.layout_.load()));
+    index_ = std::move(other.index_);
+    hash_.store(0, std::memory_order_relaxed);
     return *this;
 }
 
@@ -125,7 +129,7 @@ std::optional<Inertia> SceneGraph::inertia(std::string_view frame) const {
     return carrier.inertia.in_axes_of(pose(record(carrier.inertia_frame).name->text, frame, nullptr));
 }
 
-bool SceneGraph::is_allowed(FrameId a, FrameId b) const { return allowed_.find(ordered(a, b)) != nullptr; }
+bool SceneGraph::is_allowed(FrameId a, FrameId b) const { return allowed_.find(Pair{a, b}) != nullptr; }
 
 bool SceneGraph::is_allowed(std::string_view a, std::string_view b) const {
     return is_allowed(record(a).id, record(b).id);
@@ -145,6 +149,13 @@ std::vector<std::string> SceneGraph::joint_names() const {
     return names;
 }
 
+std::vector<FrameId> SceneGraph::joint_frames() const {
+    std::vector<FrameId> frames;
+    frames.reserve(joints_.size());
+    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { frames.push_back(id); });
+    return frames;
+}
+
 std::vector<std::string> SceneGraph::body_names() const {
     std::vector<std::string> names;
     names.reserve(bodies_.size());
@@ -159,9 +170,9 @@ std::vector<std::string> SceneGraph::body_names() const {
 
 std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
     std::vector<AllowedPair> pairs;
-    pairs.reserve(allowed_.size());
+    pairs.reserve(pair_count());
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {
-        pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
+        if (pair.first < pair.second) pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
     });
     return pairs;
 }
@@ -345,8 +356,9 @@ std::string SceneGraph::defects() const {
     });
     if (twists != twists_.size()) defect = "twists and their index differ in number";
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
-        if (pair.first >= pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
+        if (pair.first == pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
             defect = "an allowed pair names a frame that is gone";
+        if (!is_allowed(pair.second, pair.first)) defect = "an allowed pair is there one way only";
     });
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
         for (FrameId id : group->frames)

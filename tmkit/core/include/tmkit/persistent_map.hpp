@@ -53,7 +53,7 @@
 // Differences. Versions made from one another share subtrees by pointer. `for_each_difference` walks both trees at once
 // and skips what is shared, so that c changed keys among n cost O(c log n) however large the rest.
 //
-// Costs: find, insert, erase, rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's words for
+// Costs: find, insert, erase, rank, at_rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's words for
 // each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1). A map with no key
 // holds no node.
 #pragma once
@@ -120,6 +120,17 @@ public:
             }
         }
         return smaller;
+    }
+
+    // The key with so many smaller keys; there must be one. O(log n).
+    const Node& at_rank(std::size_t rank) const {
+        const Node* node = root_.get();
+        for (;;) {
+            const std::size_t smaller = count(node->left);
+            if (rank == smaller) return *node;
+            node = rank < smaller ? node->left.get() : node->right.get();
+            if (rank > smaller) rank -= smaller + 1;
+        }
     }
 
     [[nodiscard]] PersistentMap insert(const Key& key, const Value& value) const {
@@ -191,6 +202,12 @@ public:
     template <class Visit>
     void for_each(Visit&& visit) const {
         walk(root_.get(), visit);
+    }
+
+    // The same from the first key on that is not smaller than `probe`, as long as visit returns true. O(log n + visited).
+    template <class Probe, class Visit>
+    void for_each_from(const Probe& probe, Visit&& visit) const {
+        walk_from(root_.get(), probe, visit);
     }
 
     const Node* root() const noexcept { return root_.get(); }
@@ -322,6 +339,14 @@ private:
         walk(node->left.get(), visit);
         visit(node->key, node->value);
         walk(node->right.get(), visit);
+    }
+
+    template <class Probe, class Visit>
+    static bool walk_from(const Node* node, const Probe& probe, Visit& visit) {
+        if (!node) return true;
+        const bool counts = !Compare()(node->key, probe);
+        if (counts && !(walk_from(node->left.get(), probe, visit) && visit(node->key, node->value))) return false;
+        return walk_from(node->right.get(), probe, visit);
     }
 
     static bool valid(const Node* node, const Key* lower, const Key* upper) {

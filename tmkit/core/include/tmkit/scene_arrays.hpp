@@ -141,7 +141,7 @@ public:
     std::size_t joint_count() const { return static_cast<std::size_t>(counts_.load(entry_count)); }
     bool contains(std::string_view frame) const;
     std::optional<std::string> parent(std::string_view frame) const;    // nothing for a root
-    std::vector<std::string> children(std::string_view frame) const;  // in insertion order. O(n)
+    std::vector<std::string> children(std::string_view frame) const;  // in insertion order. O(k log k) for k children
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
     bool is_allowed(std::string_view a, std::string_view b) const;
@@ -351,6 +351,7 @@ private:
     Column<std::int32_t> counts_;
     NameTable frame_names_, joint_names_, body_names_;  // by slot; by slot of the frame; by body
     Column<Slot> parent_, body_;
+    Column<Slot> first_child_, next_sibling_;  // a list of children, the newest link first
     Column<char> bare_;  // by body: it has a name, but no frame
     Column<FrameId> id_;
     Column<JointType> type_;
@@ -372,7 +373,7 @@ private:
     NameTable pairs_;  // allowed pairs by their two ids, the smaller first
 
     // The writer's own.
-    std::vector<Slot> order_, first_child_, next_sibling_, previous_sibling_;
+    std::vector<Slot> order_, previous_sibling_;
     std::vector<std::int32_t> position_;  // in order_
     std::vector<JointNumbers> numbers_;
     std::vector<char> moves_;   // whether a joint is on the way to the root

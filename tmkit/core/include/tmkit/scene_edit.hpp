@@ -98,6 +98,7 @@ private:
     void check_twists_joined(FrameId root) const;
     void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
     void leave_groups(const std::vector<FrameId>& leaving);
+    void forbid_collisions(FrameId frame);  // with any other
 
     Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const;
     void put_joint(FrameId frame, const Ref<const Joint>& joint);

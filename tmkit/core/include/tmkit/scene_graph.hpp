@@ -11,7 +11,7 @@
 //     names    name -> id
 //     joints   id   -> Joint           actuated, not mimic; its rank is the entry in the configuration
 //     joint_names, bodies, body_names
-//     allowed  (id, id) -> reason      pairs of frames that may touch, smaller id first
+//     allowed  (id, id) -> reason      pairs of frames that may touch, each both ways
 //     groups   name -> GroupRecord
 //     twists   id   -> body            frames with a twist edge, and the body that it refers to
 //     noises   id   -> EdgeNoise       frames whose edge is not exact
@@ -24,8 +24,9 @@
 // one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself; no two
 // paths of twists lead from one body to frames of another that are joined by poses, and none leads back (scene_edit_twists.cpp).
 //
-// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); `layout` on first use of a
-// version O(n log n), or O(n) after few changes from a version that had its own, then shared.
+// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); those that look at children
+// or classes O(log n) plus what they return (frame_index.hpp); `layout` on first use of a version O(n log n), or O(n) after
+// few changes from a version that had its own, then shared. `same_content` costs what `difference` does.
 #pragma once
 
 #include <atomic>
@@ -35,6 +36,7 @@
 #include <vector>
 
 #include "tmkit/error.hpp"
+#include "tmkit/frame_index.hpp"
 #include "tmkit/persistent_map.hpp"
 #include "tmkit/scene_records.hpp"
 
@@ -95,12 +97,23 @@ public:
     const BodyRecord& body(BodyId id) const { return **bodies_.find(id); }
     FrameId joint_frame(std::string_view joint_name) const;  // throws unknown_name
     FrameId root_of(FrameId id) const;
+    // Frames by id, in insertion order where not said otherwise. O(log n + found), and O(log n) for each frame that changed
+    // since the version of the previous such query; the first one of a scene and its later versions O(n log n).
+    std::vector<FrameId> children(FrameId parent) const { return index_ ? index_->children(frames_, parent) : std::vector<FrameId>{}; }
+    std::vector<FrameId> roots() const { return children(no_frame); }
+    std::vector<FrameId> subtree(FrameId top) const { return index_->subtree(frames_, top); }  // parents before children
+    std::vector<FrameId> frames_of_class(std::string_view name) const { return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{}; }
+    template <class Visit>
+    void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
+        frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { visit(*frame); });
+    }
     bool is_ancestor(FrameId ancestor, FrameId frame) const;  // true also when they are the same
     std::optional<Inertia> inertia(std::string_view frame) const;  // of its body, in the axes of this frame
     bool is_allowed(std::string_view a, std::string_view b) const;
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
+    std::vector<FrameId> joint_frames() const;  // by entry of the configuration
     std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
     std::vector<std::string> bare_bodies() const;  // without a frame, by name
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
@@ -164,7 +177,7 @@ public:
     template <class Visit>
     static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_, [&](const auto& pair, const auto* before, const auto* after) {
-            visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
+            if (pair.first < pair.second) visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     template <class Visit>
@@ -180,14 +193,18 @@ public:
 private:
     friend class SceneEdit;
     using Pair = std::pair<FrameId, FrameId>;
-    static Pair ordered(FrameId a, FrameId b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
     template <class Edit>
     SceneGraph edited(Edit&& edit) const;
     Ref<Layout> fresh_layout() const;
     Ref<Layout> mended_layout() const;  // from layout_before_; null when that cannot be
 
-    PersistentMap<FrameId, Ref<const FrameRecord>> frames_;
+    std::size_t pair_count() const { return allowed_.size() / 2; }
+    bool has_pair(std::string_view a, std::string_view b, std::string_view reason) const;
+    std::optional<bool> same_changes(const SceneGraph& other) const;
+    bool same_all(const SceneGraph& other) const;
+
+    FrameMap frames_;
     PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
     PersistentMap<FrameId, Ref<const Joint>> joints_;
     PersistentMap<Ref<const Name>, FrameId, NameLess> joint_names_;
@@ -206,6 +223,8 @@ private:
     std::uint32_t change_count_ = 0;
     bool joints_as_before_ = true;  // no joint came, went or changed since
     mutable std::atomic<const Layout*> layout_{nullptr};
+    Ref<FrameIndex> index_;  // null while there is no frame
+    mutable std::atomic<std::uint64_t> hash_{0};  // of this version, once computed; a copy may be edited and has its own
 };
 
 }  // namespace tmkit

@@ -65,6 +65,13 @@ TEST_CASE("random edits agree with std::map, and no version ever changes") {
             REQUIRE((found != nullptr) == (expected != model.end()));
             if (found) REQUIRE(*found == expected->second);
             REQUIRE(map.rank(probe) == static_cast<std::size_t>(std::distance(model.begin(), model.lower_bound(probe))));
+            if (expected != model.end()) REQUIRE(map.at_rank(map.rank(probe)).key == probe);
+            auto from = model.lower_bound(probe);
+            map.for_each_from(probe, [&](int key, const std::string& value) {
+                REQUIRE((from != model.end() && key == from->first && value == from->second));
+                return ++from != model.end() && key < probe + 5;
+            });
+            REQUIRE((from == model.end() || from->first > probe));
             if (step % 100 == 0) REQUIRE(same(map, model));
             versions.emplace_back(map, model);
             if (versions.size() > 400) versions.erase(versions.begin(), versions.begin() + 200);
