@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import noise_model as model
+from support.effort import scaled_examples
 
-from tmkit import Fixed, GaussianPose, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
+from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.formats.json_scene import scene_from_json, scene_to_json
-from tmkit.graph import EdgeNoise, consolidated, diff
+from tmkit.graph import AttachedShape, EdgeNoise, consolidated, diff
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -213,11 +214,100 @@ def test_folding_keeps_what_is_known() -> None:
         scene = scene.add_frame(frame, parent, pose=pose, joint=joint, covariance=model.random_covariance(random))
     scene = scene.reparent("left", "camera")
     folded = consolidated(scene, keep=["camera", "left"])
-    assert folded.frame_names == ("world", "base", "mount", "flange", "camera", "left", "arm")
+    assert folded.frame_names == ("world", "base", "flange", "camera", "left", "arm")
     still = consolidated(scene.remove_frame("arm"), keep=["camera", "left"])
     assert still.frame_names == ("world", "base", "camera", "left")
     pairs = [("camera", "world"), ("left", "base"), ("left", "camera")]
     assert close(still.joint_gaussian(pairs)[1], scene.joint_gaussian(pairs)[1])
+
+
+def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() -> None:
+    """The last one holds the errors of all: behind a joint they would look different at every value of it."""
+    random = np.random.default_rng(15)
+    scene, parent = SceneGraph(), "world"
+    for number in range(7):
+        error = model.random_covariance(random)
+        scene = scene.add_frame(f"f{number}", parent, pose=Pose.exp(random.normal(size=6)), covariance=error)
+        parent = f"f{number}"
+    error = model.random_covariance(random)
+    scene = scene.add_frame(
+        "arm", parent, pose=Pose.exp(random.normal(size=6)), joint=Revolute([0, 0, 1]), covariance=error
+    )
+    folded = consolidated(scene)
+    assert folded.frame_names == ("world", "f6", "arm")
+    assert folded.noise("f6").sources == tuple(scene.noise(f"f{k}").sources[0] for k in range(7))  # type: ignore[union-attr]
+    for value in (-2.0, 0.0, 0.7):
+        before, after = (each.gaussian_pose("arm", "world", q=[value]) for each in (scene, folded))
+        assert close(before.covariance, after.covariance)
+    solid = scene.set_shapes("f3", [AttachedShape(Box([1, 1, 1]))])
+    assert consolidated(solid).frame_names == ("world", "f3", "f6", "arm")
+    assert consolidated(solid).shapes("f3") == solid.shapes("f3")
+
+
+def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
+    """A shape on an exact edge below an uncertain frame is as uncertain as that: it does not go to the frame above."""
+    scene = (
+        SceneGraph()
+        .add_frame("mount", "world", covariance=np.eye(6))
+        .add_frame("part", "mount", shapes=[AttachedShape(Box([1, 1, 1]))])
+    )
+    folded = consolidated(scene)
+    assert folded.frame_names == ("world", "part")
+    assert close(folded.gaussian_pose("part", "world").covariance, np.eye(6))
+    assert folded.shapes("world") == ()
+
+
+def uncertain_robot(random: np.random.Generator, frames: int) -> SceneGraph:
+    """Return a random tree: edges of all kinds, most of them fixed, errors on most, shared by some, shapes on some."""
+    scene = SceneGraph()
+    for number in range(frames):
+        names = scene.frame_names
+        parent = names[int(random.integers(max(0, len(names) - 3), len(names)))]
+        kind = random.random()
+        joint = Revolute(random.normal(size=3)) if kind < 0.2 else Free() if kind < 0.3 else Fixed()
+        error = None if random.random() < 0.3 else model.random_covariance(random, rank=int(random.integers(1, 7)))
+        shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))] if random.random() < 0.2 else []
+        pose = Pose.exp(random.normal(size=6) * 0.5)
+        scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint, covariance=error, shapes=shapes)
+        if number > 3 and random.random() < 0.5:  # one source in several edges
+            scene = scene.set_noise(f"f{number}", scene.noise(f"f{int(random.integers(number))}"))
+    return scene
+
+
+@settings(max_examples=scaled_examples(60))
+@given(SEEDS, st.booleans())
+def test_folding_is_exact(seed: int, by_json: bool) -> None:
+    """All that is known of the frames that stay is the same: poses, covariances, correlations, shares, conditioning."""
+    random = np.random.default_rng(seed)
+    scene = uncertain_robot(random, 12)
+    keep = [f"f{number}" for number in random.choice(12, size=3, replace=False)]
+    folded = consolidated(scene, keep=keep)
+    assert folded._defects() == ""
+    assert set(keep) <= set(folded.frame_names) <= set(scene.frame_names)
+    assert consolidated(folded, keep=keep) == folded
+    assert pickle.loads(pickle.dumps(folded)) == folded
+    if by_json:
+        folded = scene_from_json(scene_to_json(folded))
+    names, q = folded.frame_names, random.uniform(-3, 3, size=scene.zero_configuration().size)
+    pairs = [(a, b) for a in names for b in names if a < b]
+    for a, b in pairs:
+        before, after = scene.gaussian_pose(a, b, q=q), folded.gaussian_pose(a, b, q=q)
+        assert before.mean.is_close(after.mean)
+        assert close(before.covariance, after.covariance, tolerance=1e-10)
+        assert close(model.covariance(scene, a, b, q), after.covariance, tolerance=1e-10)
+        if not by_json:  # where sources are made anew
+            shares, shares_after = dict(scene.contributions(a, b, q=q)), dict(folded.contributions(a, b, q=q))
+            for source in {*shares, *shares_after}:  # one that cancels leaves rounding behind, or nothing
+                share, after_share = (each.get(source, np.zeros((6, 6))) for each in (shares, shares_after))
+                assert np.allclose(share, after_share, rtol=1e-9, atol=1e-15)
+    assert close(scene.joint_gaussian(pairs[:6], q=q)[1], folded.joint_gaussian(pairs[:6], q=q)[1], tolerance=1e-10)
+    a, b = pairs[int(random.integers(len(pairs)))]
+    seen = Measurement.of_pose(a, b, scene.pose(a, b, q=q) @ Pose.exp(random.normal(size=6) * 1e-5), np.eye(6) * 1e-6)
+    told, told_folded = scene.condition(seen, q=q), folded.condition(seen, q=q)
+    for a, b in pairs:
+        before, after = told.gaussian_pose(a, b, q=q), told_folded.gaussian_pose(a, b, q=q)
+        assert np.allclose(before.mean.as_array(), after.mean.as_array(), atol=1e-8)
+        assert close(before.covariance, after.covariance, tolerance=1e-3)
 
 
 def test_edits_that_go_on_count_too() -> None:

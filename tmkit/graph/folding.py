@@ -6,13 +6,18 @@ poses and shapes, a frame on a fixed edge can go, when what it carries moves to 
 at every configuration (to rounding), the same joints, the same answer to every collision query, the same mass
 properties of what moves together.
 
-The errors of the edges of a chain go over to the frame at its end, source by source, so that correlations stay.
+The errors of the edges of a chain are carried down to the frame that stays at its end and summed there source by
+source, so covariances, correlations and contributions between the frames that stay are the same (to rounding).
 
 What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a
-class or an attribute, or are in a group); uncertain frames with shapes, or with a joint below them; the frames to
-``keep``; and frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is
-said of whole frames. Shapes of a folded frame hang off the frame above, where they stood. Its body goes when all
-frames of it went; then its mass joins that of the body above.
+class or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ from those of the
+frame they would be folded into, since a pair is said of whole frames; and frames with an error of their own or from
+folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves (by a joint,
+freely, in time or by a twist), in whose axes the error would change with the motion. Of an uncertain chain of fixed
+frames that a joint hangs off, one frame therefore stays.
+
+Shapes of a folded frame hang off the frame above, where they stood. Its body goes when all frames of it went; then
+its mass joins that of the body above.
 
 Complexity O(n log n) for n frames. Source: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
 Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static
@@ -70,16 +75,18 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     meant = {frame for group in scene.group_names for frame in scene.group(group).frames} | kept_names
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
     references = {reference for reference, _ in edges}  # bodies that may not go with their frames
-    uncertain = {name for name in scene.noisy_frames if _holds_its_error(scene, name)}
     kept: dict[str, _Kept] = {}
     place: dict[str, tuple[str, Pose]] = {}  # by frame: the frame that holds it now, and holder_from_frame
+    uncertain: set[str] = set()  # frames with an error relative to the frame that holds their parent
     for root in scene.root_names:
         for name in scene.subtree(root):
             frame = scene.specification(name)
             collides = any(part.collision for part in frame.shapes)
             above, above_from_frame = _above(frame, place)
-            says_motion = frame.twist is not None or frame.stamps is not None
-            is_meant = name in meant or says_motion or frame.body in references or name in uncertain
+            if frame.noise is not None or (frame.parent in uncertain and frame.parent not in kept):
+                uncertain.add(name)
+            holds_error = name in uncertain and _must_hold_error(scene, frame)
+            is_meant = name in meant or _moves_by_itself(frame) or frame.body in references or holds_error
             if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
                 stamps = _stamps(frame, place)
@@ -146,21 +153,27 @@ def _stays(
     return partners - {above.specification.name} != above.partners - {frame.name}
 
 
-def _holds_its_error(scene: SceneGraph, name: str) -> bool:
-    """Tell whether the error of a frame's pose cannot go over to the frames below it.
+def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
+    """Tell whether an error of a frame's pose cannot be carried down to the frames below it.
 
-    It cannot when the frame carries shapes, which would seem to be where they may not be; and when a joint stands
-    below, from behind which the error looks different at every value of the joint.
+    Shapes would have an exact pose in the frame above. A child whose edge moves has an error that is constant in its
+    own axes, and this one would not be.
     """
-    if scene.shapes(name):
+    if frame.shapes:
         return True
-    return any(scene.joint(below).type != "fixed" for below in scene.subtree(name)[1:])
+    children = map(scene.specification, scene.children(frame.name))
+    return any(child.joint.type != "fixed" or _moves_by_itself(child) for child in children)
+
+
+def _moves_by_itself(frame: FrameSpecification) -> bool:
+    """Tell whether the pose of a frame's edge changes in time."""
+    return frame.twist is not None or frame.stamps is not None
 
 
 def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> EdgeNoise | None:
     """Return the errors of all edges between a frame and the one it will hang off, source by source."""
     if parent is None or parent == frame.parent or frame.joint.type != "fixed":
-        return frame.noise  # above a joint no uncertain frame was folded
+        return frame.noise  # above an edge that moves no uncertain frame was folded
     return scene.path_noise(frame.name, parent)
 
 
