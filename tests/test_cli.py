@@ -359,7 +359,7 @@ def test_a_wrong_goal_is_refused(run: Run, goal: str, words: list[str]) -> None:
         ("(on a)", ["p.pddl:4:", "'on' takes 2 arguments"]),
         ("(on a l)", ["p.pddl:4:", "must be of type block"]),
         ("(on a zebra)", ["p.pddl:4:", "unknown object 'zebra'"]),
-        ("(on a c)", ["p.pddl", "the scene has no such thing: unknown object 'c'"]),
+        ("(on a c)", ["p.pddl", "the scene has no such object: unknown object 'c'"]),
     ],
 )
 def test_a_wrong_problem_is_refused(run: Run, tmp_path: Path, goal: str, words: list[str]) -> None:

@@ -43,7 +43,7 @@ def test_every_error_is_listed_once(error_class: type[TmkitError]) -> None:
     """Every class derives from TmkitError, and but for the base from a builtin too."""
     assert issubclass(error_class, TmkitError)
     if error_class is not TmkitError:
-        builtins = (ValueError, KeyError, OverflowError, RuntimeError, OSError, ImportError)
+        builtins = (TypeError, ValueError, KeyError, OverflowError, RuntimeError, OSError, ImportError)
         assert issubclass(error_class, builtins)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
+    "ArgumentError",
     "CapacityError",
     "CollisionError",
     "ConcurrentWriteError",
@@ -98,6 +99,13 @@ class TmkitError(Exception):
 def _restore(cls: type[TmkitError], message: str, data: dict[str, Any]) -> TmkitError:
     """Make the error again from its pickled parts."""
     return cls(message, **data)
+
+
+class ArgumentError(TmkitError, TypeError):
+    """An argument of a wrong type, or a call that does not fit the signature.
+
+    Attributes: ``function``; of one wrong argument also ``argument``, ``expected`` and ``received`` (names of types).
+    """
 
 
 class SceneError(TmkitError, ValueError):

@@ -332,7 +332,7 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("a b - block", "a b zebra - block", "problem.pddl: the scene has no such thing: unknown object 'zebra'"),
+        ("a b - block", "a b zebra - block", "problem.pddl: the scene has no such object: unknown object 'zebra'"),
         ("a b - block", "a b c - block", "unknown object 'c'"),
         ("a b - block table__0__0", "a b - block table__1__1 b2 table__0__0", "is of type location, but .*a block|b2"),
         ("(handempty)", "(holding b)", r"its initial facts do not hold in the scene: \(holding b\)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -71,10 +72,15 @@ def test_several_steps_with_progress() -> None:
     report = simulate(writer.plan(), on_progress=told.append)
     assert report.ok
     assert report.worst_position < 0.003
-    assert [(now.step, now.action) for now in told] == [(0, "(move green table)"), (1, "(move red green)"), (2, "")]
-    assert {(now.phase, now.steps) for now in told} == {("simulate", 2)}
-    assert [now.simulated_seconds for now in told] == sorted(now.simulated_seconds for now in told)
-    assert str(told[1]).endswith(" s: step 2 of 2: (move red green)")
+    stages = list(dict.fromkeys((now.phase, now.step, now.action) for now in told))
+    steps = [("simulate", 0, "(move green table)"), ("simulate", 1, "(move red green)")]
+    assert stages == [("build", 0, ""), *steps, ("settle", 2, "")]
+    assert {now.steps for now in told} == {2}
+    times = [now.simulated_seconds for now in told]
+    assert times == sorted(times)
+    assert max(np.diff(times)) < 0.26  # seconds of simulated time: nothing stands still
+    second = next(now for now in told if now.step == 1)
+    assert re.fullmatch(r"simulating, .* s: step 2 of 2: \(move red green\), .* s simulated", str(second))
 
 
 def test_cylinder_is_carried_between_flat_fingers() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tmkit.argument_errors import check_argument
 from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.files.places import did_you_mean
@@ -36,6 +37,17 @@ from tmkit.srdf import RobotSemantics, read_srdf
 __all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_drafts"]
 
 SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
+_OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
+    ".sdf": "SDF files are not read; convert the model to URDF",
+    ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
+    ".xml": "MJCF and other XML files are not read; convert the model to URDF",
+    ".usd": "USD files are not read; convert the model to URDF",
+    ".usda": "USD files are not read; convert the model to URDF",
+    **dict.fromkeys(
+        (".stl", ".obj", ".dae", ".ply", ".glb"),
+        "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file",
+    ),
+}
 
 
 def load_scene(
@@ -77,6 +89,8 @@ def load_scene(
     """
     if not files:
         raise SceneError("load_scene needs at least one file")
+    for file in files:
+        check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     try:
         return _load(paths, loader, RemarkLog(on_remark), complete=complete)
@@ -167,5 +181,8 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return SceneDraft()
     if suffix == ".json":
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
+    other = _OTHER_TOOLS.get(suffix)
+    if other is not None:
+        raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")
     hint, accepted = did_you_mean(path.suffix, SCENE_SUFFIXES), ", ".join(SCENE_SUFFIXES)
     raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

@@ -19,7 +19,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from tmkit.data import resolve_name
+from tmkit.argument_errors import check_argument
+from tmkit.data import data_path, resolve_name
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.files.places import did_you_mean
 from tmkit.files.reading import ReadingLimits, read_bytes
@@ -52,6 +53,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         MissingFileError: no such description; the nearest name is given.
         RobotError: the file is not TOML, or does not describe an arm.
     """
+    check_argument(name, (str, Path), "name", function="load_manipulator")
     if _split_srdf(name) is not None:
         reason = "an SRDF file describes an arm only together with a scene: use Manipulator.from_srdf(file, scene)"
         raise RobotError.at(name, reason)
@@ -121,12 +123,24 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
             :meth:`Manipulator.check`.
         UnknownNameError: never for a description that fits.
     """
+    check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
     if srdf is not None:
         return Manipulator.from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
+    if not set(manipulator.joints) & set(scene.joint_names):
+        raise _no_such_robot(manipulator, scene)
     try:
         manipulator.check(scene)
     except UnknownNameError as error:
         raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
     return manipulator
+
+
+def _no_such_robot(manipulator: Manipulator, scene: SceneGraph) -> FileFormatError:
+    """Return the error for a robot of which the scene has no joint; it lists the built-in robots that fit."""
+    paths = sorted(data_path("scenes/robots").glob("*.toml"))
+    fitting = [robot.name for robot in map(load_manipulator, paths) if set(robot.joints) <= set(scene.joint_names)]
+    reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
+    known = f"built-in robots in this scene: {', '.join(fitting)}" if fitting else "no built-in robot is in this scene"
+    return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {known}")

@@ -275,7 +275,8 @@ class PlanningRun:
     @property
     def goal_in_words(self) -> str:
         """The goal for people: in PDDL, and what PDDL cannot say."""
-        return " and ".join([self.goal, *map(str, self.continuous_goals)])
+        stated = [] if self.goal == "(and)" else [self.goal]  # with nothing but goals that PDDL cannot say
+        return " and ".join([*stated, *map(str, self.continuous_goals)]) or self.goal
 
     @property
     def finish(self) -> Callable[[RefinementNode], PlanStep | None] | None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from tmkit.argument_errors import check_argument
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
@@ -103,6 +104,8 @@ def plan(
         SemanticsMismatchError: the domain's semantics contradict its PDDL.
         SamplerError: a sampler of yours fails or gives nonsense.
     """
+    hint = f"load it first: tk.load_scene({scene!r})" if isinstance(scene, str) else ""
+    check_argument(scene, SceneGraph, "scene", function="plan", hint=hint)
     if not (time_limit > 0.0):
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
     if rounds is not None and rounds < 1:

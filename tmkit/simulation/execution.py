@@ -33,9 +33,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.argument_errors import check_argument
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
 from tmkit.planner.plans.executors import execute
+from tmkit.planner.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.progress import SimulationProgress
@@ -48,7 +50,7 @@ from tmkit.simulation.world import Simulation
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
     from tmkit.motion import Manipulator
-    from tmkit.planner import Plan, PlanStep, Segment, TimedMotion
+    from tmkit.planner import PlanStep, Segment, TimedMotion
 
 __all__ = ["simulate"]
 
@@ -58,6 +60,7 @@ _GRASPS = ("contact", "constraint")
 _FILM_SIZE = (480, 360)
 _FILM_SUPERSAMPLING = 1.5
 _WATCHES_PER_SECOND = 60.0
+_TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
 _FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
 _FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
 _PAUSE = 0.1  # seconds for a hand and what it holds to come to rest
@@ -93,7 +96,7 @@ def simulate(
         settings: the numbers of the physics.
         world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
             scene; the plan's first scene when left out. What is compared is still where the plan puts things.
-        on_progress: called before each step, and before everything settles.
+        on_progress: called at the start of each phase and step, and every quarter of a simulated second.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -103,14 +106,19 @@ def simulate(
         OutputError: film or picture cannot be written; found out before the simulation starts.
         MissingExtraError: an MP4 is wanted without the extra ``video``.
     """
+    hint = "planning found none; see result.explanation" if plan is None else ""
+    hint = "give its plan: simulate(result.plan)" if hasattr(plan, "plan") else hint
+    check_argument(plan, Plan, "plan", function="simulate", hint=hint)
     if grasp not in _GRASPS:
         raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
         if not value >= 0.0:
             raise SimulationError(f"{name} must not be negative, but is {value}")
+    progress = _Progress(on_progress, steps=len(plan.steps))
     film = None if record is None else Film(record)
     if picture is not None:
         check_output(picture, film=False)
+    progress("build", 0)
     with Simulation.from_scene(
         plan.scene if world is None else world,
         plan.q,
@@ -142,14 +150,35 @@ def simulate(
             film=film,
             studio=studio,
             real_time=gui,
-            on_progress=on_progress,
+            progress=progress,
         )
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
+        if film is not None or picture is not None:
+            progress("write", len(plan.steps), simulated=simulation.time)
         if film is not None:
             film.write()
         if picture is not None and view is not None:
             write_picture(picture, render(simulation, view))
         return execution.report(position_tolerance, rotation_tolerance)
+
+
+class _Progress:
+    """Calls a callback with what is being done, if there is one.
+
+    Args:
+        callback: the callback.
+        steps: steps of the plan.
+    """
+
+    def __init__(self, callback: Callable[[SimulationProgress], None] | None, *, steps: int) -> None:
+        self._callback = callback
+        self._steps = steps
+        self._began = time.monotonic()
+
+    def __call__(self, phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:
+        if self._callback is not None:
+            seconds = time.monotonic() - self._began
+            self._callback(SimulationProgress(phase, step, self._steps, seconds, action, simulated))
 
 
 class _Execution:
@@ -165,7 +194,7 @@ class _Execution:
         film: Film | None,
         studio: Studio | None,
         real_time: bool,
-        on_progress: Callable[[SimulationProgress], None] | None,
+        progress: _Progress,
     ) -> None:
         self._simulation = simulation
         self._plan = plan
@@ -173,8 +202,8 @@ class _Execution:
         self._film = film
         self._real_time = real_time
         self._studio = studio
-        self._on_progress = on_progress
-        self._began = time.monotonic()
+        self._progress = progress
+        self._now: tuple[str, int, str] = ("settle", 0, "")
         self._q = np.array(plan.q, dtype=float)  # commanded
         self._arms = {
             robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
@@ -182,6 +211,7 @@ class _Execution:
         }
         self._watch = watch
         self._ticks = 0
+        self._tell_every = max(1, round(_TOLD_EVERY / simulation.settings.time_step))
         self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
         self._frames_taken = 0
 
@@ -197,7 +227,7 @@ class _Execution:
     def begin_step(self, number: int, step: PlanStep) -> None:
         """Tell of the step, and let suction cups touch what they handle in it."""
         _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
-        self._tell(number - 1, str(step.action))
+        self._tell("simulate", number - 1, str(step.action))
         self._watch.enter_step(number, step)
         for arm in self._arms.values():
             own = [part for part in step.segments if part.robot == arm.robot.name]
@@ -221,13 +251,12 @@ class _Execution:
 
     def finish(self) -> None:
         """Let everything settle."""
-        self._tell(len(self._plan.steps), "")
+        self._tell("settle", len(self._plan.steps))
         self._settle()
 
-    def _tell(self, step: int, action: str) -> None:
-        if self._on_progress is not None:
-            steps, seconds = len(self._plan.steps), time.monotonic() - self._began
-            self._on_progress(SimulationProgress("simulate", step, steps, seconds, action, self._simulation.time))
+    def _tell(self, phase: str, step: int, action: str = "") -> None:
+        self._now = (phase, step, action)
+        self._progress(*self._now, simulated=self._simulation.time)
 
     def _take_over_held_objects(self) -> None:
         """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
@@ -324,6 +353,8 @@ class _Execution:
         if arm is not None and following is not None:
             self._q[arm.entries] = following
         self._ticks += 1
+        if self._ticks % self._tell_every == 0:
+            self._progress(*self._now, simulated=self._simulation.time)
         if self._ticks % self._watch_every == 0:
             self._observe()
         if self._film is not None and self._studio is not None and self._frame_is_due():

@@ -9,15 +9,23 @@ from tmkit.progress import Progress
 __all__ = ["SimulationProgress"]
 
 
+_PHASES = {
+    "build": "loading the scene",
+    "settle": "waiting until everything has settled",
+    "write": "writing film and picture",
+}
+
+
 @dataclass(frozen=True)
 class SimulationProgress(Progress):
-    """What is being played.
+    """What is being simulated.
 
     Attributes:
-        phase: ``simulate``.
-        step: steps of the plan played so far.
+        phase: ``build`` while the engine loads the scene, ``simulate``, ``settle`` after the last action, ``write``
+            while film and picture are written.
+        step: steps of the plan executed so far.
         steps: steps of the plan.
-        action: the action that is played next; empty while everything settles at the end.
+        action: the action that is being executed; empty in the other phases.
         simulated_seconds: of the world that is simulated.
     """
 
@@ -25,6 +33,5 @@ class SimulationProgress(Progress):
     simulated_seconds: float = 0.0
 
     def __str__(self) -> str:
-        if not self.action:
-            return f"simulating, {self.seconds:.1f} s: waiting until everything has settled"
-        return f"simulating, {self.seconds:.1f} s: step {self.step + 1} of {self.steps}: {self.action}"
+        what = _PHASES.get(self.phase) or f"step {self.step + 1} of {self.steps}: {self.action}"
+        return f"simulating, {self.seconds:.1f} s: {what}, {self.simulated_seconds:.1f} s simulated"

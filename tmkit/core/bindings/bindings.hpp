@@ -40,6 +40,13 @@ struct ShapeHandle {
     Ref<const Shape> shape;
 };
 
+// A shape on a frame, or a bare shape, which sits in the frame's origin.
+struct ShapeArgument {
+    nb::object value;
+    AttachedShape attached() const;
+};
+std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes);
+
 // A read-only numpy array that owns its numbers.
 template <class Number>
 struct OwnedArray {
@@ -181,6 +188,7 @@ void bind_scene_arrays(nb::module_& m);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);
 void bind_path_search(nb::module_& m);
+void bind_argument_errors(nb::module_& m);
 
 }  // namespace tmkit::bindings
 
@@ -194,6 +202,18 @@ struct type_caster<tmkit::bindings::ArrayArgument> {
         return true;
     }
     static handle from_cpp(const tmkit::bindings::ArrayArgument& source, rv_policy, cleanup_list*) noexcept {
+        return source.value.inc_ref();
+    }
+};
+
+template <>
+struct type_caster<tmkit::bindings::ShapeArgument> {
+    NB_TYPE_CASTER(tmkit::bindings::ShapeArgument, const_name("tmkit._core.AttachedShape | tmkit._core.Shape"))
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        value.value = borrow(source);
+        return isinstance<tmkit::AttachedShape>(source) || isinstance<tmkit::bindings::ShapeHandle>(source);
+    }
+    static handle from_cpp(const tmkit::bindings::ShapeArgument& source, rv_policy, cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };

@@ -42,13 +42,13 @@ Args:
     noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)")
         .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                             const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                            const std::vector<AttachedShape>& shapes, const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
+                            const std::vector<ShapeArgument>& shapes, const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
                             const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
                             const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
             if (twist_noise && !twist) throw refusals::without_twist(name);
             if ((parent && parent->empty()) || (body && body->empty()))
                 throw Error(ErrorKind::scene, "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
-            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, inertia,
+            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, attached_shapes(shapes), inertia,
                                          attributes ? attributes_of(*attributes) : Attributes{}, read_twist(twist),
                                          stamps_ref(stamps), noise ? noise->noise : nullptr};
             if (twist_noise) self->twist->noise = twist_noise->noise;

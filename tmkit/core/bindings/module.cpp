@@ -31,4 +31,5 @@ NB_MODULE(_core, m) {
 #if __has_include("path_search.cpp")
     bind_path_search(m);
 #endif
+    bind_argument_errors(m);  // last: it goes over all that is bound
 }

@@ -7,7 +7,12 @@
 namespace tmkit::bindings {
 namespace {
 
+bool is_matrix(nb::handle values) {
+    return nb::hasattr(values, "shape") && values.attr("shape").equal(nb::make_tuple(4, 4));
+}
+
 Pose make_pose(const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
+    if (is_matrix(translation.value)) throw Error(ErrorKind::scene, "translation must hold 3 numbers, but is a (4, 4) matrix; write Pose.from_matrix(matrix)");
     const std::vector<double> q = read_vector(quat_xyzw, "quat_xyzw", 4, ErrorKind::scene);
     return Pose::checked(read_vector3(translation, "translation"), {q[0], q[1], q[2], q[3]});
 }

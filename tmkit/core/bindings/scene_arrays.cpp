@@ -115,9 +115,10 @@ Raises:
         .def_prop_ro("group_names", [](const SceneArrays& self) { return tuple_of(self.group_names()); }, "Names of all groups, sorted; the writer asks.")
         .def("add_frame", [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string_view>& body, const std::vector<std::string>& classes,
-                             const std::vector<AttachedShape>& shapes) {
+                             const std::vector<ShapeArgument>& shapes) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), shapes, classes});
+            const std::vector<AttachedShape> attached = attached_shapes(shapes);
+            self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), attached, classes});
         }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),
            R"(Add a frame under a parent: the arguments and errors of ``SceneGraph.add_frame``. O(depth), with a joint O(n).
@@ -163,7 +164,7 @@ Raises:
         }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), "Set one free tag of a frame; see ``set_attributes``.")
         .def("specification", [](const SceneArrays& self, std::string_view frame) { return self.specification(frame); }, nb::arg("frame"),
              "Return all that is said of one frame, as ``SceneGraph.specification``; the writer asks.\n\nRaises:\n    UnknownNameError: no such frame.")
-        .def("set_shapes", [](SceneArrays& self, std::string_view frame, const std::vector<AttachedShape>& shapes) { self.set_shapes(frame, shapes); },
+        .def("set_shapes", [](SceneArrays& self, std::string_view frame, const std::vector<ShapeArgument>& shapes) { self.set_shapes(frame, attached_shapes(shapes)); },
              nb::arg("frame"), nb::arg("shapes"), "Set all shapes of a frame.\n\nRaises:\n    CapacityError: no room for so many.")
         .def("add_shape", &SceneArrays::add_shape, nb::arg("frame"), nb::arg("shape"), "Attach one more shape to a frame.\n\nRaises:\n    CapacityError: no room for another.")
         .def("set_inertia", &SceneArrays::set_inertia, nb::arg("frame"), nb::arg("inertia").none(), "Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(1).\n\nRaises:\n    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.")

@@ -103,9 +103,9 @@ Raises:
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
         .def("add_frame", [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                             const std::vector<AttachedShape>& shapes, const std::optional<ArrayArgument>& covariance) {
+                             const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
             if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, shapes, {}, {}, {}, {}, own_noise(covariance, name, parent.value_or(""))};
+            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, attached_shapes(shapes), {}, {}, {}, {}, own_noise(covariance, name, parent.value_or(""))};
             return apply_edit(self, [&](SceneEdit& s) {
                 if (parent) return s.add_frame(specification);
                 if (!body) throw refusals::on_no_body(name);
@@ -127,7 +127,7 @@ Args:
         it may be left out, for convenience, and a body of the frame's own name is made. A frame on its parent's body is
         joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``.
-    shapes: the shapes on the frame.
+    shapes: the shapes on the frame; a bare shape sits in its origin.
     covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact when left out.
         See ``set_covariance``.
 
@@ -186,12 +186,12 @@ Raises:
         .def("set_classes", [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_classes(frame, classes); });
         }, nb::arg("frame"), nb::arg("classes"), "Set what a frame is, e.g. ``('movable',)``. O(log n).")
-        .def("set_shapes", [](Self self, std::string_view frame, const std::vector<AttachedShape>& shapes) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, shapes); });
-        }, nb::arg("frame"), nb::arg("shapes"), "Set all shapes of a frame. O(log n).")
-        .def("add_shape", [](Self self, std::string_view frame, const AttachedShape& shape) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape); });
-        }, nb::arg("frame"), nb::arg("shape"), "Attach one more shape to a frame. O(log n).")
+        .def("set_shapes", [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
+            return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, attached_shapes(shapes)); });
+        }, nb::arg("frame"), nb::arg("shapes"), "Set all shapes of a frame. A bare shape sits in the frame's origin. O(log n).")
+        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
+            return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape.attached()); });
+        }, nb::arg("frame"), nb::arg("shape"), "Attach one more shape to a frame. A bare shape sits in the frame's origin. O(log n).")
         .def("set_inertia", [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_inertia(frame, inertia); });
         }, nb::arg("frame"), nb::arg("inertia").none(), "Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(log n).\n\nRaises:\n    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.")

@@ -111,6 +111,22 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const st
     return attached;
 }
 
+}  // namespace
+
+AttachedShape ShapeArgument::attached() const {
+    if (nb::isinstance<AttachedShape>(value)) return nb::cast<const AttachedShape&>(value);
+    return make_attached(nb::cast<const ShapeHandle&>(value), {}, {}, true, true, {}, {});
+}
+
+std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes) {
+    std::vector<AttachedShape> attached;
+    attached.reserve(shapes.size());
+    for (const ShapeArgument& shape : shapes) attached.push_back(shape.attached());
+    return attached;
+}
+
+namespace {
+
 std::string attached_text(const AttachedShape& a) {
     const std::string level = a.level ? std::string(", level='") + name_of(*a.level) + "'" : "";
     return "AttachedShape(" + shape_text(*a.shape) + ", " + pose_text(a.pose) + level + ")";

@@ -5,16 +5,19 @@ Invariants: the facts are never kept beside the scene; a problem file that says 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tmkit.errors import TaskError, UnknownNameError
+from tmkit.errors import SceneError, TaskError, UnknownNameError
 from tmkit.graph import SceneGraph
+from tmkit.motion.collision_rules import MOVABLE_CLASSES
 from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.domains.semantics import pddl_name
 from tmkit.planner.plans.values import Configuration
 from tmkit.tasks import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
 
-__all__ = ["derive_problem", "metric_of", "replace_problem"]
+__all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem"]
 
 
 def derive_problem(
@@ -49,10 +52,10 @@ def derive_problem(
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
         given = load_problem(problem, domain.domain)
-        _compare_with_scene(given, objects, init)
+        _compare_with_scene(given, objects, init, scene, domain)
         formula, name, metric, values = given.goal, given.name, given.metric, given.values
     elif goal is not None:
-        formula = parse_goal(goal, domain.domain, objects=objects) if isinstance(goal, str) else goal
+        formula = parse_goal_of_scene(goal, scene, domain, objects=objects) if isinstance(goal, str) else goal
         name, metric = "from-scene", metric or metric_of(domain.domain)
     else:
         raise TaskError.at("goal", "give either a goal or a problem file")
@@ -68,11 +71,51 @@ def metric_of(domain: Domain) -> Metric:
     return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
 
 
-def _compare_with_scene(given: Problem, objects: Mapping[str, str], init: State) -> None:
+def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *, objects: Mapping[str, str]) -> Formula:
+    """Return a goal in PDDL over the objects of a scene, parsed.
+
+    Raises:
+        TaskError: the text is no goal over these objects; for a frame that lacks a class, the message names the class.
+    """
+    try:
+        return parse_goal(text, domain.domain, objects=objects)
+    except TaskError as error:
+        for name in re.findall(r"[^\s()]+", text):
+            if f"unknown object '{name.lower()}'" in str(error) and (reason := _no_object(name, scene, domain)):
+                raise TaskError.at("goal", reason) from error
+        raise
+
+
+def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | None:
+    """Return why a frame of a scene is no object of a domain; None where there is no such frame."""
+    frame = next((frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None)
+    if frame is None:
+        return None
+    lacking = [kind for kind in _classes(scene) if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
+    remedy = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
+    return f"frame '{frame}' is not an object of domain '{domain.name}': {remedy}"
+
+
+def _classes(scene: SceneGraph) -> list[str]:
+    """Return the classes of a scene's frames and those that the collision rules know, in order."""
+    return sorted({*MOVABLE_CLASSES, *(kind for frame in scene.frame_names for kind in scene.classes(frame))})
+
+
+def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:
+    try:
+        return name.lower() in domain.semantics.objects(scene)
+    except SceneError:  # the domain cannot use such a frame
+        return False
+
+
+def _compare_with_scene(
+    given: Problem, objects: Mapping[str, str], init: State, scene: SceneGraph, domain: PlanningDomain
+) -> None:
     """Refuse a problem that speaks of other objects than the scene has, or of facts that do not hold in it."""
     for name, types in given.objects.items():
         if name not in objects:
-            raise given.error(f"the scene has no such thing: {UnknownNameError.of('object', name, objects).message}")
+            unknown = f"the scene has no such object: {UnknownNameError.of('object', name, objects).message}"
+            raise given.error(_no_object(name, scene, domain) or unknown)
         if objects[name] not in types:
             raise given.error(f"object '{name}' is of type {' '.join(types)}, but in the scene a {objects[name]}")
     contradicted = [str(fact) for fact in given.init if fact not in init]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.argument_errors import check_argument
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json_reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -54,6 +55,9 @@ class ObjectAt:
     radians: float | None = 0.05
 
     def __post_init__(self) -> None:
+        for name in ("frame", "reference"):
+            check_argument(getattr(self, name), str, name, function="ObjectAt")
+        check_argument(self.pose, Pose, "pose", function="ObjectAt")
         for name, value in (("metres", self.metres), ("radians", self.radians)):
             if value is not None and not (0.0 < value < math.inf):
                 raise ConfigurationError(f"{name} of a goal must be positive, not {value}")

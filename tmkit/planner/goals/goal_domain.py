@@ -31,6 +31,7 @@ from tmkit.motion import Manipulator
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Place
 from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.domains.problems import parse_goal_of_scene
 from tmkit.planner.goals.attaining import attaining_facts
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.planner.plans.values import Configuration, PlanStep
@@ -52,7 +53,6 @@ from tmkit.tasks import (
     Predicate,
     State,
     When,
-    parse_goal,
 )
 
 __all__ = ["GoalDomain", "extended_domain", "extended_goal", "move_on"]
@@ -227,7 +227,7 @@ def extended_domain(
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
     """Return the goal that joins PDDL goals and those of a domain extended by them, and in PDDL the former alone."""
     objects = domain.semantics.objects(scene)
-    plain = [parse_goal(text, domain.domain, objects=objects) for text in texts]
+    plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
     met = [Atom(goal.met.predicate) for goal in goals]
     stated = plain[0] if len(plain) == 1 else And(tuple(plain))

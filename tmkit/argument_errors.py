@@ -1,0 +1,226 @@
+"""Arguments of a wrong type: which one, what was expected, what to write instead.
+
+The compiled core passes each call that fits no signature to :func:`argument_error`; public functions written in Python
+check what they are given with :func:`check_argument`. Signatures are read from the binding itself, so a new function of
+the core needs nothing here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tmkit.errors import ArgumentError, nearest_name
+
+__all__ = ["argument_error", "check_argument"]
+
+_LONGEST_VALUE = 60  # characters of a received value that are shown
+
+
+def check_argument(
+    value: object, expected: type | tuple[type, ...], name: str, *, function: str, hint: str = ""
+) -> None:
+    """Raise an :class:`~tmkit.errors.ArgumentError` unless ``value`` is an instance of ``expected``.
+
+    Args:
+        value: the argument as it was given.
+        expected: the type or types that are accepted.
+        name: the parameter.
+        function: the function as users write it, e.g. ``tk.plan``.
+        hint: what to do instead, added to the message.
+    """
+    if isinstance(value, expected):
+        return
+    types = expected if isinstance(expected, tuple) else (expected,)
+    raise _mismatch(function, name, " or ".join(_with_article(t.__name__) for t in types), value, hint)
+
+
+def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> ArgumentError:
+    """Return the error for a call of a bound function that fits none of its signatures.
+
+    Args:
+        function: the bound function or method; its ``__nb_signature__`` lists the overloads.
+        positional: the positional arguments; the first of a constructor is None.
+        keywords: the keyword arguments.
+    """
+    name = _public_name(function)
+    failures = [_failure(signature, name, positional, keywords) for signature in _signatures(function)]
+    # Of several overloads, the one that most of the arguments fit is the one that was meant.
+    return max(failures, key=lambda failure: failure[0])[1]
+
+
+def _failure(
+    signature: inspect.Signature, name: str, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[int, ArgumentError]:
+    """Return how many arguments fit a signature, and the error for the first that does not."""
+    try:
+        bound = signature.bind(*positional, **keywords).arguments
+    except TypeError as error:
+        unknown = next((key for key in keywords if key not in signature.parameters), None)
+        near = nearest_name(unknown, signature.parameters) if unknown is not None else None
+        hint = f"; did you mean '{near}'?" if near else f"; the signature is {_readable(name, signature)}"
+        return -1, ArgumentError(f"{name}(): {error}{hint}", function=name)
+    fitting = 0
+    for parameter, value in bound.items():
+        annotation = signature.parameters[parameter].annotation
+        if parameter != "self" and not _fits(value, annotation):
+            return fitting, _mismatch(name, parameter, _words(annotation), value, _hint(value, annotation))
+        fitting += 1
+    message = f"{name}(): the arguments do not fit the signature {_readable(name, signature)}"
+    return fitting, ArgumentError(message, function=name)
+
+
+def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:
+    """Return the error for one argument of a wrong type."""
+    shown = repr(value)
+    shown = shown if len(shown) <= _LONGEST_VALUE and "\n" not in shown else ""
+    received = "None" if value is None else _with_article(type(value).__name__) + (f" ({shown})" if shown else "")
+    message = f"{function}(): '{name}' must be {expected}, not {received}" + (f"; {hint}" if hint else "")
+    return ArgumentError(message, function=function, argument=name, expected=expected, received=type(value).__name__)
+
+
+def _public_name(function: Any) -> str:
+    """Return a function's name as users write it: the class for a constructor, else its last part."""
+    parts: list[str] = function.__qualname__.split(".")
+    return parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
+
+
+def _signatures(function: Any) -> Iterator[inspect.Signature]:
+    """Yield the overloads of a bound function, annotations as expressions of the ``ast`` module."""
+    for text, _, defaults in function.__nb_signature__:
+        head = re.sub(r"\\\d+", "...", text).rsplit(" -> ", 1)[0]
+        arguments = ast.parse(head + ": ...").body[0].args  # type: ignore[attr-defined]
+        values = iter(defaults or ())
+        placed = [*arguments.posonlyargs, *arguments.args]
+        required = len(placed) - len(arguments.defaults)
+        parameters = [
+            _parameter(a, inspect.Parameter.POSITIONAL_OR_KEYWORD, i >= required, values) for i, a in enumerate(placed)
+        ]
+        if arguments.vararg:
+            parameters.append(_parameter(arguments.vararg, inspect.Parameter.VAR_POSITIONAL, False, values))
+        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            parameters.append(_parameter(a, inspect.Parameter.KEYWORD_ONLY, default is not None, values))
+        yield inspect.Signature(parameters)
+
+
+def _parameter(argument: ast.arg, kind: Any, optional: bool, defaults: Iterator[Any]) -> inspect.Parameter:
+    default = next(defaults, ...) if optional else inspect.Parameter.empty
+    return inspect.Parameter(argument.arg, kind, default=default, annotation=argument.annotation)
+
+
+def _fits(value: Any, annotation: ast.expr | None) -> bool:
+    """Whether a value is what an annotation asks for; True where that cannot be decided from its type."""
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            return _fits(value, left) or _fits(value, right)
+        case ast.Constant(value=None):
+            return value is None
+        case ast.Name(id="str"):
+            return isinstance(value, str)
+        case ast.Name(id="bool"):
+            return isinstance(value, bool)
+        case ast.Name(id="int"):
+            return hasattr(value, "__index__")
+        case ast.Name(id="float"):
+            return hasattr(value, "__float__") or hasattr(value, "__index__")
+        case ast.Subscript(value=container, slice=inner):
+            return _contains(value, ast.unparse(container).rsplit(".", 1)[-1], inner)
+        case ast.Attribute(value=module, attr=name) if ast.unparse(module) == "tmkit._core":
+            expected = getattr(sys.modules["tmkit._core"], name, object)
+            return isinstance(value, expected) if isinstance(expected, type) else True
+    return True
+
+
+def _contains(value: Any, container: str, inner: ast.expr) -> bool:
+    """Whether a container and all that is in it fit ``container[inner]``."""
+    if container == "Mapping" and isinstance(inner, ast.Tuple):
+        key, item = inner.elts
+        return isinstance(value, Mapping) and all(_fits(k, key) and _fits(v, item) for k, v in value.items())
+    if container in ("Sequence", "Iterable"):
+        sequence = Sequence if container == "Sequence" else Iterable
+        fits = isinstance(value, sequence) or hasattr(value, "__array__")
+        return (
+            fits and not isinstance(value, str) and (isinstance(value, Iterator) or all(_fits(v, inner) for v in value))
+        )
+    if container == "tuple" and isinstance(inner, ast.Tuple):
+        fits = isinstance(value, tuple | list) and len(value) == len(inner.elts)
+        return fits and all(_fits(v, each) for v, each in zip(value, inner.elts, strict=True))
+    return True
+
+
+_BUILTIN_WORDS = {"str": "a string", "float": "a number", "int": "an integer", "bool": "True or False", "None": "None"}
+
+
+def _words(annotation: ast.expr | None) -> str:
+    """Return what an annotation asks for, in words."""
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            return f"{_words(left)} or {_words(right)}"
+        case ast.Subscript(value=container, slice=ast.Tuple(elts=elements)):
+            name = ast.unparse(container).rsplit(".", 1)[-1].lower()
+            return f"{_with_article(name)} of " + ", ".join(map(_words, elements))
+        case ast.Subscript(value=container, slice=inner):
+            return f"{_with_article(ast.unparse(container).rsplit('.', 1)[-1].lower())} of {_plural(inner)}"
+        case None:
+            return "anything"
+    text = ast.unparse(annotation)
+    return _BUILTIN_WORDS.get(text) or _with_article("array" if text.endswith("ArrayLike") else text.rsplit(".", 1)[-1])
+
+
+def _plural(annotation: ast.expr) -> str:
+    """Return the elements of a container in words: ``strings``, ``AttachedShape or Shape objects``."""
+    plurals = {"str": "strings", "float": "numbers"}
+    text = ast.unparse(annotation)
+    return plurals.get(text) or re.sub(r"[\w.]*\.(\w+)", r"\1", text).replace(" | ", " or ") + " objects"
+
+
+def _hint(value: Any, annotation: ast.expr | None) -> str:
+    """Return what to write instead, where the value tells what was meant."""
+    text = ast.unparse(annotation) if annotation is not None else ""
+    core = sys.modules["tmkit._core"]
+    if "Sequence[" in text and isinstance(value, str | core.Shape | core.AttachedShape):
+        return f"write [{value!r}]" if isinstance(value, str) else "write it in brackets: [shape]"
+    if "_core.Pose" in text and not isinstance(value, str):
+        shape = _shape_of(value)
+        if shape == (3,):
+            return f"write tk.Pose({_numbers(value)})"
+        if shape == (4, 4):
+            return "write tk.Pose.from_matrix(...)"
+        if shape == (7,):
+            return "write tk.Pose(translation, quat_xyzw)"
+    return ""
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array or of nested sequences."""
+    if hasattr(value, "shape"):
+        return tuple(value.shape)
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        return (len(value), *_shape_of(value[0]))
+    return ()
+
+
+def _numbers(value: Any) -> str:
+    return "[" + ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value) + "]"
+
+
+def _readable(name: str, signature: inspect.Signature) -> str:
+    """Return a signature with parameter names and defaults only."""
+    parts: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        star = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else ""
+        optional = parameter.default is not inspect.Parameter.empty
+        parts.append(star + parameter.name + ("=..." if optional else ""))
+    return f"{name}({', '.join(parts)})"
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
