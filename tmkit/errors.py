@@ -41,6 +41,7 @@ __all__ = [
     "StampError",
     "TaskError",
     "TaskPlannerError",
+    "TimeLimitError",
     "TmkitError",
     "UnknownNameError",
     "WorkerError",
@@ -254,6 +255,10 @@ class OutputError(TmkitError, OSError):
 
 class TaskError(FileFormatError):
     """A PDDL domain, problem or goal that is wrong: syntax, arity, type, unknown name."""
+
+
+class TimeLimitError(TmkitError, TimeoutError):
+    """Work was stopped because its time was up; see :func:`tmkit.time_limits.time_limit`."""
 
 
 class TaskPlannerError(TmkitError, RuntimeError):

@@ -21,11 +21,13 @@ on the arguments of the run alone; a time limit only stops.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.planner.actions.arm_motion import ArmMotion
 from tmkit.planner.plans.failures import PieceFailedError
@@ -77,11 +79,12 @@ class Improvement:
         """Go on for so many iterations, or until the time is up; return the best plan."""
         self._tell(iterations)
         kinds = (self._paths, self._choices, self._skeletons)
-        while self.best and (iterations is None or self.number < iterations) and not self.run_.is_over():
-            found = kinds[self.number % len(kinds)]()
-            self.number += 1
-            if found is not None:
-                self._keep_if_better(found, iterations)
+        with suppress(TimeLimitError):
+            while self.best and (iterations is None or self.number < iterations) and not self.run_.is_over():
+                found = kinds[self.number % len(kinds)]()
+                self.number += 1
+                if found is not None:
+                    self._keep_if_better(found, iterations)
         return self.best
 
     def _keep_if_better(self, steps: tuple[PlanStep, ...], iterations: int | None) -> None:

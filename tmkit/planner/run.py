@@ -21,10 +21,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tmkit.errors import TaskError
+from tmkit.errors import TaskError, TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Manipulator, MotionPlanner
 from tmkit.planner.actions.arm_motion import ArmMotion, arm_motions
@@ -61,6 +62,7 @@ from tmkit.tasks import (
     TaskPlanResult,
     TaskPlanStatus,
 )
+from tmkit.time_limits import time_limit
 
 __all__ = ["PlanningLimits", "PlanningRun"]
 
@@ -175,19 +177,27 @@ class PlanningRun:
 
     def result(self) -> PlanResult:
         """Plan, first with the useful objects of the scene, then, should these not do, with all."""
+        try:
+            with time_limit(self.limits.seconds - self.seconds):
+                status, steps = self._found()
+        except TimeLimitError:
+            status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+        return self._answer(status, steps)
+
+    def _found(self) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
         with self.clock.phase(PlanningPhase.SEMANTICS):
             self.refutations = self._refutations()
             useful = self._restricted(self.domain.semantics.useful_objects(self.scene, self.q))
         if self.refutations:
-            return self._answer(PlanStatus.PROVED_UNSOLVABLE, None)
+            return PlanStatus.PROVED_UNSOLVABLE, None
         status = PlanStatus.NO_PLAN_WITHIN_LIMITS
         for problem in [useful, self.problem] if useful is not None else [self.problem]:
             status, steps = self._plan_for(problem)
             if steps is not None:
-                return self._answer(PlanStatus.SOLVED, steps)
+                return PlanStatus.SOLVED, steps
             if self.is_over():
-                return self._answer(PlanStatus.NO_PLAN_WITHIN_LIMITS, None)
-        return self._answer(status, None)
+                return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+        return status, None
 
     def _refutations(self) -> tuple[Refutation, ...]:
         """Return why the goal is impossible, where the domain can prove that it is."""
@@ -245,8 +255,9 @@ class PlanningRun:
 
     def _thinned(self, problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
         """Return steps without looks that their scenes show to be needless."""
-        with self.clock.phase(PlanningPhase.SEMANTICS):
+        with suppress(TimeLimitError), self.clock.phase(PlanningPhase.SEMANTICS):
             return without_needless_looks(steps, self.scene, self.q, problem=problem, domain=self.domain)
+        return steps
 
     def tree(self, problem: Problem, *, seed: int) -> RefinementTree:
         """Return an empty refinement tree."""
@@ -347,7 +358,8 @@ class PlanningRun:
     def _diagnosis(self, status: PlanStatus) -> Diagnosis:
         conflict = None
         if status is PlanStatus.PROVED_UNSOLVABLE and not self.refutations:
-            conflict = find_goal_conflict(self.problem, time_limit=self._time_left())
+            with suppress(TimeLimitError), time_limit(self._time_left()):
+                conflict = find_goal_conflict(self.problem, time_limit=self._time_left())
         reasons: tuple[str, ...] = ()
         if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and self.gives_reasons:
             arms, sampling = self.arms(0), self.sampling

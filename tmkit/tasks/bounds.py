@@ -21,6 +21,7 @@ import heapq
 from collections.abc import Iterable
 
 from tmkit.tasks.sas import Pair, SasOperator, TranslatedTask
+from tmkit.time_limits import check_time
 
 __all__ = ["least_steps"]
 
@@ -102,6 +103,7 @@ class _Relaxed:
         total = 0
         cuts: list[list[int]] = []
         while True:
+            check_time()
             values = self._values(left)
             worth = values[self.goal]
             if not worth:

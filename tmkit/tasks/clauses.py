@@ -33,6 +33,7 @@ from tmkit.errors import TaskPlannerError
 from tmkit.tasks.exploration import needs_of
 from tmkit.tasks.sas import Pair, SasAxiom, SasOperator, TranslatedTask
 from tmkit.tasks.strata import components
+from tmkit.time_limits import check_time
 
 __all__ = ["StepClauses"]
 
@@ -72,6 +73,7 @@ class StepClauses:
 
     def text(self, steps: int) -> str:
         """Return in DIMACS format that there is a plan of so many steps."""
+        check_time()
         parts = [self._first, *(self._at(self._state, step) for step in range(steps + 1))]
         parts += [self._at(self._move, step) for step in range(steps)]
         parts.append(self._at(self._last, steps))
@@ -110,7 +112,7 @@ class StepClauses:
 
     def _numbered(self, clauses: Iterable[_Clause]) -> NDArray[np.int64]:
         """Return clauses one behind the other, each ended by 0, with numbers in the place of marks."""
-        flat = np.array([literal for clause in clauses for literal in (*clause, 0)], dtype=np.int64)
+        flat = np.array([literal for clause in _timely(clauses) for literal in (*clause, 0)], dtype=np.int64)
         return np.where(np.abs(flat) > _NEXT, flat - np.sign(flat) * (_NEXT - self._width), flat)
 
     def _at_most_one(self, literals: Sequence[int]) -> Iterator[_Clause]:
@@ -262,3 +264,10 @@ def _circles(rules: Mapping[int, Iterable[SasAxiom]]) -> list[tuple[int, ...]]:
     return list(
         components({number: [other for other in sorted(needs) if other in below] for number, needs in below.items()})
     )
+
+
+def _timely(clauses: Iterable[_Clause]) -> Iterator[_Clause]:
+    """Yield clauses while there is time."""
+    for clause in clauses:
+        check_time()
+        yield clause

@@ -5,7 +5,8 @@ the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "fo
 formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under which it holds. The query takes a
 conjunction apart and always continues with the part that leaves the fewest choices: a part whose variables are all
 bound only filters, an equation or a positive atom binds variables from the facts, and only if neither is left a
-variable runs over its type.
+variable runs over its type. Parts that have no variable in common are solved apart. What still takes too long ends with
+the block of :func:`~tmkit.time_limits.time_limit` around the call.
 
 Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation always speaks about
 predicates that are finished. The domain guarantees that such an order exists.
@@ -50,6 +51,7 @@ from tmkit.tasks.formulas import (
     is_variable,
 )
 from tmkit.tasks.substitution import free_variables, substitute
+from tmkit.time_limits import check_time
 
 if TYPE_CHECKING:
     from tmkit.tasks.model import Problem
@@ -96,6 +98,7 @@ class Interpretation:
     """
 
     def __init__(self, problem: Problem, facts: Iterable[Fact]) -> None:
+        check_time()
         self._problem = problem
         self._known: dict[str, set[tuple[str, ...]]] = {}
         for predicate, arguments in facts:
@@ -125,10 +128,10 @@ class Interpretation:
                 return any(self.holds(part, bound) for part in parts)
             case Imply(premise, conclusion):
                 return not self.holds(premise, bound) or self.holds(conclusion, bound)
-            case Exists(parameters, body):
-                return any(True for _ in self.solutions(body, parameters, bound))
+            case Exists():
+                return any(True for _ in self.solutions(*_merged(formula), bound))
             case Forall(parameters, body):
-                return not any(True for _ in self.solutions(_negated(body), parameters, bound))
+                return not any(True for _ in self.solutions(*_merged(Exists(parameters, _negated(body))), bound))
 
     def failures(self, formula: Formula, binding: Binding | None = None) -> tuple[Formula, ...]:
         """Return the ground parts that make ``formula`` fail, conjunctions taken apart; none when it holds."""
@@ -203,22 +206,63 @@ class Interpretation:
     def _solve(
         self, conjuncts: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
     ) -> Iterator[dict[str, str]]:
-        remaining: list[Formula] = []
-        for part in _conjuncts(conjuncts):
-            if wanted.keys().isdisjoint(free_variables(part)):
+        check_time()
+        remaining: list[tuple[Formula, set[str]]] = []  # each with the wanted variables that it speaks of
+        waiting = list(_conjuncts(conjuncts))[::-1]
+        while waiting:
+            part = waiting.pop()
+            open_names = wanted.keys() & free_variables(part)
+            if not open_names:
                 if not self.holds(part, bound):
                     return
+            elif isinstance(part, Or) and (fewer := self._open_choices(part, wanted, bound)) is not part:
+                waiting.extend(_conjuncts([fewer]))
             else:
-                remaining.append(part)
-        if not wanted:
+                remaining.append((part, open_names))
+        groups = _groups(remaining, wanted)
+        if len(groups) == 1:
+            yield from self._solve_connected([part for part, _ in remaining], wanted, bound)
+        elif all(self._is_solvable(parts, names, bound) for parts, names in groups):
+            yield from self._solve_groups(groups, bound)
+
+    def _open_choices(self, part: Or, wanted: Mapping[str, tuple[str, ...]], bound: Binding) -> Formula:
+        """Return the disjunction without the choices that are decided; the same one when none is."""
+        undecided = [choice for choice in part.parts if not wanted.keys().isdisjoint(free_variables(choice))]
+        if len(undecided) == len(part.parts):
+            return part
+        decided = (choice for choice in part.parts if wanted.keys().isdisjoint(free_variables(choice)))
+        if any(self.holds(choice, bound) for choice in decided):
+            return And()
+        return undecided[0] if len(undecided) == 1 else Or(tuple(undecided))
+
+    def _is_solvable(self, parts: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]) -> bool:
+        return any(True for _ in self._solve_connected(parts, wanted, bound))
+
+    def _solve_groups(
+        self, groups: list[tuple[list[Formula], dict[str, tuple[str, ...]]]], bound: dict[str, str]
+    ) -> Iterator[dict[str, str]]:
+        """Yield each combination of the solutions of groups that have no variable in common."""
+        if not groups:
             yield bound
             return
+        (parts, wanted), *others = groups
+        for found in self._solve_connected(parts, wanted, bound):
+            yield from self._solve_groups(others, found)
+
+    def _solve_connected(
+        self, remaining: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
+    ) -> Iterator[dict[str, str]]:
+        check_time()
         best = min(range(len(remaining)), key=lambda i: self._choices(remaining[i], wanted, bound), default=None)
-        if best is not None and self._choices(remaining[best], wanted, bound) < _UNGUIDED:
-            part = remaining.pop(best)
-            yield from self._follow(part, remaining, wanted, bound)
+        if best is not None and (
+            self._choices(remaining[best], wanted, bound) < _UNGUIDED
+            or (len(remaining) == 1 and isinstance(remaining[best], Or))
+        ):
+            rest_of_parts = [*remaining[:best], *remaining[best + 1 :]]
+            yield from self._follow(remaining[best], rest_of_parts, wanted, bound)
             return
-        variable = next(iter(wanted))
+        open_names = min((free_variables(part) & wanted.keys() for part in remaining), key=len, default=wanted.keys())
+        variable = next(name for name in wanted if name in open_names)
         rest = {name: types for name, types in wanted.items() if name != variable}
         for value in self._problem.objects_of(wanted[variable]):
             yield from self._solve(remaining, rest, {**bound, variable: value})
@@ -325,8 +369,45 @@ def _conjuncts(formulas: Iterable[Formula]) -> Iterator[Formula]:
                 yield from _conjuncts([premise, Not(conclusion)])
             case Not(Forall(parameters, body)):
                 yield Exists(parameters, _negated(body))
+            case Not(And(parts)):
+                yield from _conjuncts([Or(tuple(map(_negated, parts)))])
+            case Imply(premise, conclusion):
+                yield from _conjuncts([Or((_negated(premise), conclusion))])
+            case Or((part,)):
+                yield from _conjuncts([part])
             case _:
                 yield formula
+
+
+def _merged(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]:
+    """Return the body and variables of a formula with the quantifiers directly within it made one with it."""
+    parameters, body = formula.parameters, formula.body
+    while True:
+        inner = list(_conjuncts([body]))
+        if len(inner) != 1 or not isinstance(inner[0], Exists):
+            return body, parameters
+        names = {parameter.name for parameter in parameters}
+        if not names.isdisjoint(parameter.name for parameter in inner[0].parameters):
+            return body, parameters
+        parameters, body = parameters + inner[0].parameters, inner[0].body
+
+
+def _groups(
+    parts: Iterable[tuple[Formula, set[str]]], wanted: dict[str, tuple[str, ...]]
+) -> list[tuple[list[Formula], dict[str, tuple[str, ...]]]]:
+    """Return formulas in groups that have no wanted variable in common, each with its variables.
+
+    Variables of which nothing is said are a group each. What can be solved alone is not tried again for each solution
+    of something else: so a quantifier over many variables costs what its largest group does.
+    """
+    groups: list[tuple[list[Formula], set[str]]] = []
+    for part, names in parts:
+        met = [group for group in groups if not names.isdisjoint(group[1])]
+        groups = [group for group in groups if names.isdisjoint(group[1])]
+        groups.append(([*(p for group in met for p in group[0]), part], names.union(*(group[1] for group in met))))
+    said = {name for _, names in groups for name in names}
+    groups += [([], {name}) for name in wanted if name not in said]
+    return [(found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups]
 
 
 def _negated(formula: Formula) -> Formula:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tmkit.tasks.sas import Pair, SasAxiom, SasEffect, SasOperator, TranslatedTask
+from tmkit.time_limits import check_time
 
 __all__ = ["Exploration", "SasState", "needs_of"]
 
@@ -60,6 +61,7 @@ class Exploration:
     def look(self, states: int) -> None:
         """Look at so many more states, unless the goal is found or none is left."""
         for _ in range(states):
+            check_time()
             if self.found or self.exhausted:
                 return
             if self._at == len(self._layer):

@@ -28,12 +28,15 @@ and leaves a factor of ten for slower machines.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tmkit import time_limits
+from tmkit.errors import TimeLimitError
 from tmkit.interrupts import temporary_folder
 from tmkit.tasks import processes
 from tmkit.tasks.downward import LIMIT_CODES, Outcome, Searches, environment, together, translator_folder
@@ -65,6 +68,7 @@ _PROVING_SEARCH = "astar(blind())"
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
 _REMEMBERED = 16  # problems that are not translated again
+_TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only asks beside another whether there is a plan
 
 
@@ -113,13 +117,18 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         Raises:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
         """
-        encoding = encode(problem)
-        slot = _slot(encoding.domain_text, encoding.problem_text)
-        if slot.text is None:
-            slot.text = _translated(encoding, time_limit)
-        if slot.text is None:
+        try:
+            with time_limits.time_limit(time_limit):
+                encoding = encode(problem)
+                slot = _slot(encoding.domain_text, encoding.problem_text)
+                if slot.text is None:
+                    slot.text = _translated(encoding, time_limit)
+                if slot.text is None:
+                    return TranslatedTask.unfinished(problem)
+                task = TranslatedTask.from_text(slot.text, problem, names=encoding.names)
+                return replace(task, encoding=self.encoding)
+        except TimeLimitError:
             return TranslatedTask.unfinished(problem)
-        return replace(TranslatedTask.from_text(slot.text, problem, names=encoding.names), encoding=self.encoding)
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
         """Do the same as :meth:`translate`, under the name that every :class:`~tmkit.tasks.TaskPlanner` has for it."""
@@ -143,12 +152,15 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if not task.complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
-        with temporary_folder("search") as folder:
-            searches = Searches(task, folder, deadline)
-            outcome = self._first(searches)
-            if outcome.has_given_up:
-                outcome = searches.run([_PROVING_SEARCH])
-            return self._improved(searches, outcome)
+        try:
+            with time_limits.time_limit(time_limit), temporary_folder("search") as folder:
+                searches = Searches(task, folder, deadline)
+                outcome = self._first(searches)
+                if outcome.has_given_up:
+                    outcome = searches.run([_PROVING_SEARCH])
+                return self._improved(searches, outcome)
+        except TimeLimitError:
+            return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time given")
 
     def _first(self, searches: Searches) -> Outcome:
         """Return what came of the first search and, where there was a plan, of those that follow it.
@@ -183,15 +195,16 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         best, statistics = outcome.first_result(), outcome.statistics
         if not best.solved or not best.steps:
             return replace(best, statistics=statistics)
-        for found in outcome.later_results(self.improvement_work):
-            best = min(best, found, key=_by_cost)
-        left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
-        while left and outcome.has_ended and searches.deadline > time.monotonic():
-            outcome = searches.run(left)
-            statistics = together(statistics, outcome.statistics)
-            for found in outcome.results(self.improvement_work):
+        with contextlib.suppress(TimeLimitError):  # then the plans so far are what there is
+            for found in outcome.later_results(self.improvement_work):
                 best = min(best, found, key=_by_cost)
-            left = left[max(1, len(outcome.phases)) :]
+            left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
+            while left and outcome.has_ended and searches.deadline > time.monotonic():
+                outcome = searches.run(left)
+                statistics = together(statistics, outcome.statistics)
+                for found in outcome.results(self.improvement_work):
+                    best = min(best, found, key=_by_cost)
+                left = left[max(1, len(outcome.phases)) :]
         return replace(best, statistics=statistics)
 
 
@@ -224,6 +237,7 @@ def _translated(encoding: Encoding, time_limit: float) -> str | None:
             folder=folder,
             environment=environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
             time_limit=time_limit,
+            memory_limit=_TRANSLATING_MEMORY,
         )
         if finished.code in LIMIT_CODES:
             return None

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 
 from tmkit.tasks.formulas import Fact
 from tmkit.tasks.model import GroundAction, Problem
+from tmkit.time_limits import check_time
 
 __all__ = ["Lesson", "interchangeable_objects"]
 
@@ -56,6 +57,7 @@ def _parted(names: Iterable[str], lessons: frozenset[Lesson]) -> list[tuple[str,
     """Return the objects in groups within which the lessons make no difference."""
     groups: list[list[str]] = []
     for name in names:
+        check_time()
         for group in groups:
             if all(_exchanged(lesson, group[0], name) in lessons for lesson in lessons):
                 group.append(name)

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from tmkit.tasks.formulas import Fact
 from tmkit.tasks.sas import Pair, SasOperator, TranslatedTask
+from tmkit.time_limits import check_time
 
 __all__ = ["find_conflict", "goal_is_impossible"]
 
@@ -58,6 +59,7 @@ def goal_is_impossible(task: TranslatedTask) -> bool:
     wanted = np.ix_(goal, goal)
     possible, rules = facts.start(), facts.all_rules()
     while not possible[wanted].all():
+        check_time()
         grown = rules.applied(possible)
         if (grown == possible).all():
             return True
@@ -78,6 +80,7 @@ def find_conflict(task: TranslatedTask, literals: Iterable[Literal]) -> tuple[Li
     grown, rules = facts.start(), facts.all_rules()
     possible = np.zeros_like(grown)
     while not (grown == possible).all():
+        check_time()
         possible, grown = grown, rules.applied(grown)
     alone = possible.diagonal()
     ways: list[tuple[Literal, list[int]]] = []

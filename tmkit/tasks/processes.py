@@ -220,6 +220,7 @@ def run(
     environment: Mapping[str, str],
     time_limit: float,
     standard_input: Path | None = None,
+    memory_limit: int | None = None,
 ) -> Finished:
     """Run a program and wait for it; it is killed when the time is up or this function is left by an exception.
 
@@ -229,12 +230,18 @@ def run(
         environment: all its environment variables.
         time_limit: seconds after which it is killed.
         standard_input: a file that it reads, or nothing.
+        memory_limit: bytes that it may have, or as many as there are.
 
     Raises:
         TaskPlannerError: the program could not be started.
     """
     with Program(
-        command, folder=folder, environment=environment, time_limit=time_limit, standard_input=standard_input
+        command,
+        folder=folder,
+        environment=environment,
+        time_limit=time_limit,
+        standard_input=standard_input,
+        memory_limit=memory_limit,
     ) as program:
         return program.finished(seconds=time_limit)
 

@@ -31,6 +31,7 @@ from tmkit.tasks.formulas import Fact
 from tmkit.tasks.model import FrozenMapping, GroundAction, Problem
 from tmkit.tasks.splitting import split
 from tmkit.tasks.vocabulary import derived_fault
+from tmkit.time_limits import check_time
 
 __all__ = ["SasAxiom", "SasEffect", "SasOperator", "SasVariable", "TranslatedTask"]
 
@@ -267,6 +268,7 @@ class TranslatedTask:
         yield from ("begin_state", *map(str, self.init), "end_state", "begin_goal", *_pair_lines(self.goal), "end_goal")
         yield str(len(self.operators))
         for operator in self.operators:
+            check_time()
             yield from ("begin_operator", operator.name, *_pair_lines(operator.prevail), str(len(operator.effects)))
             yield from map(_effect_line, operator.effects)
             yield from (str(operator.cost), "end_operator")
@@ -369,6 +371,7 @@ class _Reader:
         return pairs
 
     def _operator(self) -> SasOperator:
+        check_time()
         self._expect("begin_operator")
         name, prevail = next(self._lines), self._pairs()
         effects = tuple(self._effect() for _ in range(self._number()))

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from tmkit.errors import MissingExtraError, TaskPlannerError
+from tmkit import time_limits
+from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.tasks.bounds import least_steps
 from tmkit.tasks.clauses import StepClauses
 from tmkit.tasks.exploration import Exploration
@@ -141,7 +142,12 @@ class Z3Planner(TaskPlanner[SmtTask]):
         """
         if not task.translation.complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
-        return _Search(self, task, time_limit).result()
+        search = _Search(self, task, time_limit)
+        try:
+            with time_limits.time_limit(time_limit):
+                return search.result()
+        except TimeLimitError:
+            return search._answer(TaskPlanStatus.LIMIT, "no plan was found within the time given")
 
 
 class _Search:

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tmkit.time_limits import check_time
+
 if TYPE_CHECKING:
     from tmkit.tasks.sas import Pair, SasOperator, SasVariable
 
@@ -64,6 +66,7 @@ def _cases(
     excluding: Mapping[Pair, frozenset[int]],
 ) -> Iterator[SasOperator]:
     for variable, value in context:
+        check_time()
         for other in range(len(variables[variable].values)):
             if other != value and not _excluded((variable, other), needs, excluding):
                 yield _with_need(operator, (variable, other))

@@ -20,10 +20,11 @@ import itertools
 import time
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tmkit.errors import TmkitError
+from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.motion.collision_rules import moved_frames
@@ -33,6 +34,7 @@ from tmkit.planner.domains.semantics import pddl_name
 from tmkit.planner.plans.diagnosis import Diagnosis, Remedy, RemedyKind
 from tmkit.planner.plans.results import PlanResult
 from tmkit.tasks import And, Formula
+from tmkit.time_limits import time_limit
 
 if TYPE_CHECKING:
     from tmkit.planner.run import PlanningRun
@@ -76,6 +78,13 @@ def find_remedies(run: PlanningRun, diagnosis: Diagnosis, *, seconds: float) -> 
         seconds: time after which to stop.
     """
     search = _Search(run, time.monotonic() + seconds)
+    with suppress(TimeLimitError), time_limit(seconds):
+        _ask_about(diagnosis, search, run)
+    return tuple(search.found), search.asked
+
+
+def _ask_about(diagnosis: Diagnosis, search: _Search, run: PlanningRun) -> None:
+    """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
     parts = tuple(goal_parts(run.problem.goal))
     conflict = {str(fact) for refutation in run.refutations for fact in refutation.facts}
     unchanged = {kind: Question(kind, (), run.scene, parts) for kind in RemedyKind}
@@ -92,7 +101,6 @@ def find_remedies(run: PlanningRun, diagnosis: Diagnosis, *, seconds: float) -> 
             for question, learned in failed
         ]
         search.ask_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
-    return tuple(search.found), search.asked
 
 
 class _Search:

@@ -19,6 +19,7 @@ counted in favour of the goal; what they let pass may still be impossible.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator, reach_heights
 from tmkit.planner.sampling.grasps import all_grasps_are_known, grasps_of
 from tmkit.spatial import Pose
-from tmkit.tasks import And, Atom, Fact, Forall, Formula, Problem, substitute
+from tmkit.tasks import And, Atom, Fact, Forall, Formula, Problem
 
 __all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
 
@@ -38,6 +39,7 @@ _EROSION = 1e-4  # metres on every side in which neighbours may overlap without 
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
 _LEAN = 0.2  # radians that an upright object may lean, and more
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
+_MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
 _LOWEST = 0.02  # metres that a shape must be high, so that all pass through one level
 
 
@@ -59,23 +61,29 @@ class Refutation:
 
 
 def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
-    """Return facts that hold in every state that satisfies the goal: those that it joins by "and" and "for all"."""
+    """Return facts that hold in every state that satisfies the goal: those that it joins by "and" and "for all".
+
+    Of very many, those that come first.
+    """
     constants = {constant.name for constant in problem.domain.constants}
     names = {*problem.objects, *constants}
-    return tuple(dict.fromkeys(fact for fact in _joined(problem.goal, problem) if names.issuperset(fact.arguments)))
+    found = (fact for fact in _joined(problem.goal, problem, {}) if names.issuperset(fact.arguments))
+    return tuple(dict.fromkeys(itertools.islice(found, _MOST_FACTS)))
 
 
-def _joined(formula: Formula, problem: Problem) -> Iterator[Fact]:
+def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, ...]]) -> Iterator[Fact]:
+    """Yield the facts that a formula joins for all values of variables; nothing when one of these has no value."""
     if isinstance(formula, Atom):
-        yield Fact(formula.predicate, formula.terms)
+        own = [name for name in ranges if name in formula.terms]
+        for values in itertools.product(*(ranges[name] for name in own)):
+            yield formula.ground(dict(zip(own, values, strict=True)))
     elif isinstance(formula, And):
         for part in formula.parts:
-            yield from _joined(part, problem)
+            yield from _joined(part, problem, ranges)
     elif isinstance(formula, Forall):
-        first, rest = formula.parameters[0], formula.parameters[1:]
-        body = Forall(rest, formula.body) if rest else formula.body
-        for name in problem.objects_of(first.types):
-            yield from _joined(substitute(body, {first.name: name}), problem)
+        more = {parameter.name: problem.objects_of(parameter.types) for parameter in formula.parameters}
+        if all(more.values()):
+            yield from _joined(formula.body, problem, {**ranges, **more})
 
 
 def crowded(scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overhang: float = 0.0) -> Refutation | None:

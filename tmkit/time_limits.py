@@ -1,0 +1,59 @@
+"""Time limits over work that is done in Python.
+
+The idea: how long a formula takes to judge, or a task to be taken apart, is not known before. So whatever can grow
+calls :func:`check_time` now and then, and whoever has only so much time does the work within a block of
+:func:`time_limit`. Outside of all blocks the check does nothing.
+
+Invariants: a limit only stops work, by an error, and changes no result; blocks may be nested, and the earliest end
+counts. A block holds for its thread and what is called in it, not for threads that are begun in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from tmkit.errors import TimeLimitError
+
+__all__ = ["check_time", "time_limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    end: float
+    clock: Callable[[], float]
+
+
+_limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> Iterator[None]:
+    """Let :func:`check_time` raise within the block once so many seconds have passed.
+
+    Args:
+        seconds: the time; none is left when it is not positive.
+        clock: what tells the seconds; when left out, that of the block around, or else the monotonic clock.
+    """
+    around = _limit.get()
+    clock = clock or (time.monotonic if around is None else around.clock)
+    end = clock() + seconds
+    token = _limit.set(_Limit(end if around is None else min(end, around.end), clock))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def check_time() -> None:
+    """Do nothing while there is time. Takes a tenth of a microsecond.
+
+    Raises:
+        TimeLimitError: the time of a block around the call is up.
+    """
+    limit = _limit.get()
+    if limit is not None and limit.clock() > limit.end:
+        raise TimeLimitError("the time is up")
