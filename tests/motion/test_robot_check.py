@@ -60,7 +60,7 @@ def test_the_command_answers_and_writes_an_srdf(tmp_path: Path) -> None:
     data = pytest.importorskip("pybullet_data").getDataPath()
     urdf, out = f"{data}/kuka_iiwa/model.urdf", tmp_path / "iiwa.srdf"
     run = CliRunner().invoke(app, ["robot", "check", urdf, "--samples", "100", "--json", "--write-srdf", str(out)])
-    assert run.exit_code == 0
+    assert run.exit_code == 1  # it has no hand
     assert json.loads(run.stdout)["reach"]["solved"] > 90 * json.loads(run.stdout)["reach"]["poses"] / 100
     value = read_srdf(out)
     assert value.group("arm").chains[0].tip == "lbr_iiwa_link_7"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +28,8 @@ from tmkit.cli.common import (
 if TYPE_CHECKING:
     from tmkit.files.remarks import Remark
     from tmkit.graph import SceneGraph
-    from tmkit.motion import JointRow, Manipulator, RobotReport
+    from tmkit.motion import InferredArm, JointRow, Manipulator, RobotReport
+    from tmkit.planner.trial_pick import TrialPick
     from tmkit.srdf import RobotSemantics
 
 __all__ = ["app"]
@@ -62,31 +65,59 @@ def check(
     picture: Annotated[
         Path | None, typer.Option(metavar="OUT.png", help="Draw where the tool comes (needs the extra 'viewer').")
     ] = None,
+    write_scene: Annotated[
+        Path | None, typer.Option(metavar="OUT.json", help="Write the robot with the tool frame that was inferred.")
+    ] = None,
+    trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
+    trial_picture: Annotated[
+        Path | None, typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or where it was tried.")
+    ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Say whether a robot is fit for planning: joints, meshes, collisions with itself, inverse kinematics."""
-    from tmkit.motion import check_robot
+    """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
+    from tmkit.formats import write_json_scene
+    from tmkit.motion import check_robot, find_manipulator
+    from tmkit.planner.trial_pick import trial_pick
 
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
     _require_outputs(write_robot, write_srdf, picture)
+    for path in (write_scene, trial_picture):
+        if path is not None:
+            require_writable(path)
+    if write_scene is not None and write_scene.suffix != ".json":
+        raise typer.BadParameter(f"'{write_scene}' does not end in .json", param_hint="--write-scene")
     remarks: list[Remark] = []
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
     with progress("checking the robot"):
-        arm = _arm(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
+        inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
+        arm = find_manipulator(robot, scene) if robot is not None else inferred.manipulator if inferred else None
+        scene = inferred.scene if inferred is not None else scene
         report = check_robot(scene, arm, samples=samples, seed=seed, remarks=remarks)
         if arm is not None:
             _write(scene, arm, report, robot=write_robot, srdf=write_srdf, picture=picture, seed=seed)
         elif write_robot or write_srdf or picture:
             note("no joint moves, so there is no arm to write or draw")
+        if write_scene is not None:
+            write_json_scene(scene, write_scene)
+    lines, missing = (inferred.inferred, inferred.missing) if inferred is not None else ((), "")
+    if trial and arm is not None and report.ok and not missing:
+        with progress("planning a trial pick"):
+            tried = trial_pick(scene, arm, seed=seed)
+        missing = f"the trial pick of a cube of 4 cm failed: {tried.reason}" if tried.reason else ""
+        if not missing:
+            lines = (*lines, f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down")
+        if trial_picture is not None and tried.scene is not None:
+            _draw_trial(tried, arm, trial_picture)
     if as_json:
-        print_json({**report.to_dict(), "robot": None if arm is None else arm.to_dict()})
+        answer = {"robot": None if arm is None else arm.to_dict(), "inferred": list(lines), "missing": missing}
+        print_json({**report.to_dict(), "ok": report.ok and not missing, **answer})
     else:
-        _print(report, arm)
-    if not report.ok:
+        _print(report, arm, lines, missing)
+    if not report.ok or missing:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -103,18 +134,31 @@ def _require_outputs(robot: Path | None, srdf: Path | None, picture: Path | None
         raise typer.BadParameter(f"'{robot}' does not end in .toml", param_hint="--write-robot")
 
 
-def _arm(
+def _inferred(
     scene: SceneGraph, robot: str | None, *, base: str | None, tip: str | None, name: str, seed: int
-) -> Manipulator | None:
-    """Return the arm that is given or guessed, ``None`` when nothing moves."""
-    from tmkit.motion import find_manipulator, guess_manipulator
+) -> InferredArm | None:
+    """Return the arm that is inferred, ``None`` when one is given or nothing moves."""
+    from tmkit.motion import infer_arm
     from tmkit.motion.robot_remarks import without_flat_meshes
 
-    if robot is not None:
-        return find_manipulator(robot, scene)
-    if not scene.joint_names:
+    if robot is not None or not scene.joint_names:
         return None
-    return guess_manipulator(without_flat_meshes(scene), base=base, tip=tip, name=name, seed=seed)
+    found = infer_arm(without_flat_meshes(scene), base=base, tip=tip, name=name, seed=seed)
+    tool = found.added_tool  # the report is about the scene as it is, flat meshes too
+    whole = scene.add_frame(tool, found.manipulator.tip, pose=found.scene.local_pose(tool)) if tool else scene
+    return replace(found, scene=whole)
+
+
+def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
+    """Draw the cube in the hand, or where it was to be picked."""
+    from tmkit.simulation import Simulation, good_camera, render, write_picture
+
+    plan = tried.result.plan if tried.result is not None else None
+    scene = tried.scene if plan is None else plan.final_scene
+    assert scene is not None
+    q = plan.final_q if plan is not None else arm.ready_configuration(scene)
+    with Simulation.from_scene(scene, q) as simulation:
+        write_picture(path, render(simulation, good_camera(simulation)))
 
 
 def _write(
@@ -145,7 +189,7 @@ def _write(
         draw_region(reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture)
 
 
-def _print(report: RobotReport, arm: Manipulator | None) -> None:
+def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], missing: str) -> None:
     """Print a report for people."""
     width = max((len(row.name) for row in report.joints), default=0)
     for row in report.joints:
@@ -161,6 +205,10 @@ def _print(report: RobotReport, arm: Manipulator | None) -> None:
         typer.echo(f"  remark: {remark}")
     for problem in report.problems:
         typer.echo(f"  problem: {problem}")
+    for line in lines:
+        typer.echo(f"  {line if line.startswith('trial') else f'inferred: {line}'}")
+    if missing:
+        typer.echo(f"  missing: {missing}")
     typer.echo(repr(report))
 
 

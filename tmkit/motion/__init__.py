@@ -26,6 +26,7 @@ from tmkit._core import (
 )
 from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
 from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
+from tmkit.motion.inferred_arm import InferredArm, infer_arm
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.motion_planner import (
     FoundPath,
@@ -52,6 +53,7 @@ __all__ = [
     "EdgeCollision",
     "Exemption",
     "FoundPath",
+    "InferredArm",
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
@@ -79,6 +81,7 @@ __all__ = [
     "find_manipulator",
     "find_manipulators",
     "guess_manipulator",
+    "infer_arm",
     "inverse_kinematics",
     "inverse_kinematics_solutions",
     "load_manipulator",

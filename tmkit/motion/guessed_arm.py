@@ -28,7 +28,7 @@ from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import JointChain, chain_between, random_configurations, rigid_frames
 from tmkit.motion.srdf_arms import TOOL_NAMES
 
-__all__ = ["guess_manipulator", "write_manipulator"]
+__all__ = ["guess_manipulator", "ready_values", "write_manipulator"]
 
 _TRIES = 500
 _DIGITS = 6
@@ -54,7 +54,7 @@ def guess_manipulator(
     chain = chain_between(scene, base, tip)
     tool = _tool(scene, chain.tip)
     hand = _hand(scene, chain)
-    ready = _ready(scene, chain, hand[0] if hand else {}, seed)
+    ready = ready_values(scene, chain, hand[0] if hand else {}, seed)
     if hand is None:
         cup = cup_frames(scene, chain.tip, tool)
         return Manipulator(
@@ -102,10 +102,16 @@ def _hand(
     return ends[0], ends[1], (widths[0], widths[1]), fingers
 
 
-def _ready(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
+def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the middle of limits (n, 2), 0 where there are none."""
+    middle: NDArray[np.float64] = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
+    return middle
+
+
+def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
     """Return the middle of the limits, or what is near it and free, rounded within the limits."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    middle = np.clip(np.where(np.isfinite(limits).all(axis=1), limits.mean(axis=1), 0.0), limits[:, 0], limits[:, 1])
+    middle = np.clip(_middle(limits), limits[:, 0], limits[:, 1])
     moving = [scene.joint_names.index(joint) for joint in chain.joints]
     start = scene.configuration(opened)
     others = np.tile(start, (_TRIES, 1))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
+from tmkit.motion.collision_rules import moved_frames
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import JointChain, joint_chains, random_configurations
 from tmkit.motion.robot_remarks import JointRow, flat_meshes, joint_rows, mesh_remarks, without_flat_meshes
@@ -31,6 +32,12 @@ __all__ = ["Reach", "RobotReport", "check_robot"]
 
 POSES = 200
 """Poses that inverse kinematics is asked for, at most."""
+
+OFTEN = 0.9
+"""Share of configurations from which on a pair that collides is taken to overlap by its making."""
+
+CROWDED = 0.9
+"""Share of configurations in collision from which on planning is hopeless."""
 
 Pair = tuple[str, str]
 
@@ -139,18 +146,34 @@ def check_robot(
     allowed = [(a, b) for a, b, reason in scene.allowed_pairs if reason == "always"]
     stuck = [pair for pair in pairs if counts[pair] == samples]
     problems += [f"'{a}' and '{b}' collide in every configuration; allow the pair, or mend a shape" for a, b in stuck]
-    if not free and not stuck:
-        problems.append("every configuration collides with itself or the scene")
-    if manipulator is not None and world.in_collision(manipulator.ready_configuration(scene)):
-        contact = world.find_collision(manipulator.ready_configuration(scene))
-        if contact is not None:
-            problems.append(f"the arm collides when it is ready: '{contact.frame_a}' and '{contact.frame_b}'")
+    if len(free) < (1.0 - CROWDED) * samples and not stuck:
+        named = ", ".join(f"'{a}' and '{b}' in {counts[a, b]}" for (a, b), _ in counts.most_common(3))
+        problems.append(
+            f"{samples - len(free)} of {samples} configurations collide, most often {named}; allow the pairs whose "
+            "shapes overlap by their making (disable_collisions in an SRDF file)"
+        )
+    often = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
+    if manipulator is not None:
+        moved = moved_frames(scene, manipulator)
+        for contact in world.contacts(manipulator.ready_configuration(scene)):
+            if moved & {contact.frame_a, contact.frame_b}:
+                problems.append(f"the arm collides when it is ready: '{contact.frame_a}' and '{contact.frame_b}'")
+                break
     reach = _reach(scene, manipulator, chains, free[:POSES], seed)
     if reach is not None and 2 * reach.solved < reach.poses:
         problems.append(f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches")
     return RobotReport(
         tuple(problems),
-        (*map(str, remarks), *(text for row in rows for text in row.remarks), *mesh_remarks(scene)),
+        (
+            *map(str, remarks),
+            *(text for row in rows for text in row.remarks),
+            *mesh_remarks(scene),
+            *(
+                f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes overlap by "
+                "their making, allow the pair (disable_collisions in an SRDF file)"
+                for a, b in often
+            ),
+        ),
         rows,
         samples,
         samples - len(free),
