@@ -82,7 +82,7 @@ def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -
     [
         (("check", "plan.tmp"), ["--scene", "'plan.tmp' is a .tmp plan", "--scene panda_table"]),
         (("simulate", "plan.tmp", "--robot", "panda"), ["--scene", "'plan.tmp' is a .tmp plan"]),
-        (("check", "plan.json", "--scene", "blocks1"), ["--scene", "'plan.json' says this itself"]),
+        (("check", "plan.json", "--allow", "."), ["--allow", "'plan.json' says this itself"]),
         (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' says this itself"]),
         (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' says this itself"]),
         (("simulate", "plan.json", "--domain", "sorting"), ["plan.json: its domain 'blocks'", "is not the one"]),
@@ -100,6 +100,28 @@ def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], 
     said = " ".join(outcome.err.replace("│", " ").split())
     for word in words:
         assert word in said, (word, outcome.err)
+
+
+def test_a_json_plan_is_compared_with_the_scene_and_arm_beside_it(folder: Path) -> None:
+    """The same ones find nothing; others are problems, by frame and arm; without, the check says what it rests on."""
+    same = tmkit(folder, "check", "plan.json", *FOR[:-2])
+    assert (same.code, same.out) == (ExitCode.DONE, same.out[same.out.index("plan.json") :]), same
+    other = tmkit(folder, "check", "plan.json", "--scene", "panda_table", "--scene", "blocks2", "--robot", "panda")
+    assert other.code == ExitCode.NO
+    assert "the plan's scene lacks your frame 'b'" in other.out
+    alone = tmkit(folder, "check", "plan.json")
+    assert alone.code == ExitCode.DONE
+    assert "not checked: the validity rests on the plan's own scene of 16 frames" in alone.out
+
+
+def test_the_goal_of_a_plan_that_tmkit_wrote_is_checked(folder: Path) -> None:
+    """The header's goal counts when no other is given, and one that is not reached is told."""
+    text = (folder / "plan.tmp").read_text()
+    assert f"# Goal: {GOAL}\n" in text
+    (folder / "other.tmp").write_text(text.replace(GOAL, "(holding a)"))
+    outcome = tmkit(folder, "check", "other.tmp", *FOR)
+    assert outcome.code == ExitCode.NO
+    assert "(holding a)" in outcome.out
 
 
 @pytest.mark.parametrize("command", ["plan", "check", "simulate"])

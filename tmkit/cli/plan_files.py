@@ -22,7 +22,9 @@ __all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "re
 TmpScenes = Annotated[
     list[str] | None,
     typer.Option(
-        "--scene", metavar="SCENE", help="For a .tmp plan: a scene it starts in; repeatable, merged in order."
+        "--scene",
+        metavar="SCENE",
+        help="For a .tmp plan: a scene it starts in; repeatable, merged in order. For 'check' of a JSON plan: yours.",
     ),
 ]
 TmpRobot = Annotated[
@@ -32,7 +34,7 @@ TmpRobot = Annotated[
     ),
 ]
 TmpGoal = Annotated[
-    str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal that it is to reach.")
+    str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own.")
 ]
 TmpStart = Annotated[
     str | None,
@@ -52,8 +54,9 @@ def load_plan_file(
     allow: list[Path] | None,
     packages: list[str] | None,
     meshes: str,
+    compares: bool = False,
 ) -> Plan:
-    """Load a plan by the suffix of its file.
+    """Load a plan by the suffix of its file; ``compares``: scene and arm beside a JSON plan are compared with its own.
 
     Raises:
         PlanFileError: the plan is broken, or was made with another domain.
@@ -62,8 +65,11 @@ def load_plan_file(
     from tmkit.planner import Plan
 
     if path.suffix != ".tmp":
-        given = {"--scene": scenes, "--robot": robot, "--goal": goal, "--start": start, "--allow": allow}
-        given |= {"--package": packages, "--meshes": meshes if meshes != "load" else None}
+        given: dict[str, object] = {"--goal": goal, "--start": start}
+        if not compares:
+            given |= {"--scene": scenes, "--robot": robot}
+        if not scenes:
+            given |= {"--allow": allow, "--package": packages, "--meshes": meshes if meshes != "load" else None}
         for option, value in given.items():
             refuse_beside_json(path, option, value)
         return Plan.load(path, domain=domain, semantics=semantics)
@@ -76,7 +82,7 @@ def load_plan_file(
     arms = robot or ["panda"]
     return Plan.load_tmp(
         path, scene, q=start_configuration(scene, arms, start), domain=domain or "blocks", semantics=semantics,
-        robot=arms, goal=goal or "(and)",
+        robot=arms, goal=goal,
     )  # fmt: skip
 
 

@@ -197,19 +197,24 @@ def check(
 ) -> None:
     """Work a plan out again, at finer steps than the planner's, and say whether it holds.
 
-    A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
+    A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene and --robot; a .tmp
+    plan, in the format of the original TMKit, needs --scene.
     """
     is_tmp = path.suffix == ".tmp"  # of a JSON plan the report says whether its domain is the one that is given
     plan = load_plan_file(
         path, scenes=scenes, robot=robot, domain=domain if is_tmp else None, semantics=semantics if is_tmp else None,
-        goal=goal, start=start, allow=allow, packages=package, meshes=meshes,
+        goal=goal, start=start, allow=allow, packages=package, meshes=meshes, compares=True,
     )  # fmt: skip
-    report = _check(plan, domain, semantics)
+    own = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and not is_tmp else None
+    own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
+    report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)
     if as_json:
         print_json(report.to_dict())
     else:
         for problem in report.problems:
             typer.echo(f"  {problem}")
+        for assumption in report.assumptions:
+            typer.echo(f"  not checked: {assumption}")
         typer.echo(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
     if not report.ok:
         raise typer.Exit(ExitCode.NO)
@@ -344,9 +349,16 @@ def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[
         say("No picture: no motion was in anything's way.")
 
 
-def _check(plan: Plan, domain: str | None = None, semantics: str | None = None) -> CheckReport:
+def _check(
+    plan: Plan,
+    domain: str | None = None,
+    semantics: str | None = None,
+    *,
+    scene: SceneGraph | None = None,
+    robot: list[str] | None = None,
+) -> CheckReport:
     with progress("checking") as show:
-        return plan.check(domain=domain, semantics=semantics, on_progress=show)
+        return plan.check(domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
 
 
 def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:

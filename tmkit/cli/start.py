@@ -32,7 +32,8 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
     values = _tmp_values(start, scene) if "=" not in start and start.endswith(".tmp") else _start_values(start)
     for joint in values:
         if joint not in scene.joint_names:
-            raise UnknownNameError.of("joint", joint, scene.joint_names, where="--start")
+            where = "--start" if "=" in start else f"--start {start}"
+            raise UnknownNameError.of("joint", joint, scene.joint_names, where=where)
     return scene.configuration(values, base=ready_together(find_manipulators(robots, scene), scene))
 
 

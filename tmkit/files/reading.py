@@ -9,6 +9,7 @@ Invariant: no more than the limit (plus one byte) is ever read.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -17,9 +18,10 @@ from pathlib import Path
 
 from tmkit.errors import FileFormatError
 
-__all__ = ["ReadingLimits", "read_bytes"]
+__all__ = ["ReadingLimits", "is_refused_by_system", "read_bytes"]
 
 _MEGABYTE = 1_000_000
+_SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,16 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         received = max(size, len(data)) / _MEGABYTE
         raise refuse(f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
     return data
+
+
+def is_refused_by_system(error: BaseException) -> bool:
+    """Return whether an error is due to the disk or the system, not to the file: a shape is no less there for it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in _SYSTEM):
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def _kind(mode: int) -> str:

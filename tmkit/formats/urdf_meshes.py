@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tmkit.errors import MeshError
+from tmkit.files.reading import is_refused_by_system
 from tmkit.files.remarks import Note
 from tmkit.formats.drafts import GeometryDraft, MeshDraft, SceneDraft
 from tmkit.formats.meshes import MeshLoader
@@ -46,6 +47,8 @@ def _readable(part: GeometryDraft, loader: MeshLoader, note: Note) -> Iterator[G
     try:
         mesh = loader.load(part.shape, place=part.place)
     except MeshError as error:
+        if is_refused_by_system(error):  # a robot without its shapes would be another one
+            raise
         if part.collision and loader.packages.meshes == "load":
             raise with_advice(error, part.place) from error
         kind = " and ".join(word for word, there in (("visual", part.visual), ("collision", part.collision)) if there)

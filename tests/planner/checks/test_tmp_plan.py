@@ -64,3 +64,25 @@ def test_names_that_are_not_there_are_refused(plan: Plan, tmp_path: Path, old: s
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(PlanFileError, match=rf"plan.tmp:\d+:\d+: {reason}"):
         Plan.load_tmp(path, plan.scene, robot=GANTRY)
+
+
+def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) -> None:
+    """Whatever line a file of tmkit's ends with but its last one, it is refused, and so is an empty one."""
+    path = tmp_path / "plan.tmp"
+    plan.save(path)
+    lines = path.read_text().splitlines(keepends=True)
+    for count in range(len(lines)):
+        for text in ("".join(lines[:count]), "".join(lines[:count]) + lines[count][: len(lines[count]) // 2]):
+            path.write_text(text)
+            with pytest.raises(PlanFileError, match=r"plan.tmp.*(is cut off|has no actions|:\d+:)"):
+                Plan.load_tmp(path, plan.scene, robot=GANTRY)
+    path.write_text("".join(lines))
+    assert Plan.load_tmp(path, plan.scene, robot=GANTRY).goal == " ".join(plan.goal.split())
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "m x y z turn finger\np 0 0 0 0 0\n"])
+def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str) -> None:
+    """A file of another program that says no action is refused."""
+    (tmp_path / "plan.tmp").write_text(text)
+    with pytest.raises(PlanFileError, match=r"plan.tmp: has no actions, so it is no plan"):
+        Plan.load_tmp(tmp_path / "plan.tmp", plan.scene, robot=GANTRY)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Manipulator, RecheckStatus, pair_distance, recheck_path
+from tmkit.motion import CollisionRules, Manipulator, RecheckStatus, Robots, pair_distance, recheck_path
 from tmkit.motion.collision_rules import held_by
 from tmkit.planner.actions.motion_pieces import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.planner.checks.assumptions import allowed_overlaps, scene_differences
 from tmkit.planner.checks.plan_domain import load_plan_domain
 from tmkit.planner.checks.segment_rules import (
     LOADED,
@@ -66,12 +67,15 @@ class CheckReport:
         actions: number of actions checked.
         segments: number of segments checked.
         configurations: number of configurations checked for collision.
+        assumptions: in words, what the validity rests on that was not checked: the plan's own scene, unless the caller
+            gave one to compare with, and pairs of frames that overlap because the scene allows it.
     """
 
     problems: tuple[str, ...]
     actions: int
     segments: int
     configurations: int
+    assumptions: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -93,6 +97,7 @@ class CheckReport:
             "actions": self.actions,
             "segments": self.segments,
             "configurations": self.configurations,
+            "assumptions": list(self.assumptions),
         }
 
 
@@ -101,6 +106,8 @@ def check_plan(
     *,
     domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None,
+    scene: SceneGraph | None = None,
+    robot: Robots | None = None,
     on_progress: Callable[[CheckProgress], None] | None = None,
 ) -> CheckReport:
     """Recompute everything and say whether a plan holds.
@@ -111,6 +118,8 @@ def check_plan(
             that the plan names.
         semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
             ours.
+        scene: the caller's scene at the start; every difference of the plan's from it is a problem.
+        robot: the caller's arms; likewise.
         on_progress: called before each action is checked, and at the end.
 
     Returns:
@@ -122,8 +131,21 @@ def check_plan(
         SceneError: the plan's first scene cannot be told in the words of the domain.
     """
     check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
+    check.problems.extend(scene_differences(plan, scene, robot))
     check.run()
-    return CheckReport(tuple(check.problems), len(plan.steps), check.segments, check.configurations)
+    return CheckReport(
+        tuple(check.problems), len(plan.steps), check.segments, check.configurations, tuple(_assumptions(plan, scene))
+    )
+
+
+def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
+    if scene is None:
+        size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
+        yield f"the validity rests on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
+    try:
+        yield from allowed_overlaps(plan)
+    except TmkitError:  # it speaks of what is not there, which is a problem already
+        return
 
 
 @dataclass

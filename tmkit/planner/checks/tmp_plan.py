@@ -25,14 +25,14 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.errors import FileFormatError, PlanFileError, TmkitError
+from tmkit.errors import FileFormatError, PlanFileError, TaskError, TmkitError
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
@@ -43,12 +43,14 @@ from tmkit.planner.checks.segment_rules import handling_supports, is_straight, s
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.plans.class_changes import ClassChange, with_class_changes
+from tmkit.planner.plans.tmp_writer import TMP_HEADER, tmp_footer
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.planner.sampling.samplers import Samplers, Sampling
 from tmkit.tasks import GroundAction, parse_goal
 
 __all__ = ["load_tmp_plan"]
 
+_GOAL = "Goal: "
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
 _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
@@ -62,7 +64,7 @@ def load_tmp_plan(
     domain: str | Path | PythonDomain = "blocks",
     semantics: str | Path | None = None,
     robot: Robots = "panda",
-    goal: str = "(and)",
+    goal: str | None = None,
 ) -> Plan:
     """Read a plan file of the original for a scene; see :meth:`Plan.load_tmp`.
 
@@ -75,18 +77,50 @@ def load_tmp_plan(
     manipulators = find_manipulators(robot, scene)
     words = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
     objects = words.semantics.objects(scene)
-    parse_goal(goal, words.domain, objects=objects)
     names = (*objects, *(constant.name for constant in words.domain.constants))
     base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
     scene.at(base)
     try:
-        entries = [entry for entry in read_tmp(path).entries if not isinstance(entry, TmpComment)]
+        all_entries = read_tmp(path).entries
+        claimed = _claimed_goal(all_entries, path)
+        if goal is not None:
+            parse_goal(goal, words.domain, objects=objects)
+        entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
         reader = _PlanReader(scene, base, manipulators, words, names)
-        return reader.read(entries, goal=goal)
-    except PlanFileError:
+        read = reader.read(entries, goal=claimed if goal is None else goal)
+        if goal is None:
+            _require_goal(claimed, words, objects, path)
+        return read
+    except (PlanFileError, TaskError):
         raise
     except FileFormatError as error:
         raise PlanFileError(str(error), **error.data) from error
+
+
+def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str], path: str | Path) -> None:
+    """Refuse the goal in a file's header that is none in the words of the domain."""
+    try:
+        parse_goal(claimed, words.domain, objects=objects)
+    except TaskError as error:
+        raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
+
+
+def _claimed_goal(entries: Sequence[TmpEntry], path: str | Path) -> str:
+    """Return the goal in the header of a file that tmkit has written; other files claim none.
+
+    Raises:
+        PlanFileError: the file is cut off, or has no action.
+    """
+    actions = sum(isinstance(entry, TmpAction) for entry in entries)
+    comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
+    if not entries or entries[0] != TmpComment(TMP_HEADER):
+        if not actions:
+            raise PlanFileError.at(path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'")
+        return "(and)"
+    if entries[-1] != TmpComment(tmp_footer(actions)):
+        raise PlanFileError.at(path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line")
+    said = next((text for text in comments if text.startswith(_GOAL)), _GOAL + "(and)")
+    return said.removeprefix(_GOAL)
 
 
 @dataclass(slots=True)

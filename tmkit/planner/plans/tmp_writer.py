@@ -23,7 +23,15 @@ from tmkit.motion import Manipulator
 if TYPE_CHECKING:
     from tmkit.planner.plans.values import Configuration, Plan, Segment
 
-__all__ = ["save_tmp_plan"]
+__all__ = ["TMP_HEADER", "save_tmp_plan", "tmp_footer"]
+
+TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
+"""The comment that files written here begin with: one that does not end as it says is cut off."""
+
+
+def tmp_footer(actions: int) -> str:
+    """Return the comment that a file of so many actions ends with."""
+    return f"End, {actions} actions"
 
 
 def save_tmp_plan(plan: Plan, path: str | Path) -> None:
@@ -38,6 +46,7 @@ def save_tmp_plan(plan: Plan, path: str | Path) -> None:
 
 def _entries(plan: Plan) -> Iterator[TmpEntry]:
     """Yield a plan as the entries of a plan file; comments name what it was made for."""
+    yield TmpComment(TMP_HEADER)
     for what, said in (
         ("Task Domain", plan.domain),
         ("Semantics", plan.semantics),
@@ -56,6 +65,7 @@ def _entries(plan: Plan) -> Iterator[TmpEntry]:
             scene, q = segment.end(scene, q)
             if segment.reparenting is not None:
                 yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
+    yield TmpComment(tmp_footer(len(plan.steps)))
 
 
 def _waypoint(values: ArrayLike) -> Waypoint:

@@ -324,7 +324,7 @@ class Plan:
         domain: str | Path | PythonDomain = "blocks",
         semantics: str | Path | None = None,
         robot: Robots = "panda",
-        goal: str = "(and)",
+        goal: str | None = None,
     ) -> Plan:
         """Read a plan in the format of the original TMKit, which says nothing of scene, arm and domain.
 
@@ -336,7 +336,8 @@ class Plan:
             domain: as for :func:`tmkit.plan`.
             semantics: as for :func:`tmkit.plan`.
             robot: as for :func:`tmkit.plan`.
-            goal: the goal in PDDL, for the checker; when left out, the plan claims none.
+            goal: the goal in PDDL, for the checker; by default the one that a file of tmkit's own says in its header,
+                else none.
 
         Returns:
             The plan. Whether its motions hold, :meth:`check` says.
@@ -357,6 +358,8 @@ class Plan:
         *,
         domain: str | Path | PythonDomain | None = None,
         semantics: str | Path | None = None,
+        scene: SceneGraph | None = None,
+        robot: Robots | None = None,
         on_progress: Callable[[CheckProgress], None] | None = None,
     ) -> CheckReport:
         """Recompute everything and say whether the plan holds; see :func:`tmkit.planner.checks.checking.check_plan`.
@@ -365,8 +368,10 @@ class Plan:
             domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
             that the plan names.
             semantics: name, folder or file of its semantics, when they are apart and none of ours.
+            scene: your own scene at the start; every difference of the plan's from it is a problem.
+            robot: your own arms; likewise.
             on_progress: called before each action is checked, and at the end.
         """
         from tmkit.planner.checks.checking import check_plan
 
-        return check_plan(self, domain=domain, semantics=semantics, on_progress=on_progress)
+        return check_plan(self, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=on_progress)
