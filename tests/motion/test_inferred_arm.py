@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tmkit.cli.commands import app
 from tmkit.formats import load_scene
-from tmkit.graph import AttachedShape, Box, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
 from tmkit.motion import infer_arm, load_manipulator
 from tmkit.planner.trial_pick import trial_pick
 from tmkit.spatial import Pose
@@ -36,7 +36,7 @@ def arm() -> SceneGraph:
     return scene.set_shapes("wrist", [AttachedShape(Box((0.04, 0.1, 0.04)))])
 
 
-def slide(name: str, sign: int, mimic: Mimic | None = None) -> Prismatic:
+def slide(name: str, sign: int, mimic: Mimic | None = None) -> Joint:
     """Return the joint of a finger that opens along ``sign`` y by 3 cm."""
     return Prismatic((0, sign, 0), lower=0.0, upper=0.03, velocity=1, name=name, mimic=mimic)
 
@@ -99,6 +99,16 @@ def test_a_jaw_is_no_joint_of_the_arm() -> None:
     assert found.manipulator.joints == ("j0", "j1", "j2", "j3")
     assert "one jaw, 'gripper', against a fixed finger of 'wrist', confidence medium (its name)" in found.inferred[1]
     assert "the jaw 'gripper' moves against a finger that is fixed to 'wrist', which is not supported" in found.missing
+
+
+def test_a_wrist_that_turns_the_body_of_a_gripper_is_the_arms() -> None:
+    """A joint that turns a link called a gripper is part of the arm, unless it is the last."""
+    roll = Revolute((0, 0, 1), lower=-1.5, upper=1.2, velocity=1, name="roll")
+    scene = arm().add_frame("gripper_body", "wrist", pose=Pose((0, 0, 0.03)), joint=roll, shapes=FINGER)
+    jaw = Revolute((1, 0, 0), lower=-1.7, upper=0.0, velocity=1, name="gripper_opening")
+    found = infer_arm(scene.add_frame("side", "gripper_body", pose=Pose((0, 0.02, 0.05)), joint=jaw, shapes=FINGER))
+    assert found.manipulator.joints[-1] == "roll"
+    assert "one jaw, 'gripper_opening', against a fixed finger of 'gripper_body'" in found.inferred[1]
 
 
 def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:

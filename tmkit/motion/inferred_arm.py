@@ -123,9 +123,9 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     if len(path) - count > _DEPTH:
         return False
     following = path[count]
-    called = named_like(scene.joint(following).name, FINGER_WORDS) or named_like(following, FINGER_WORDS)
-    wrist = [child for frame in rigid_frames(scene, following) for child in scene.children(frame)]
-    return called and (count == len(path) - 1 or bool(wrist)) and _moves_little(scene, following)
+    is_last = count == len(path) - 1  # an earlier link called a gripper may be its body, which a wrist turns
+    called = named_like(scene.joint(following).name, FINGER_WORDS) or (is_last and named_like(following, FINGER_WORDS))
+    return called and _moves_little(scene, following)
 
 
 def _moves_little(scene: SceneGraph, frame: str) -> bool:
