@@ -8,14 +8,20 @@ Profiles, chosen by the environment variable ``HYPOTHESIS_PROFILE``:
 
 A test that needs another effort than the profile's scales it: ``@settings(max_examples=scaled_examples(0.2))``, from
 ``support.effort``.
+
+No test depends on the clock: time limits guard against hangs only, searches without a plan end by ``max_iterations``.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+_HANG = 1200.0  # seconds in which even a busy machine ends what takes seconds
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -29,3 +35,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_default_time_limit() -> Iterator[None]:
+    """Let no plan of this process end by the clock, unless its test sets a time limit: other work may slow it down."""
+    from tmkit.planner import run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "DEFAULT_TIME_LIMIT", _HANG)
+        yield

@@ -21,6 +21,7 @@ from tmkit.cli import ExitCode, planning
 from tmkit.simulation import Remark
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
+HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
         "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n",
         encoding="utf-8",
     )
-    outcome = run(*PLAN, "far.robray", "--goal", "(on far a)", "--picture", "far.png")
+    outcome = run(*PLAN, "far.robray", "--goal", "(on far a)", "--picture", "far.png", "--max-iterations", "1")
     assert (outcome.code, outcome.err) == (ExitCode.NO, "")
     assert "out of the arm's reach, by at least" in outcome.out
     assert outcome.out.endswith("What was in the way: far.png\n")
@@ -541,14 +542,14 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
     """Ctrl-C ends a run with 130, whatever it is doing, and leaves neither files nor processes behind."""
     goal = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
     process = subprocess.Popen(
-        [*TMKIT, "plan", "panda_table", "blocks4", "--goal", goal, "-o", "plan.json"],
+        [*TMKIT, "plan", "panda_table", "blocks4", "--goal", goal, "--time-limit", "3600", "-o", "plan.json"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + HANG
     if moment == "begun":  # the command runs, and loads what it reads files with
         while not has_loaded(process.pid, "/lxml/") and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -558,12 +559,12 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
         if moment == "late":  # the search has the translated task by now
             while not list(tmp_path.glob("tmkit-search-*/task.sas")) and time.monotonic() < deadline:
                 time.sleep(0.01)
-            time.sleep(0.5)
-            started = children(process.pid)
+            while not (started := children(process.pid)) and time.monotonic() < deadline:
+                time.sleep(0.01)
         assert started
     running = children(process.pid)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == ExitCode.INTERRUPTED, err
     assert (out, err) == ("", "interrupted\n")
     assert list(tmp_path.iterdir()) == []
@@ -580,7 +581,7 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
         "    scene = scene.add_frame(name, 'world', pose=tk.Pose(at), shapes=[AttachedShape(Box([0.3, 0.3, 0.02]))])\n"
         "def tell(progress):\n"
         "    if progress.phase == 'motion': print('motion', flush=True)\n"
-        "tk.plan(scene, goal='(on a b)', time_limit=60.0, on_progress=tell)\n"
+        "tk.plan(scene, goal='(on a b)', time_limit=3600.0, on_progress=tell)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script],
@@ -593,7 +594,7 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "motion\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=HANG)
     assert "KeyboardInterrupt" in err
     assert process.returncode != 0
     assert list(tmp_path.iterdir()) == []
@@ -641,7 +642,7 @@ def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_json: bool) -> None:
     """Ctrl-C ends improving with 130; the best plan so far is written, whole, and passes its check."""
-    arguments = ["plan", "panda_table", "blocks2", *GOAL, "--improve", "all", "--time-limit", "60", "-o", "plan.json"]
+    arguments = ["plan", "panda_table", "blocks2", *GOAL, "--improve", "all", "--time-limit", "3600", "-o", "plan.json"]
     process = subprocess.Popen(
         [*TMKIT, *arguments, *(["--json"] if as_json else ["--log-file", "log"])],
         cwd=tmp_path,
@@ -655,13 +656,12 @@ def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_
         while '"improve"' not in process.stderr.readline():
             assert process.poll() is None
     else:
-        deadline = time.monotonic() + 30.0
-        while not ((tmp_path / "log").exists() and "has motions" in (tmp_path / "log").read_text(encoding="utf-8")):
+        deadline = time.monotonic() + HANG
+        while not ((tmp_path / "log").exists() and "best plan" in (tmp_path / "log").read_text(encoding="utf-8")):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=HANG)
     assert process.returncode == ExitCode.INTERRUPTED
     assert {path.name for path in tmp_path.iterdir()} == {"plan.json"} | (set() if as_json else {"log"})
     assert tk.Plan.load(tmp_path / "plan.json").check().ok
@@ -678,7 +678,7 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     assert run("plan", "panda_table", "blocks1", *goal, "-o", "alone.json", "--seed", "3", "--improve", "1").code == 0
     outcome = run(
         "plan", "panda_table", "blocks1", *goal, "-o", "plan.json", "--seed", "3", "--processes", "2", "--improve", "1",
-        "--json",
+        "--max-iterations", "8", "--json",
     )  # fmt: skip
     assert outcome.code == 0, outcome
     assert (tmp_path / "plan.json").read_bytes() == (tmp_path / "alone.json").read_bytes()

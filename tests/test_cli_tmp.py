@@ -28,7 +28,7 @@ class Outcome:
 def tmkit(folder: Path, *arguments: str) -> Outcome:
     """Run a command in a process of its own, in a folder."""
     command = [sys.executable, "-m", "tmkit.cli", *arguments]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, timeout=120)
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, timeout=600)
     return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
 

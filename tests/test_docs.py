@@ -69,7 +69,7 @@ def run_page(page: Path) -> None:
             first, *arguments = shlex.split(block.text.removeprefix("$ "))
             assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
             command = [sys.executable, "-c", program, *arguments]
-            finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+            finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
             assert finished.returncode == 0, f"{page.name}:{block.line}: {finished.stderr}"
             printed = finished.stdout
         elif block.mark == "output":

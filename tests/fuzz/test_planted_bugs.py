@@ -26,7 +26,7 @@ LIMITS = Limits(1024 << 20, 60.0)
 
 def run(targets: list[Target], folder: Path, *, inputs: int, limits: Limits = LIMITS) -> Report:
     """Fuzz for so many inputs."""
-    return fuzz(targets, seed=1, seconds=120.0, inputs=inputs, limits=limits, folder=folder)
+    return fuzz(targets, seed=1, seconds=1200.0, inputs=inputs, limits=limits, folder=folder)
 
 
 def harness(name: str) -> list[Target]:

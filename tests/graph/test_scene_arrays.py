@@ -342,7 +342,7 @@ def test_two_writers_are_told() -> None:
     thread.start()
     try:
         with pytest.raises(ConcurrentWriteError, match="another thread is writing these arrays"):
-            edit_for_seconds(20)
+            edit_for_seconds(300)
     finally:
         stop.set()
         thread.join()

@@ -142,5 +142,5 @@ def test_a_sampler_may_know_what_the_proof_does_not() -> None:
         return [Grasp(Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0]), 0.078, "too wide")]
 
     samplers = tk.Samplers().with_grasps(at_a_corner, of_class="movable")
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", samplers=samplers, rounds=1, time_limit=20.0)
+    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", samplers=samplers, max_iterations=1)
     assert result.status is tk.PlanStatus.NO_PLAN_WITHIN_LIMITS

@@ -58,7 +58,7 @@ def test_same_plan_same_report_also_beside_another_process(stacked: SimulationRe
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
         again = simulate(stacking_plan())
-        output, _ = other.communicate(timeout=60)
+        output, _ = other.communicate(timeout=600)
     assert again == stacked
     assert again.to_json() == stacked.to_json() == output
 

@@ -276,7 +276,7 @@ def test_standard_output_stays_clean() -> None:
     tests = str(Path(__file__).resolve().parents[1])
     environment = {**os.environ, "PYTHONPATH": tests}
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=600
     )
     assert (result.stdout, result.stderr) == ("before\nafter\n", "")
 

@@ -25,7 +25,7 @@ def plan_problem(
     robot: str = "panda",
     table: str | None = None,
     seed: int = 0,
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
 ) -> PlanResult:
     """Plan for a problem of ours, with an arm at its table, or at another one."""
     world = tk.load_scene(table or f"{robot}_table", scene)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tmkit.interrupts import temporary_folder
@@ -52,19 +53,23 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
     if word == "slow":
         time.sleep(value)
         return value
+    if word == "when":  # a file is there
+        while not Path(value).exists():
+            time.sleep(0.01)
+        return 1
     if word == "sleep":  # with a folder and a program of its own, until it is ended
         with temporary_folder("nap"):
-            program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+            program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             try:
                 tell((os.getpid(), program.pid))
-                time.sleep(60)
+                time.sleep(600)
             finally:
                 program.kill()
                 program.wait()
     if word == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         tell(os.getpid())
-        time.sleep(60)
+        time.sleep(600)
     if word == "kill":
         os.kill(os.getpid(), value)
     if word == "exit":

@@ -30,7 +30,7 @@ PLACES = load_domain(DATA / "places" / "domain.pddl")
 
 def translated(problem: Problem) -> TranslatedTask:
     """Return the translation of a problem."""
-    return PLANNER.translate(problem, time_limit=30.0)
+    return PLANNER.translate(problem, time_limit=600.0)
 
 
 @settings(max_examples=scaled_examples(0.5))

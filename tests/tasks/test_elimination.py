@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import itertools
+import random
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import scaled_examples
 
 from tmkit.tasks import GroundAction, parse_domain, parse_problem, validate_plan
 from tmkit.tasks.elimination import without_redundant_steps
@@ -90,3 +94,52 @@ def test_what_is_left_is_a_plan(data: st.DataObject) -> None:
     assert validate_plan(PROBLEM, left)
     rest = iter(plan)
     assert all(action in rest for action in left)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 300))
+@settings(max_examples=scaled_examples(0.2))
+def test_nothing_that_is_left_can_be_left_out(seed: int, length: int) -> None:
+    """Of random walks of up to 300 actions and more no action remains that could go with all that depends on it."""
+    left = without_redundant_steps(PROBLEM, walk(seed, length))
+    assert validate_plan(PROBLEM, left)
+    for index in range(len(left)):
+        assert not validate_plan(PROBLEM, (*left[:index], *left[index + 1 :]))
+        assert not validate_plan(PROBLEM, without_dependents(left, index))
+
+
+def test_a_long_plan_of_needed_actions_stays() -> None:
+    """Of 100 rooms each has to be gone to and lit."""
+    rooms = [f"r{number}" for number in range(100)]
+    goal = " ".join(f"(lit {room})" for room in rooms)
+    objects = f"(:objects {' '.join(rooms)} - room)"
+    text = f"(define (problem p) (:domain rooms) {objects} (:init (at r0)) (:goal (and {goal})))"
+    moves = [(f"light {room}", f"go {room} {after}") for room, after in itertools.pairwise(rooms)]
+    needed = steps(*(word for pair in moves for word in pair), f"light {rooms[-1]}")
+    problem = parse_problem(text, DOMAIN)
+    detour = steps("light r0", "go r0 r1", "go r1 r0")
+    assert without_redundant_steps(problem, needed) == needed
+    assert without_redundant_steps(problem, (*detour, *needed[1:])) == needed
+
+
+def walk(seed: int, length: int) -> tuple[GroundAction, ...]:
+    """Return random actions, at least so many, up to one that reaches the goal."""
+    actions = steps(
+        *(f"go {a} {b}" for a in "abc" for b in "abc" if a != b),
+        *(f"{do} {x} {r}" for do in ("take", "drop") for x in "xy" for r in "abc"),
+        *(f"light {r}" for r in "abc"),
+    )
+    rng, state, found = random.Random(seed), PROBLEM.init, list[GroundAction]()
+    while len(found) < length or not state.holds(PROBLEM.goal, PROBLEM):
+        found.append(rng.choice([action for action in actions if not state.why_not(action, PROBLEM)]))
+        state = state.apply(found[-1], PROBLEM)
+    return tuple(found)
+
+
+def without_dependents(plan: tuple[GroundAction, ...], index: int) -> tuple[GroundAction, ...]:
+    """Return a plan without an action and all that can no longer be done."""
+    state, kept = PROBLEM.init, list[GroundAction]()
+    for number, action in enumerate(plan):
+        if number != index and not state.why_not(action, PROBLEM):
+            state = state.apply(action, PROBLEM)
+            kept.append(action)
+    return tuple(kept)

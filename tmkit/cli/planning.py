@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,8 +120,18 @@ def plan(
     ] = None,
     processes: Annotated[int, typer.Option(metavar="N", help="Try so many seeds at a time.", min=1)] = 1,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds after which to stop, for each seed.", min=0.001)
-    ] = 30.0,
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Seconds after which to stop, for each seed; by default 30, or no limit with --max-iterations.",
+            min=0.001,
+            show_default=False,
+        ),
+    ] = None,
+    max_iterations: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Iterations of the search after which to stop, for each seed.", min=1),
+    ] = None,
     improve: Annotated[
         str,
         typer.Option(metavar="N|all", help="Iterations that improve the plan, or until the time is up."),
@@ -159,8 +170,8 @@ def plan(
     try:
         result = _plan(
             scene, q, domain=domain, semantics=semantics, goal=goals, problem=problem, goal_scene=wanted, robot=robots,
-            seed=seed, limit=time_limit, seeds=processes if seeds is None else seeds, processes=processes,
-            improve=iterations, on_plan=best.append,
+            seed=seed, limit=time_limit, max_iterations=max_iterations,
+            seeds=processes if seeds is None else seeds, processes=processes, improve=iterations, on_plan=best.append,
         )  # fmt: skip
     except KeyboardInterrupt:
         if best:
@@ -304,7 +315,8 @@ def _plan(
     *,
     robot: str | list[str],
     seed: int,
-    limit: float,
+    limit: float | None,
+    max_iterations: int | None = None,
     domain: str = "blocks",
     semantics: str | None = None,
     goal: str | list[str | ContinuousGoal] | None = None,
@@ -326,14 +338,15 @@ def _plan(
     with progress("planning") as show:
         if seeds > 1:
             seeded = range(seed, seed + seeds)
-            settings = [PlanningSettings(number, time_limit=limit, improve=improve) for number in seeded]
+            first = PlanningSettings(seed, time_limit=limit, max_iterations=max_iterations, improve=improve)
+            settings = [replace(first, seed=number) for number in seeded]
             return plan_portfolio(
                 scene, q, settings=settings, processes=processes, domain=domain, semantics=semantics, goal=goal,
                 problem=problem, goal_scene=goal_scene, robot=robot, on_progress=show,
             )  # fmt: skip
         return find_plan(
             scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
-            robot=robot, seed=seed, time_limit=limit, improve=improve, on_progress=tell,
+            robot=robot, seed=seed, time_limit=limit, max_iterations=max_iterations, improve=improve, on_progress=tell,
         )  # fmt: skip
 
 

@@ -64,6 +64,7 @@ from tmkit.planner.plans.diagnosis import (
     LearnedConstraint,
     Remedy,
     RemedyKind,
+    SearchEnd,
 )
 from tmkit.planner.plans.executors import Executor, TimedMotion, execute
 from tmkit.planner.plans.failures import FailureKind, MotionFailure
@@ -163,6 +164,7 @@ __all__ = [
     "Reparenting",
     "Samplers",
     "Sampling",
+    "SearchEnd",
     "Segment",
     "SegmentKind",
     "Sequence",

@@ -21,6 +21,7 @@ on the arguments of the run alone; a time limit only stops.
 from __future__ import annotations
 
 import hashlib
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ import numpy as np
 from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.planner.actions.arm_motion import ArmMotion
+from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.failures import PieceFailedError
 from tmkit.planner.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.planner.progress import ImprovementProgress
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from tmkit.planner.run import PlanningRun
 
 __all__ = ["Improvement", "with_costs"]
+
+_logger = logging.getLogger(__name__)
 
 _SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
 _ATTEMPTS_PER_ACTION = 12
@@ -66,12 +70,20 @@ class Improvement:
     Args:
         run: the run.
         problem: the task that it solved.
+        domain: its domain.
         task: the same, prepared, without what was learned.
         steps: the plan.
     """
 
-    def __init__(self, run: PlanningRun, problem: Problem, task: PreparedTask, steps: tuple[PlanStep, ...]) -> None:
-        self.run_, self.problem, self.first_task, self.task = run, problem, task, task
+    def __init__(
+        self,
+        run: PlanningRun,
+        problem: Problem,
+        domain: PlanningDomain,
+        task: PreparedTask,
+        steps: tuple[PlanStep, ...],
+    ) -> None:
+        self.run_, self.problem, self.domain, self.first_task, self.task = run, problem, domain, task, task
         self.best = steps
         self.number = 0
 
@@ -101,9 +113,10 @@ class Improvement:
             run.on_progress(
                 ImprovementProgress(
                     "improve", self.number, iterations or 0, run.seconds, run.skeletons, cost, length,
-                    run.plan_of(self.best),
+                    run.plan_of(self.best, self.domain),
                 )
             )  # fmt: skip
+        _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, *_worth(self.best))
 
     def _seed(self, what: str) -> int:
         """Return a seed of this iteration."""
@@ -196,7 +209,7 @@ class Improvement:
         run = self.run_
         outcome = refine_skeleton(
             skeleton,
-            run.tree(self.problem, seed=self._seed("tree")),
+            run.tree(self.problem, self.domain, seed=self._seed("tree")),
             budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
             is_over=run.is_over,
             longest=longest,

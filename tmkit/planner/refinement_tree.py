@@ -21,7 +21,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -198,7 +198,7 @@ class Expansion:
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_of_way or not is_of_scene
-        self._tree.log.add(record)
+        self._tree.log.add(replace(record, action=self._tree.domain.stated(self.action)))
 
 
 class RefinementTree:

@@ -18,8 +18,10 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tmkit.motion import movable_frames
 from tmkit.planner.actions.phases import PlanningPhase
 from tmkit.planner.answers.causes import context_of, with_alike
+from tmkit.planner.domains.semantics import pddl_name
 from tmkit.planner.plans.diagnosis import LearnedConstraint
 from tmkit.planner.plans.results import PlanStatus
 from tmkit.planner.plans.values import PlanStep
@@ -40,11 +42,19 @@ _ATTEMPTS_PER_ACTION = 10
 
 @dataclass(frozen=True, eq=False)
 class RoundEnd:
-    """How a round ended: with a plan, with a verdict that ends the run, or with the task for the next round."""
+    """How a round ended: with a plan, with a verdict, or with the task for the next round.
+
+    Attributes:
+        kept: the task for the next round.
+        steps: the plan, if there is one.
+        status: the verdict, if there is one.
+        is_blocked: whether a movable object was in the way of an action that does not name it.
+    """
 
     kept: PreparedTask
     steps: tuple[PlanStep, ...] | None = None
     status: PlanStatus | None = None
+    is_blocked: bool = False
 
 
 class PlanningRound:
@@ -63,7 +73,7 @@ class PlanningRound:
     def __init__(self, run: PlanningRun, tree: RefinementTree, *, task: PreparedTask, number: int) -> None:
         self.run_, self.tree, self.number = run, tree, number
         self.kept = self.task = task  # without, and with what holds in this round only
-        self.all_proved = True
+        self.all_proved, self.is_blocked = True, False
         self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
 
     def run(self) -> RoundEnd:
@@ -75,7 +85,7 @@ class PlanningRound:
                 return RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
             if found.status is not TaskPlanStatus.SOLVED:
                 proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
-                return RoundEnd(self.kept, status=PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
+                return self._end(PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
             run.skeletons += 1
             steps = self._needed(found.steps)
             _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, steps)))
@@ -86,7 +96,10 @@ class PlanningRound:
             if run.is_over():
                 break
             self._learn(outcome)
-        return RoundEnd(self.kept)
+        return self._end()
+
+    def _end(self, status: PlanStatus | None = None) -> RoundEnd:
+        return RoundEnd(self.kept, status=status, is_blocked=self.is_blocked)
 
     def _needed(self, steps: tuple[GroundAction, ...]) -> tuple[GroundAction, ...]:
         """Return a skeleton without the actions that serve nothing."""
@@ -98,7 +111,7 @@ class PlanningRound:
             return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
-        limits, growth = self.run_.limits, 2**self.number
+        limits, growth = self.run_.limits, self.run_.growth(self.number)
         budget = RefinementBudget(
             attempts_per_node=limits.attempts_per_node * growth,
             attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
@@ -118,23 +131,26 @@ class PlanningRound:
         """Turn why a skeleton failed into a constraint, so that the next one is another."""
         constraints = self.run_.constraints
         if outcome.impossible is not None:
-            constraints.append(LearnedConstraint(str(outcome.impossible), (), is_proved=True))
+            stated = self.tree.domain.stated(outcome.impossible)
+            constraints.append(LearnedConstraint(str(stated), (), is_proved=True))
             _logger.info("forbidden in every state: %s", outcome.impossible)
             self.forbidden[outcome.impossible] = [frozenset()]
             self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
             return
         cause = outcome.cause
         assert cause is not None, "a skeleton that fails has a cause"
-        context = context_of(cause, self.run_.domain)
+        context = context_of(cause, self.tree.domain)
+        self.is_blocked |= _is_blocked(cause)
         _logger.info("forbidden: %s while %s", cause.action, " ".join(map(str, context)) or "anything")
-        constraints.append(LearnedConstraint(str(cause.action), tuple(map(str, context)), cause.is_proved))
+        stated = self.tree.domain.stated(cause.action)
+        constraints.append(LearnedConstraint(str(stated), tuple(map(str, context)), cause.is_proved))
         self.task = self._forbidden(cause, context)
         if not cause.is_proved:
             self.all_proved = False
 
     def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
         """Return the task with a constraint, or with a narrower one where that would change nothing."""
-        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.run_.domain)]
+        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.tree.domain)]
         task = self.task.forbid(*lessons[0])
         if task is self.task:
             lessons = [(cause.action, tuple(cause.node.state))]
@@ -144,3 +160,10 @@ class PlanningRound:
         for action, facts in lessons:
             self.forbidden.setdefault(action, []).append(frozenset(facts))
         return task
+
+
+def _is_blocked(cause: Cause) -> bool:
+    """Tell whether a movable object was in the way of an action that does not name it."""
+    scene = cause.node.scene
+    blocking = (cause.frames or frozenset()).intersection(movable_frames(scene))
+    return any(pddl_name(frame) not in cause.action.arguments for frame in blocking)

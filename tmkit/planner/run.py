@@ -1,24 +1,25 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
-A run goes in rounds (:mod:`tmkit.planner.rounds`). In a round the task planner gives skeletons; each is refined over
-the one refinement tree of the run. Where that fails, its cause becomes a constraint on the translated task, and only
-the search half of the task planner runs again. When a round finds no further skeleton, its constraints are lifted,
-since a motion that was not found is no proof that there is none; the budgets double, and the next round continues where
-the tree stands. So with enough rounds every choice of every skeleton is tried, however often: the whole is
-probabilistically complete.
+A run goes in iterations (:mod:`tmkit.planner.rounds`). In each the task planner gives skeletons; each is refined over
+a refinement tree. Where that fails, its cause becomes a constraint on the translated task, and only the search half of
+the task planner runs again. When an iteration finds no further skeleton, its constraints are lifted, since a motion
+that was not found is no proof that there is none; the budgets double, and the next iteration continues where the tree
+stands. So with enough iterations every choice of every skeleton is tried, however often: the whole is
+probabilistically complete. Which task the next iteration searches, :mod:`tmkit.planner.tracks` decides.
 
-The first rounds use the useful objects only. All objects are used when these do not do, unless what the last of those
-rounds learned rules out every sequence of actions with all objects too: then they would only repeat it.
+Two things are kept through all iterations: an action that its domain proved to be impossible, and a cause that is
+proved for the poses at hand. When all that an iteration learned is proved, another would learn the same, and the run
+ends. Otherwise it goes on until a limit on time or iterations ends it.
 
-Two things are kept through all rounds: an action that its domain proved to be impossible, and a cause that is proved
-for the poses at hand. When all that a round learned is proved, another round would learn the same, and the run ends.
+Part of the time is kept for the explanation: reasons, and what would help.
 
-Invariants: equal arguments give equal results; the time limit only stops.
+Invariants: equal arguments give equal results, unless the time limit ends the search; it only stops.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,28 +44,26 @@ from tmkit.planner.domains.thinning import without_needless_looks
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.planner.goals.goal_domain import move_on
 from tmkit.planner.improvement import Improvement, with_costs
-from tmkit.planner.plans.diagnosis import Diagnosis, LearnedConstraint
+from tmkit.planner.plans.diagnosis import Diagnosis, LearnedConstraint, SearchEnd
 from tmkit.planner.plans.results import PlanResult, PlanStatistics, PlanStatus
 from tmkit.planner.plans.values import Configuration, Plan, PlanStep
 from tmkit.planner.progress import PlanningProgress
 from tmkit.planner.refinement_tree import FailureLog, RefinementNode, RefinementTree
-from tmkit.planner.rounds import PlanningRound
 from tmkit.planner.sampling.samplers import Samplers, Sampling, sample_grasps
+from tmkit.planner.tracks import SearchTrack, search_tracks
 from tmkit.tasks import (
     Fact,
     FastDownward,
     GroundAction,
     PreparedTask,
     Problem,
-    ProvingTask,
     State,
     TaskPlanner,
     TaskPlanResult,
-    TaskPlanStatus,
 )
 from tmkit.time_limits import time_limit
 
-__all__ = ["PlanningLimits", "PlanningRun"]
+__all__ = ["DEFAULT_TIME_LIMIT", "PlanningLimits", "PlanningRun"]
 
 _logger = logging.getLogger(__name__)
 
@@ -74,17 +73,19 @@ class PlanningLimits:
     """How far a run goes.
 
     Attributes:
-        seconds: time after which it stops.
-        rounds: rounds after which it ends; None for as many as the time allows.
-        skeletons_per_round: task plans tried in each round.
-        attempts_per_node: motions tried of one action in one scene version, in the first round.
-        attempts: motions tried for one skeleton in the first round, at least; long ones get more.
-        path_iterations: iterations of one path search in the first round.
+        seconds: time after which it stops; infinite for none.
+        iterations: iterations after which the search ends; None for as many as the time allows.
+        explaining: share of the time that is kept for the explanation, should there be no plan.
+        skeletons_per_round: task plans tried in each iteration.
+        attempts_per_node: motions tried of one action in one scene version, in the first iteration.
+        attempts: motions tried for one skeleton in the first iteration, at least; long ones get more.
+        path_iterations: iterations of one path search in the first iteration.
         improvements: iterations after the first plan, to make it better; None for as many as the time allows.
     """
 
-    seconds: float = 30.0
-    rounds: int | None = 4
+    seconds: float = math.inf
+    iterations: int | None = None
+    explaining: float = 0.0
     skeletons_per_round: int = 48
     attempts_per_node: int = 16
     attempts: int = 200
@@ -92,8 +93,10 @@ class PlanningLimits:
     improvements: int | None = 0
 
 
-REMEDY_SHARE = 0.2
-"""Share of the time limit within which it is looked for what would help."""
+DEFAULT_TIME_LIMIT = 30.0
+"""Seconds after which planning stops, unless it is given a limit on time or iterations."""
+
+_MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
 
 
 class PlanningRun:
@@ -125,7 +128,8 @@ class PlanningRun:
         self.log, self.clock = FailureLog(), PhaseClock()
         self.roots: list[RefinementNode] = []  # of all trees
         self.gives_reasons = True
-        self.skeletons = self.rounds = 0
+        self.skeletons = self.iterations = 0
+        self.seconds_to_search = (1.0 - limits.explaining) * limits.seconds
         self.constraints: list[LearnedConstraint] = []
         self.refutations: tuple[Refutation, ...] = ()
         self.lessons: dict[GroundAction, list[frozenset[Fact]]] = {}  # of the last round
@@ -142,7 +146,7 @@ class PlanningRun:
             domain=self.domain,
             problem=problem,
             seed=self.seed,
-            limits=replace(limits, improvements=0),
+            limits=replace(limits, improvements=0, explaining=0.0),
             on_progress=None,
             task_planner=self.planner,
             samplers=self.samplers,
@@ -160,7 +164,7 @@ class PlanningRun:
         """
         if self.refutations:
             return result
-        seconds = min(REMEDY_SHARE * self.limits.seconds, self.limits.seconds - self.seconds)
+        seconds = min(self.limits.explaining * self.limits.seconds, self.limits.seconds - self.seconds)
         remedies, replans = find_remedies(self, result.diagnosis, seconds=seconds)
         diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
         explanation = explain(result.status, diagnosis, goal=self.goal_in_words, plan=None)
@@ -172,8 +176,12 @@ class PlanningRun:
         return time.monotonic() - self.began
 
     def is_over(self) -> bool:
-        """Whether the time is up."""
-        return self.seconds > self.limits.seconds
+        """Whether the time to search is up."""
+        return self.seconds > self.seconds_to_search
+
+    def is_at_limit(self) -> bool:
+        """Whether a limit ends the search."""
+        return self.is_over() or (self.limits.iterations is not None and self.iterations >= self.limits.iterations)
 
     def result(self) -> PlanResult:
         """Plan, first with the useful objects of the scene, then, should these not do, with all."""
@@ -190,14 +198,9 @@ class PlanningRun:
             useful = self._restricted(self.domain.semantics.useful_objects(self.scene, self.q))
         if self.refutations:
             return PlanStatus.PROVED_UNSOLVABLE, None
-        status = PlanStatus.NO_PLAN_WITHIN_LIMITS
-        for problem in [useful, self.problem] if useful is not None else [self.problem]:
-            status, steps = self._plan_for(problem)
-            if steps is not None:
-                return PlanStatus.SOLVED, steps
-            if self.is_over():
-                return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-        return status, None
+        with time_limit(self.seconds_to_search - self.seconds):
+            status, track, steps = search_tracks(self, useful)
+        return status, None if track is None else self._finished(track, steps)
 
     def _refutations(self) -> tuple[Refutation, ...]:
         """Return why the goal is impossible, where the domain can prove that it is."""
@@ -224,49 +227,29 @@ class PlanningRun:
         except TaskError:
             return None
 
-    def _plan_for(self, problem: Problem) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
-        with self.clock.phase(PlanningPhase.TASK):
-            translated = self.planner.prepare(problem, time_limit=self._time_left())
-            if isinstance(translated, ProvingTask) and translated.goal_is_impossible():
-                return PlanStatus.PROVED_UNSOLVABLE, None
-            if self.lessons and self._is_ruled_out(translated):
-                return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-        tree, first = self.tree(problem, seed=self.seed), translated
-        number = 0
-        while (self.limits.rounds is None or number < self.limits.rounds) and not self.is_over():
-            _logger.debug("round %d", number + 1)
-            self.rounds += 1
-            tree.arms = self.arms(number)
-            round_ = PlanningRound(self, tree, task=translated, number=number)
-            ended = round_.run()
-            self.lessons = round_.forbidden
-            if ended.steps is not None:
-                return PlanStatus.SOLVED, self._thinned(problem, self._improved(problem, first, ended.steps))
-            if ended.status is not None:
-                return ended.status, None
-            translated = ended.kept
-            number += 1
-        return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-
-    def _improved(self, problem: Problem, task: PreparedTask, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-        steps = with_costs(problem, steps)
-        iterations = self.limits.improvements
-        return steps if iterations == 0 else Improvement(self, problem, task, steps).improve(iterations)
-
-    def _thinned(self, problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-        """Return steps without looks that their scenes show to be needless."""
+    def _finished(self, track: SearchTrack, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+        """Return the steps of the plan: improved, without needless looks, and with the actions of the domain."""
+        assert track.first is not None, "a track with a plan is prepared"
+        self.seconds_to_search = self.limits.seconds
+        steps = self._improved(track, track.first, steps)
         with suppress(TimeLimitError), self.clock.phase(PlanningPhase.SEMANTICS):
-            return without_needless_looks(steps, self.scene, self.q, problem=problem, domain=self.domain)
-        return steps
+            steps = without_needless_looks(steps, self.scene, self.q, problem=track.problem, domain=track.domain)
+        return self.plan_of(steps, track.domain).steps
 
-    def tree(self, problem: Problem, *, seed: int) -> RefinementTree:
+    def _improved(self, track: SearchTrack, task: PreparedTask, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+        steps, iterations = with_costs(track.problem, steps), self.limits.improvements
+        if iterations == 0:
+            return steps
+        return Improvement(self, track.problem, track.domain, task, steps).improve(iterations)
+
+    def tree(self, problem: Problem, domain: PlanningDomain, *, seed: int) -> RefinementTree:
         """Return an empty refinement tree."""
         sampling = self.sampling if seed == self.seed else Sampling(self.samplers, self.manipulators[0], seed)
         tree = RefinementTree(
             self.scene,
             self.q,
             problem=problem,
-            domain=self.domain,
+            domain=domain,
             arms=self.arms(0),
             seed=seed,
             log=self.log,
@@ -275,13 +258,6 @@ class PlanningRun:
         )
         self.roots.append(tree.root)
         return tree
-
-    def _is_ruled_out(self, task: PreparedTask) -> bool:
-        """Tell whether the last round's constraints leave no sequence of actions in a task."""
-        for action, contexts in self.lessons.items():
-            for context in contexts:
-                task = task.forbid(action, sorted(context))
-        return self.planner.search(task, time_limit=self._time_left()).status is TaskPlanStatus.UNSOLVABLE
 
     @property
     def goal_in_words(self) -> str:
@@ -295,9 +271,13 @@ class PlanningRun:
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
         return (lambda node: move_on(node, goals, self.arms(0), self.domain)) if goals else None
 
-    def arms(self, round_number: int) -> dict[str, ArmMotion]:
-        """Return what works out the motions of the arms, with the budget of a round."""
-        budget = MotionBudget(path_iterations=self.limits.path_iterations * 2**round_number)
+    def growth(self, number: int) -> int:
+        """Return how many times the budgets of the first iteration those of another are."""
+        return 1 << min(number, _MOST_DOUBLINGS)
+
+    def arms(self, number: int) -> dict[str, ArmMotion]:
+        """Return what works out the motions of the arms, with the budget of an iteration."""
+        budget = MotionBudget(path_iterations=self.limits.path_iterations * self.growth(number))
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=self.clock, motion_planner=self.motion_planner
         )
@@ -306,10 +286,11 @@ class PlanningRun:
         """Ask the task planner for a skeleton."""
         self.report("task", 0, 0)
         with self.clock.phase(PlanningPhase.TASK):
-            return self.planner.search(task, time_limit=self._time_left())
+            return self.planner.search(task, time_limit=self.seconds_left())
 
-    def _time_left(self) -> float:
-        return max(0.1, self.limits.seconds - self.seconds)
+    def seconds_left(self) -> float:
+        """Return the seconds that are left to search, never less than a task planner can stop after."""
+        return max(0.1, self.seconds_to_search - self.seconds)
 
     def report(self, phase: str, step: int, steps: int) -> None:
         """Tell whoever wants to know how far planning is."""
@@ -336,9 +317,11 @@ class PlanningRun:
         explanation = explain(status, diagnosis, goal=self.goal_in_words, plan=made)
         return PlanResult(status, made, explanation, statistics, diagnosis)
 
-    def plan_of(self, steps: tuple[PlanStep, ...]) -> Plan:
-        """Return the plan with these steps."""
+    def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:
+        """Return the plan with these steps, whose actions may be those of a domain that was searched in its place."""
         domain = self.domain
+        if searched is not None:
+            steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)
         return Plan(
             scene=self.scene,
             q=self.q,
@@ -357,23 +340,36 @@ class PlanningRun:
 
     def _diagnosis(self, status: PlanStatus) -> Diagnosis:
         conflict = None
+        ended_by, limit = self._ending(status)
         if status is PlanStatus.PROVED_UNSOLVABLE and not self.refutations:
-            with suppress(TimeLimitError), time_limit(self._time_left()):
-                conflict = find_goal_conflict(self.problem, time_limit=self._time_left())
+            with suppress(TimeLimitError), time_limit(self.seconds_left()):
+                conflict = find_goal_conflict(self.problem, time_limit=self.seconds_left())
         reasons: tuple[str, ...] = ()
         if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and self.gives_reasons:
             arms, sampling = self.arms(0), self.sampling
             reasons = find_reasons(
                 self.scene, self.q, log=self.log, roots=self.roots, arms=arms, sampling=sampling, seed=self.seed,
-                is_over=self.is_over,
+                is_over=lambda: self.seconds > self.limits.seconds,
             )  # fmt: skip
         return Diagnosis(
             actions=diagnose_actions(self.log, self.manipulators),
             constraints=merged_constraints(self.constraints),
             conflict=conflict,
             proofs=tuple(refutation.cause for refutation in self.refutations),
-            rounds=self.rounds,
+            iterations=self.iterations,
             skeletons=self.skeletons,
             attempts=self.log.attempts,
             reasons=reasons,
+            ended_by=ended_by,
+            limit=limit,
         )
+
+    def _ending(self, status: PlanStatus) -> tuple[SearchEnd | None, float | None]:
+        """Return what ended a search without an answer, with the limit where it was one."""
+        if status is not PlanStatus.NO_PLAN_WITHIN_LIMITS:
+            return None, None
+        if self.is_over():
+            return SearchEnd.TIME_LIMIT, self.limits.seconds
+        if self.is_at_limit():
+            return SearchEnd.ITERATION_LIMIT, self.limits.iterations
+        return SearchEnd.EXHAUSTED, None

@@ -6,13 +6,15 @@ that speaks only of the facts it depends on (:mod:`tmkit.planner.answers.causes`
 planner runs again on the task so changed. :mod:`tmkit.planner.run` tells how the two take turns. This module is the
 door: it checks what it is given and gathers what a run needs.
 
-Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside; the time limit only
-stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned and with every object of the
-scene, or on an argument of the domain's (:mod:`tmkit.planner.domains.refutations`).
+Invariants: the same arguments and seed give the same plan, bit for bit, whatever runs beside, and the same words unless
+the time limit ended the search; it only stops. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was
+learned and with every object of the scene, or on an argument of the domain's
+(:mod:`tmkit.planner.domains.refutations`).
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +27,7 @@ from tmkit.errors import ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.motion import MotionPlanner, Robots, find_manipulators
+from tmkit.planner import run
 from tmkit.planner.domains.loading import PythonDomain, load_planning_domain
 from tmkit.planner.domains.problems import derive_problem
 from tmkit.planner.goals.continuous_goals import ArmAt, ContinuousGoal
@@ -33,12 +36,15 @@ from tmkit.planner.goals.goal_scenes import goal_of_scene
 from tmkit.planner.plans.results import PlanResult
 from tmkit.planner.plans.values import Configuration
 from tmkit.planner.progress import PlanningProgress
-from tmkit.planner.run import PlanningLimits, PlanningRun
+from tmkit.planner.run import PlanningLimits
 from tmkit.planner.sampling.samplers import Samplers
 from tmkit.planner.start import check_start
 from tmkit.tasks import Formula, Problem, TaskPlanner, validate_plan
 
 __all__ = ["plan"]
+
+_SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
+_EXPLAINING = 0.05  # and without
 
 
 def plan(
@@ -55,8 +61,8 @@ def plan(
     seed: int = 0,
     task_planner: TaskPlanner[Any] | None = None,
     motion_planner: MotionPlanner | None = None,
-    time_limit: float = 30.0,
-    rounds: int | None = 4,
+    time_limit: float | None = None,
+    max_iterations: int | None = None,
     improve: int | None = 0,
     suggest: bool = True,
     on_progress: Callable[[PlanningProgress], None] | None = None,
@@ -80,9 +86,11 @@ def plan(
         task_planner: what finds the sequences of actions; :class:`tmkit.tasks.FastDownward` when left out.
         motion_planner: what finds paths between configurations; :class:`tmkit.motion.RrtConnect` when left out.
         seed: at least 0; makes the plan repeatable; another seed may give another plan.
-        time_limit: seconds after which to stop.
-        rounds: rounds after which to end, at least 1, each with budgets twice those of the one before; None for as
-            many as the time allows.
+        time_limit: seconds after which to stop. By default 30, or no limit where ``max_iterations`` is given;
+            ``math.inf`` for no limit. The search uses all of it, but for a fifth that is kept for the explanation.
+        max_iterations: iterations of the search after which to end, at least 1, each with budgets twice those of the
+            one before; by default as many as the time allows. Results that do not depend on the clock need it: where
+            the time limit ends the search, what was tried depends on the speed of the machine.
         suggest: whether to look for what would help, when there is no plan and time is left: for a fifth of the time
             limit and ten questions at most.
         improve: iterations after the first plan, in which it is made cheaper and shorter; None for as many as the time
@@ -106,10 +114,10 @@ def plan(
     """
     hint = f"load it first: tk.load_scene({scene!r})" if isinstance(scene, str) else ""
     check_argument(scene, SceneGraph, "scene", function="plan", hint=hint)
-    if not (time_limit > 0.0):
+    if time_limit is not None and not (time_limit > 0.0):
         raise ConfigurationError(f"time_limit must be positive seconds, not {time_limit}")
-    if rounds is not None and rounds < 1:
-        raise ConfigurationError(f"rounds must be at least 1, not {rounds}")
+    if max_iterations is not None and max_iterations < 1:
+        raise ConfigurationError(f"max_iterations must be at least 1, not {max_iterations}")
     if improve is not None and improve < 0:
         raise ConfigurationError(f"improve must be at least 0, not {improve}")
     if operator.index(seed) < 0:
@@ -131,14 +139,14 @@ def plan(
         formula, stated = extended_goal([entry for entry in wanted if isinstance(entry, str)], loaded, scene)
     task = derive_problem(scene, loaded, q=start, goal=formula, problem=problem)
     _refuse_goals_without_actions(task, goals, scene, start)
-    run = PlanningRun(
+    planning = run.PlanningRun(
         scene,
         start,
         manipulators=manipulators,
         domain=loaded,
         problem=task,
         seed=operator.index(seed),
-        limits=PlanningLimits(seconds=time_limit, rounds=rounds, improvements=improve),
+        limits=_limits(time_limit, max_iterations, improve=improve, suggest=suggest),
         on_progress=on_progress,
         task_planner=task_planner,
         samplers=samplers,
@@ -146,8 +154,16 @@ def plan(
         goal=stated,
         continuous_goals=goals,
     )
-    result = run.result()
-    return result if result.solved or not suggest else run.with_remedies(result)
+    result = planning.result()
+    return result if result.solved or not suggest else planning.with_remedies(result)
+
+
+def _limits(seconds: float | None, iterations: int | None, *, improve: int | None, suggest: bool) -> PlanningLimits:
+    """Return the limits of a run, with the defaults that :func:`plan` documents."""
+    if seconds is None:
+        seconds = run.DEFAULT_TIME_LIMIT if iterations is None else math.inf
+    share = _SUGGESTING if suggest else _EXPLAINING
+    return PlanningLimits(seconds, iterations, explaining=share, improvements=improve)
 
 
 def _refuse_goals_without_actions(

@@ -6,7 +6,8 @@ all that can no longer be done without it; where the goal is still reached, they
 and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
 
 Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when
-nothing can be left out. O(n^2) executions of actions, so plans that are too long are left as they are.
+nothing can be left out. No action of it can be left out with all that can no longer be done without it. O(n^2)
+executions of actions a pass; passes go on until one removes nothing, mostly the second.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from tmkit.tasks.model import GroundAction, Problem
 from tmkit.tasks.state import State
 
 __all__ = ["without_redundant_steps"]
-
-_LONGEST = 60  # steps; longer plans would take as long as a search
 
 
 def without_redundant_steps(
@@ -35,9 +34,16 @@ def without_redundant_steps(
         is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
             may when left out.
     """
-    kept = tuple(steps)
-    if len(kept) > _LONGEST:
-        return kept
+    kept, left = tuple(steps), None
+    while kept != left:
+        left, kept = kept, _pass(problem, kept, is_allowed)
+    return kept
+
+
+def _pass(
+    problem: Problem, kept: tuple[GroundAction, ...], is_allowed: Callable[[GroundAction, State], bool] | None
+) -> tuple[GroundAction, ...]:
+    """Return a plan without the actions that can be left out, each tried once from the front."""
     state, index = problem.init, 0
     while index < len(kept):
         shorter = _executed(problem, state, kept[index + 1 :], is_allowed)

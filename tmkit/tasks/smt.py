@@ -243,7 +243,7 @@ class _Beside:
     def check(self, text: str, *, work: int, seconds: float) -> _Answer:
         """Say whether clauses in DIMACS format can be satisfied."""
         with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(self._check, text, work, max(1, min(int(1000 * seconds), 2**31)))
+            done = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
             try:
                 return done.result()
             except BaseException:

@@ -24,7 +24,7 @@ def planned(problem: str) -> Plan:
     """Return the plan of a problem of the drawer domain."""
     scene = tk.load_scene("panda_drawer")
     path = tk.data_path("domains/drawer") / "problems" / f"{problem}.pddl"
-    result = tk.plan(scene, domain="drawer", problem=path, robot="panda", seed=0, time_limit=120.0)
+    result = tk.plan(scene, domain="drawer", problem=path, robot="panda", seed=0)
     assert result.plan is not None, result.explanation
     return result.plan
 
@@ -195,7 +195,7 @@ def cupboard() -> SceneGraph:
 
 def test_a_door_turns() -> None:
     """A hand opens a door along its arc: planned, checked, and played to within a degree."""
-    plan = tk.plan(cupboard(), domain="drawer", goal="(accessible door)", robot="panda", seed=0, time_limit=120.0).plan
+    plan = tk.plan(cupboard(), domain="drawer", goal="(accessible door)", robot="panda", seed=0).plan
     assert plan is not None
     assert plan.check().problems == ()
     report = tk.simulate(plan)

@@ -28,7 +28,7 @@ def plan() -> Plan:
     require_robot("baxter")
     scene = tk.load_scene("baxter_trays")
     problem = tk.data_path("domains/handover") / "problems" / "across.pddl"
-    found = tk.plan(scene, domain="handover", problem=problem, robot=ARMS, seed=0, time_limit=120.0).plan
+    found = tk.plan(scene, domain="handover", problem=problem, robot=ARMS, seed=0).plan
     assert found is not None
     return found
 
@@ -75,7 +75,7 @@ def test_both_hands_touch_only_while_it_changes_hands(plan: Plan) -> None:
 
 def test_the_same_seed_gives_the_same_plan(plan: Plan) -> None:
     """A second run with the same seed writes the same bytes."""
-    again = tk.plan(plan.scene, domain="handover", goal=GOAL, robot=ARMS, seed=0, time_limit=120.0).plan
+    again = tk.plan(plan.scene, domain="handover", goal=GOAL, robot=ARMS, seed=0).plan
     assert again is not None
     assert plan_to_dict(again) == plan_to_dict(plan)
 

@@ -45,7 +45,8 @@ def far_away() -> SceneGraph:
 
 
 def solve(scene: SceneGraph, goal: str, **options: Any) -> PlanResult:
-    """Plan with the gantry."""
+    """Plan with the gantry, for one iteration."""
+    options = {"max_iterations": 1, **options}
     return tk.plan(scene, options.pop("q", None), goal=goal, robot=GANTRY, **options)
 
 
@@ -65,8 +66,8 @@ def test_bodies_in_the_way_are_counted() -> None:
 
 def test_what_was_learned_is_told() -> None:
     """A failure within budgets is learned once a round, with its context, and claims no proof."""
-    diagnosis = solve(under_a_lid(), "(on a b)").diagnosis
-    assert diagnosis.rounds == 4
+    diagnosis = solve(under_a_lid(), "(on a b)", max_iterations=4).diagnosis
+    assert diagnosis.iterations == 4
     [constraint] = diagnosis.constraints
     assert constraint.action == "(pick-up a table__0__0)"
     assert "(ontable a table__0__0)" in constraint.context
@@ -116,9 +117,7 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
     scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
-    result = tk.plan(
-        scene, domain="kitchen", goal="(and (on b0 stove) (on pot stove))", robot=ROBOT, rounds=1, time_limit=120.0
-    )
+    result = tk.plan(scene, domain="kitchen", goal="(and (on b0 stove) (on pot stove))", robot=ROBOT, max_iterations=1)
     actions = {action.action: action for action in result.diagnosis.actions}
     full = actions["(place pot stove)"]
     assert full.kinds == ((FailureKind.NO_ROOM, full.failures),)
@@ -137,7 +136,7 @@ def test_what_is_too_heavy_is_told() -> None:
     shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
     scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
     scene = scene.set_inertia("pot", Inertia(8.0))
-    result = tk.plan(scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, rounds=1, time_limit=120.0)
+    result = tk.plan(scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, max_iterations=1)
     force, vacuum = 1.25 * 9.81 * 8.0, tk.load_manipulator(ROBOT).grip_force
     words = f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f} times"
     assert words in result.explanation
@@ -183,8 +182,8 @@ def test_a_plan_has_a_diagnosis_too() -> None:
     result = solve(scene, "(on b c)")
     assert result.solved
     assert "lid" in [body.frame for body in result.diagnosis.in_the_way]
-    assert result.diagnosis.rounds == 1
-    assert solve(two(), "(on a b)").diagnosis == Diagnosis(rounds=1, skeletons=1, attempts=2)
+    assert result.diagnosis.iterations == 1
+    assert solve(two(), "(on a b)").diagnosis == Diagnosis(iterations=1, skeletons=1, attempts=2)
 
 
 def test_equal_runs_have_equal_diagnoses_and_words() -> None:
@@ -199,7 +198,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
     result = solve(under_a_lid(), "(on a b)")
     values = json.loads(json.dumps(result.to_dict()))["diagnosis"]
     diagnosis = result.diagnosis
-    assert values["rounds"] == diagnosis.rounds
+    assert values["iterations"] == diagnosis.iterations
     assert values["in_the_way"] == {"lid": diagnosis.in_the_way[0].count}
     assert values["actions"][0]["kinds"] == {kind.value: count for kind, count in diagnosis.actions[0].kinds}
     assert [cause["count"] for cause in values["actions"][0]["causes"]] == [

@@ -161,7 +161,7 @@ CASES = {
 
 def answer(case: Case) -> PlanResult:
     """Return what the planner says."""
-    return tk.plan(case.scene(), domain=case.domain, goal=case.goal, robot=GANTRY, rounds=2, time_limit=20.0)
+    return tk.plan(case.scene(), domain=case.domain, goal=case.goal, robot=GANTRY, max_iterations=2)
 
 
 @pytest.mark.parametrize("name", list(CASES))

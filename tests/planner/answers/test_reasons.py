@@ -92,7 +92,7 @@ def test_an_arm_between_walls_is_enclosed() -> None:
 
 def test_reasons_are_in_the_diagnosis() -> None:
     """As data, in the answer for programs and in words."""
-    result = tk.plan(with_box(two(), "lid", *LID), goal="(on a b)", robot=GANTRY, rounds=1, suggest=False)
+    result = tk.plan(with_box(two(), "lid", *LID), goal="(on a b)", robot=GANTRY, max_iterations=1, suggest=False)
     (reason,) = result.diagnosis.reasons
     assert reason in result.explanation
     assert result.to_dict()["diagnosis"]["reasons"] == [reason]

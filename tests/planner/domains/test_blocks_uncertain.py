@@ -93,13 +93,13 @@ def test_plans_repeat_themselves(stacked: Plan, tmp_path: Path) -> None:
 
 def test_the_answer_is_no_when_looking_does_not_do() -> None:
     """A camera that sees badly leaves too little: the answer says what is reached, and what is asked."""
-    result = solve(unsure_blocks().set_attribute("eye", "position_deviation", 0.012))
+    result = solve(unsure_blocks().set_attribute("eye", "position_deviation", 0.012), max_iterations=2)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     cause = "P(the hand finds a) is 0.2316, and after a look from 'eye' 0.6297; 0.95 is asked"
     assert cause in result.explanation
-    beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2))
+    beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), max_iterations=2)
     assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in beside.explanation
-    blind = solve(unsure_blocks().remove_frame("eye"))
+    blind = solve(unsure_blocks().remove_frame("eye"), max_iterations=2)
     assert "P(the hand finds a) is 0.2316, and 0.95 is asked; the scene has no camera" in blind.explanation
 
 
@@ -121,7 +121,7 @@ def test_looks_that_serve_a_place_alone() -> None:
         assert plan is not None
         assert len(looks(plan)) == count
         assert plan.check().problems == ()
-    result = solve(known.set_shapes("b", [AttachedShape(Box([0.012, 0.012, 0.05]))]), suggest=False)
+    result = solve(known.set_shapes("b", [AttachedShape(Box([0.012, 0.012, 0.05]))]), suggest=False, max_iterations=2)
     assert result.plan is None
     assert "after looks P(a would be on b) is 0.9183" in result.explanation
     assert "and 0.95 is asked" in result.explanation

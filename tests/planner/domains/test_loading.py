@@ -197,7 +197,7 @@ def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
     silent = SEMANTICS.replace('if action.name == "take":', 'if action.name == "take" and False:').replace(
         "            yield Place(", "            return\n            yield Place("
     )
-    result = solve(folder(tmp_path / "own", semantics=silent), time_limit=2.0)
+    result = solve(folder(tmp_path / "own", semantics=silent), max_iterations=2)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "choosing: the domain's semantics knows no way to carry it out" in result.explanation
 

@@ -125,7 +125,7 @@ def test_regions_of_the_kitchen() -> None:
     scene = scene.add_frame("left", "stove", pose=Pose([-0.06, 0.0, 0.024]), shapes=[mark])
     item = scene.frames_of_class("movable")[0]
     goal = ObjectIn(item, "left")
-    result = tk.plan(scene, domain="kitchen", robot="iiwa_flange", goal=[goal, "(athome)"], time_limit=60.0)
+    result = tk.plan(scene, domain="kitchen", robot="iiwa_flange", goal=[goal, "(athome)"])
     assert result.plan is not None, result.explanation
     assert result.plan.check().ok
     assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
@@ -271,6 +271,6 @@ def test_no_plan_names_the_goals() -> None:
     """The explanation says what was wanted, in words."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     goals = [ObjectAt("a", "table", turned(0.1, 0.1), metres=0.001), ObjectAt("b", "table", turned(0.1, 0.12))]
-    result = tk.plan(scene, goal=goals, robot=GANTRY, time_limit=20.0, rounds=1)
+    result = tk.plan(scene, goal=goals, robot=GANTRY, max_iterations=1)
     assert result.status is not PlanStatus.SOLVED
     assert "'a' at (0.100, 0.100, 0.075) in 'table'" in result.explanation

@@ -30,7 +30,9 @@ def two() -> SceneGraph:
 
 
 def portfolio(settings: list[PlanningSettings | int], *, processes: int, **options: Any) -> PortfolioResult:
-    """Plan with the gantry."""
+    """Plan with the gantry; other processes have the default time limit, so entries there get one on iterations."""
+    if processes > 1:
+        settings = [PlanningSettings(s, max_iterations=8) if isinstance(s, int) else s for s in settings]
     goal = options.pop("goal", "(on a b)")
     scene = options.pop("scene", None) or two()
     return plan_portfolio(scene, goal=goal, robot=GANTRY, settings=settings, processes=processes, **options)
@@ -48,7 +50,7 @@ def load() -> Iterator[None]:
             process.wait()
 
 
-HOPELESS = PlanningSettings(9, rounds=1, motion_planner=Lost())
+HOPELESS = PlanningSettings(9, max_iterations=1, motion_planner=Lost())
 
 
 def bytes_of(result: PortfolioResult, path: Path) -> bytes:

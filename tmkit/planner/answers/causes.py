@@ -39,10 +39,13 @@ def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
     if cause.frames is None:
         return tuple(state)
     semantics = domain.semantics
-    if isinstance(semantics, PlacementSemantics):
-        return tuple(sorted(fact for fact in semantics.placement_facts(cause.frames, state, scene) if fact in state))
     names = {pddl_name(frame) for frame in cause.frames}
-    return facts_about(names, state)
+    if isinstance(semantics, PlacementSemantics):
+        found = {fact for fact in semantics.placement_facts(cause.frames, state, scene) if fact in state}
+    else:
+        found = set(facts_about(names, state))
+    names.update(fact.arguments[0] for fact in found if fact.arguments)
+    return tuple(sorted(found.union(domain.places(names, state))))
 
 
 def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
@@ -77,9 +80,9 @@ def with_alike(
     Nothing follows in a domain that does not say which things are, or when it would be too much.
     """
     semantics = domain.semantics
-    if not isinstance(semantics, AlikeSemantics):
-        return ()
     named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
+    if not isinstance(semantics, AlikeSemantics) or domain.places(named, cause.node.state):
+        return ()
     groups = [(sorted(named & set(group)), sorted(group)) for group in semantics.alike(cause.node.scene)]
     groups = [(own, group) for own, group in groups if own]
     if math.prod(math.perm(len(group), len(own)) for own, group in groups) > _MOST_ALIKE:

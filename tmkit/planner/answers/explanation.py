@@ -5,7 +5,8 @@ not, and what would help. A task without any sequence of actions is impossible b
 were not found may still be possible.
 
 The words are made of the :class:`~tmkit.planner.Diagnosis` and of nothing else, so a program finds everything there
-that a person reads here.
+that a person reads here. Which limit ended the search is stated. Where that was the time limit, counts depend on the
+speed of the machine, and none are stated.
 
 Invariants: the same diagnosis gives the same words, and the same cause has the same words wherever it comes up.
 """
@@ -14,7 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tmkit.planner.plans.diagnosis import ActionDiagnosis, Diagnosis, Remedy, RemedyKind, in_centimetres
+from tmkit.planner.plans.diagnosis import (
+    ActionDiagnosis,
+    Diagnosis,
+    Remedy,
+    RemedyKind,
+    SearchEnd,
+    in_centimetres,
+)
 from tmkit.planner.plans.results import PlanStatus
 from tmkit.planner.plans.values import Plan
 
@@ -50,16 +58,35 @@ def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iter
         yield f"{start}: {_conflict(diagnosis)}."
     elif not diagnosis.skeletons:
         yield f"The task planner found no sequence of actions for {goal} within the limits; there may be one."
+        yield from _ending(diagnosis)
     else:
-        tried = f"{_counted(diagnosis.skeletons, 'task plan')} {'was' if diagnosis.skeletons == 1 else 'were'} tried"
-        attempts = f"with {_counted(diagnosis.attempts, 'attempt')} at motions"
-        yield f"{tried} for {goal}, {attempts}, and none could be carried out. This is no proof that there is none."
+        counts = diagnosis.ended_by is not SearchEnd.TIME_LIMIT
+        if counts:
+            one = diagnosis.skeletons == 1
+            tried = f"{_counted(diagnosis.skeletons, 'task plan')} {'was' if one else 'were'} tried for {goal}"
+            yield f"{tried}, with {_counted(diagnosis.attempts, 'attempt')} at motions, and none could be carried out."
+        else:
+            yield f"Task plans were tried for {goal}, and none could be carried out."
+        yield from _ending(diagnosis)
+        yield "This is no proof that there is none."
         if diagnosis.reasons:
             yield f"What explains it: {'; and '.join(diagnosis.reasons[:_MOST])}."
-        yield from map(_action, diagnosis.actions[:_MOST])
+        yield from (_action(action, counts=counts) for action in diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
-            yield f"{_counted(len(diagnosis.actions) - _MOST, 'other action')} failed too."
+            others = _counted(len(diagnosis.actions) - _MOST, "other action") if counts else "Other actions"
+            yield f"{others} failed too."
         yield from _what_is_proved(diagnosis)
+
+
+def _ending(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield a sentence about what ended the search, where that is known."""
+    match diagnosis.ended_by, diagnosis.limit:
+        case SearchEnd.TIME_LIMIT, float(seconds):
+            yield f"The time limit of {seconds:g} s ended the search."
+        case SearchEnd.ITERATION_LIMIT, int(iterations):
+            yield f"The limit of {_counted(iterations, 'iteration')} ended the search."
+        case SearchEnd.EXHAUSTED, _:
+            yield "Further iterations would repeat these failures."
 
 
 def _conflict(diagnosis: Diagnosis) -> str:
@@ -72,10 +99,13 @@ def _conflict(diagnosis: Diagnosis) -> str:
     return f"{_listed(facts)} {'exclude each other' if len(facts) == 2 else 'never hold together'}"
 
 
-def _action(action: ActionDiagnosis) -> str:
+def _action(action: ActionDiagnosis, *, counts: bool) -> str:
     """Return the sentences about one action that failed."""
     times, told = _counted(action.failures, "time"), _summaries(action)
-    if len(told) == 1:
+    if not counts:
+        more = "; ..." if len(told) > _MOST else ""
+        text = f"{action.action} failed, {'; '.join(words for words, _ in told[:_MOST])}{more}."
+    elif len(told) == 1:
         text = f"{action.action} failed {times}, {told[0][0]}."
     else:
         causes = [f"{_counted(count, 'time')} {words}" for words, count in told[:_MOST]]
@@ -83,7 +113,10 @@ def _action(action: ActionDiagnosis) -> str:
             causes.append(f"{_counted(rest, 'time')} from other causes")
         text = f"{action.action} failed {times}; {'; '.join(causes)}."
     if action.in_the_way:
-        named = [f"'{body.frame}' ({_counted(body.count, 'time')})" for body in action.in_the_way[:_MOST]]
+        named = [
+            f"'{body.frame}' ({_counted(body.count, 'time')})" if counts else f"'{body.frame}'"
+            for body in action.in_the_way[:_MOST]
+        ]
         text += f" In its way {'was' if len(named) == 1 else 'were'} {_listed(named)}."
     return text
 

@@ -146,7 +146,7 @@ class _Search:
             limits = replace(
                 run.limits,
                 seconds=seconds,
-                rounds=1,
+                iterations=1,
                 skeletons_per_round=_SKELETONS,
                 attempts=_ATTEMPTS,
                 improvements=0,

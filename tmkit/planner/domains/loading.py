@@ -76,6 +76,16 @@ class PlanningDomain:
         """Yield ways to carry out an action, best first."""
         return self.semantics.candidates(action, context)
 
+    def stated(self, action: GroundAction) -> GroundAction:
+        """Return an action as the domain states it, for a domain that was extended for planning by others."""
+        del self  # here all are stated
+        return action
+
+    def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
+        """Return facts added for planning that tell where objects are; none in a domain as it is."""
+        del self, names, state
+        return ()
+
     @property
     def believed(self) -> frozenset[str]:
         """The predicates whose facts are a matter of probability; see :class:`tmkit.planner.BelievingSemantics`."""

@@ -55,15 +55,22 @@ from tmkit.tasks import (
     When,
 )
 
-__all__ = ["GoalDomain", "extended_domain", "extended_goal", "move_on"]
+__all__ = ["GoalDomain", "ObjectGoal", "added_facts", "extended_domain", "extended_goal", "move_on"]
 
 _SAMPLES = 16  # within the tolerance of a pose
 _USED = 0.9  # of the tolerance from which is sampled
 
 
 @dataclass(frozen=True, eq=False)
-class _ObjectGoal:
-    """A goal about an object, and how the domain attains it."""
+class ObjectGoal:
+    """A goal about an object, and how the domain attains it.
+
+    Attributes:
+        goal: the goal.
+        number: among the goals about objects.
+        facts: the facts that attain it.
+        support: what the object is to rest on, for a pose.
+    """
 
     goal: ObjectAt | ObjectIn
     number: int
@@ -72,6 +79,7 @@ class _ObjectGoal:
 
     @property
     def met(self) -> Fact:
+        """The fact that says that the goal holds."""
         return Fact(f"goal-{self.number}-met")
 
     def attains(self, fact: Fact) -> Fact:
@@ -79,6 +87,7 @@ class _ObjectGoal:
         return Fact(self.attaining(fact.predicate), fact.arguments)
 
     def attaining(self, predicate: str) -> str:
+        """Return the predicate that says of which facts of a predicate each attains this goal."""
         return f"goal-{self.number}-attained-by-{predicate}"
 
 
@@ -90,7 +99,7 @@ class GoalDomain(PlanningDomain):
         goals: the goals about objects.
     """
 
-    goals: tuple[_ObjectGoal, ...] = ()
+    goals: tuple[ObjectGoal, ...] = ()
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
         """Return the basic facts that hold in a scene, with what attains goals and which of them are met."""
@@ -105,17 +114,17 @@ class GoalDomain(PlanningDomain):
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action: where it attains goals, those that meet them."""
-        added = set(_added(self.domain, action))
+        added = set(added_facts(self.domain, action))
         attained = [goal for goal in self.goals if goal.facts & added]
         if not attained:
             return super().candidates(action, context)
         return self._meeting(attained, action, context)
 
     def _meeting(
-        self, goals: Sequence[_ObjectGoal], action: GroundAction, context: ActionContext
+        self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
         own = super().candidates(action, context)
-        wanted = {fact for goal in goals for fact in goal.facts} & set(_added(self.domain, action))
+        wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         for place in _places(goals[0], own, action, context):
             scene = context.scene.reparent(place.item, place.support, pose=place.pose)
             if all(goal.goal.fault(scene, context.q) is None for goal in goals) and self._holds(
@@ -133,7 +142,7 @@ class GoalDomain(PlanningDomain):
 
 
 def _places(
-    goal: _ObjectGoal, own: Iterator[Candidate], action: GroundAction, context: ActionContext
+    goal: ObjectGoal, own: Iterator[Candidate], action: GroundAction, context: ActionContext
 ) -> Iterator[Place]:
     """Yield places where a goal wants its object, exact ones first."""
     wanted = goal.goal
@@ -203,14 +212,14 @@ def extended_domain(
         SceneError: a region that is none.
         ConfigurationError: an object that is not movable, or a value beyond limits.
     """
-    found: list[_ObjectGoal] = []
+    found: list[ObjectGoal] = []
     for goal in goals:
         goal.check(scene)
         if isinstance(goal, ArmAt):
             _require_arm(goal, manipulators)
             continue
         facts, support = attaining_facts(domain, goal, scene=scene, q=q, arm=manipulators[0])
-        found.append(_ObjectGoal(goal, len(found), facts, support))
+        found.append(ObjectGoal(goal, len(found), facts, support))
     if not found:
         return domain
     return GoalDomain(
@@ -240,7 +249,7 @@ def _require_arm(goal: ArmAt, manipulators: Sequence[Manipulator]) -> None:
         raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
 
 
-def _with_words(domain: Domain, goals: Sequence[_ObjectGoal]) -> Domain:
+def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
     """Return the domain whose actions say which goals they meet."""
     declared = {predicate.name: predicate for predicate in domain.predicates}
     added: list[Predicate] = []
@@ -253,7 +262,7 @@ def _with_words(domain: Domain, goals: Sequence[_ObjectGoal]) -> Domain:
     return replace(domain, requirements=requirements, predicates=(*domain.predicates, *added), actions=actions)
 
 
-def _effect(effect: Effect, goals: Sequence[_ObjectGoal]) -> Effect:
+def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
     """Return an effect that adds and deletes that goals are met where it adds and deletes what attains them."""
     match effect:
         case EffectAnd(parts):
@@ -274,7 +283,7 @@ def _effect(effect: Effect, goals: Sequence[_ObjectGoal]) -> Effect:
             return effect
 
 
-def _added(domain: Domain, action: GroundAction) -> Iterator[Fact]:
+def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
     """Yield the facts that an action adds, conditions left aside."""
     schema = domain.action(action.name)
     binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))

@@ -5,8 +5,9 @@ failed how often it did, by kinds of failure and by cause, which bodies were in 
 were out of reach; which constraints were learned, and which of them are proofs; which facts of the goal the task alone
 rules out; and what would help. The paragraph of :mod:`tmkit.planner.answers.explanation` is made of nothing else.
 
-Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless the time limit cut
-the run short. Scenes and configurations, which pictures need, are carried along but are no part of equality.
+Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless the time limit
+ended the search (``ended_by``). Scenes and configurations, which pictures need, are carried along but are no part of
+equality.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ __all__ = [
     "LearnedConstraint",
     "Remedy",
     "RemedyKind",
+    "SearchEnd",
 ]
 
 
@@ -180,6 +182,15 @@ class Remedy:
     actions: tuple[str, ...]
 
 
+class SearchEnd(StrEnum):
+    """What ended a search that found neither a plan nor a proof."""
+
+    TIME_LIMIT = "time limit"
+    ITERATION_LIMIT = "iteration limit"
+    EXHAUSTED = "exhausted"
+    """Every failure is proved for the poses that were tried, so further iterations would repeat them."""
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What a planning run learned.
@@ -190,11 +201,13 @@ class Diagnosis:
         conflict: facts of the goal that the task alone rules out, where they were found.
         proofs: arguments of the domain by which the goal is impossible, in words.
         remedies: changes of the question with which there is a plan.
-        rounds: rounds that were begun.
+        iterations: iterations of the search, each with budgets twice those of the one before.
         skeletons: task plans that were tried.
         attempts: motions of single actions that were tried.
         replans: how often planning was tried again to find remedies.
         reasons: what explains many failures at once, in words, where it can be argued.
+        ended_by: what ended the search, when it found neither a plan nor a proof.
+        limit: the limit that did: seconds or iterations.
     """
 
     actions: tuple[ActionDiagnosis, ...] = ()
@@ -202,11 +215,13 @@ class Diagnosis:
     conflict: GoalConflict | None = None
     proofs: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
-    rounds: int = 0
+    iterations: int = 0
     skeletons: int = 0
     attempts: int = 0
     replans: int = 0
     reasons: tuple[str, ...] = ()
+    ended_by: SearchEnd | None = None
+    limit: float | None = None
 
     @property
     def in_the_way(self) -> tuple[BlockingBody, ...]:
@@ -236,11 +251,13 @@ class Diagnosis:
                 {"kind": remedy.kind.value, "names": list(remedy.names), "actions": list(remedy.actions)}
                 for remedy in self.remedies
             ],
-            "rounds": self.rounds,
+            "iterations": self.iterations,
             "skeletons": self.skeletons,
             "attempts": self.attempts,
             "replans": self.replans,
             "reasons": list(self.reasons),
+            "ended_by": None if self.ended_by is None else self.ended_by.value,
+            "limit": self.limit,
         }
 
 

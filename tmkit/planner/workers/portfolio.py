@@ -45,8 +45,8 @@ class PlanningSettings:
 
     Attributes:
         seed: seed of everything random.
-        time_limit: seconds after which to stop.
-        rounds: rounds after which to end; None for as many as the time allows.
+        time_limit: seconds after which to stop; by default 30, or no limit where ``max_iterations`` is given.
+        max_iterations: iterations of the search after which to end; None for as many as the time allows.
         improve: iterations after the first plan, to make it better; None for as many as the time allows.
         task_planner: what finds sequences of actions; Fast Downward when None.
         motion_planner: what finds paths; the core's RRT-Connect when None.
@@ -54,8 +54,8 @@ class PlanningSettings:
     """
 
     seed: int = 0
-    time_limit: float = 30.0
-    rounds: int | None = 4
+    time_limit: float | None = None
+    max_iterations: int | None = None
     improve: int | None = 0
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
@@ -241,7 +241,7 @@ def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> Plan
         robot=entry.robot,
         seed=settings.seed,
         time_limit=settings.time_limit,
-        rounds=settings.rounds,
+        max_iterations=settings.max_iterations,
         improve=settings.improve,
         task_planner=settings.task_planner,
         motion_planner=settings.motion_planner,
