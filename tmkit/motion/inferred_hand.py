@@ -1,7 +1,7 @@
 """What a hand is, out of its joints and shapes: which fingers close on what, how far, and where the tool is.
 
 No file says which joints of a robot are its fingers. Joints below the end of an arm are swept together between their
-limits, each either way; of all pairs of shapes that move against each other, or against the palm when one jaw does, the
+limits, each either way; of all pairs of shapes on different branches, which move against each other, the
 pair that opens widest and closes is the two fingers. Joints that mimic follow, so linkages are closed as they close.
 The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from the finger's
 joints towards its tip.
@@ -46,7 +46,7 @@ class InferredHand:
     """Two fingers that close on each other.
 
     Attributes:
-        fingers: the two frames that close on each other; the second may be the palm.
+        fingers: the two frames that close on each other.
         joints: joints of the hand's own.
         opened: their values when open, radians or metres.
         closed: their values when closed.
@@ -97,17 +97,15 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     palm = _solid(scene, rigid_frames(scene, tip))
     branches = [_solid(scene, scene.subtree(frame)) for frame in _moving_children(scene, tip)]
     branches = [branch for branch in branches if branch]
-    several = list(combinations(branches, 2)) if len(branches) > 1 else [(branch, palm) for branch in branches]
-    pairs = [pair for first, second in several for pair in product(first, second)]
+    pairs = [pair for first, second in combinations(branches, 2) for pair in product(first, second)]
     best = _widest(scene, joints, pairs)
     if best is None:
         return None
     pair, opened, closed, widths = best
     tool, depth = _tool(scene, tip, pair, opened, closed, palm)
-    contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger, palm))
+    contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger))
     words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
-    against = f"'{pair[0]}' closes on '{pair[1]}'" + (", which stands still" if pair[1] in palm else "")
-    evidence = [f"{against}: {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
+    evidence = [f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
     evidence += [f"called so: {', '.join(words)}"] if words else []
     return InferredHand(
         pair, joints, opened, closed, widths[0], widths[1], tuple(contact), tool, depth, tuple(evidence)
@@ -124,14 +122,9 @@ def _moving_children(scene: SceneGraph, tip: str) -> list[str]:
     return [child for frame in rigid for child in scene.children(frame) if scene.joint(child).type != "fixed"]
 
 
-def _finger_of(scene: SceneGraph, finger: str, palm: Sequence[str]) -> tuple[str, ...]:
+def _finger_of(scene: SceneGraph, finger: str) -> tuple[str, ...]:
     """Return the frames with shapes that move as one with a finger."""
-    if finger in palm:
-        return (finger,)
-    top = finger
-    while scene.joint(top).type == "fixed" and scene.parent(top) is not None:
-        top = str(scene.parent(top))
-    return _solid(scene, rigid_frames(scene, top))
+    return _solid(scene, rigid_frames(scene, _top(scene, finger)))
 
 
 def _widest(
@@ -201,14 +194,14 @@ def _tool(
 ) -> tuple[Pose, float]:
     """Return the tool relative to the tip, and how far it is from there back to the palm."""
     q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
-    fingers = [_finger_of(scene, finger, palm) for finger in pair]
-    tops = [_top(scene, finger[0]) for finger in fingers if finger[0] not in palm]
+    fingers = [_finger_of(scene, finger) for finger in pair]
+    tops = [_top(scene, finger[0]) for finger in fingers]
     hinges = np.array([np.asarray(scene.pose(top, tip, q=q_closed).translation) for top in tops])
     moves = [
         _end_motion(scene, tip, finger, hinge, q_open, q_closed) for finger, hinge in zip(fingers, hinges, strict=False)
     ]
-    y = _snapped(moves[0] - moves[1] if len(moves) > 1 else moves[0])
-    middle = np.mean([_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers[: len(tops)]], axis=0)
+    y = _snapped(moves[0] - moves[1])
+    middle = np.mean([_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
     slides = scene.joint(tops[0]).type == "prismatic"
     reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
     reach -= (reach @ y) * y
@@ -228,7 +221,7 @@ def _tool(
         points[np.abs(points @ x - across) < 0.05] @ z
         for points in ([_points(scene, palm, tip, q_closed)] if palm else [])
     ]
-    below = [float(values.max()) for values in backs if len(values) and pair[1] not in palm]
+    below = [float(values.max()) for values in backs if len(values)]
     depth = min(max(height - below[0], 0.005), 0.1) if below else 0.03
     return Pose.from_matrix(_matrix(x, y, z, origin)), round(depth, 4)
 
