@@ -73,7 +73,9 @@ def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
     assert repr(report) == f"CheckReport(ok, 2 actions, {report.configurations} configurations)"
     assert report.to_dict() == {
         "ok": True, "problems": [], "actions": 2, "segments": 8, "configurations": report.configurations,
+        "assumptions": list(report.assumptions),
     }  # fmt: skip
+    assert len(report.assumptions) == 1
     assert check_plan(tower).ok
     assert check_edited(plan).ok
 
