@@ -239,8 +239,11 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
         (("plan", *GOAL), ["Missing argument", "SCENE"]),
         (("check",), ["Missing argument", "PLAN.json"]),
         ((*PLAN, "--gaol", "x"), ["No such option", "--gaol"]),
-        ((*PLAN,), ["--goal", "--problem", "give one of the three"]),
-        ((*PLAN, *GOAL, "--problem", "x"), ["--goal", "--problem", "give one of the three"]),
+        ((*PLAN,), ["--goal", "--problem", "give a goal, in one or several ways"]),
+        (
+            (*PLAN, *GOAL, "--problem", "x"),
+            ["--goal", "--problem", "give a goal, in one or several ways"],
+        ),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
         ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "integer"]),
         ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "0.001"]),

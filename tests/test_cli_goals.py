@@ -140,7 +140,7 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
         (("--goal-at", "a@tabel=0,0,0.05"), "table"),
         (("--goal-arm", "panda_joint11=0"), "panda_joint1"),
         (("--goal-at", "a@table=0,0"), "OBJECT@FRAME"),
-        (("--goal-at", "a@table=0,0,0.05", "--goal-scene", "blocks2"), "give one of the three"),
+        (("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"), "give a goal, in one or several ways, or a problem"),
     ):
         code, out, err = run(*PLAN, *options)
         assert (code, out) == (cli.ExitCode.BAD_INPUT, ""), err

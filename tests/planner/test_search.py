@@ -279,8 +279,8 @@ def test_an_arm_of_another_scene_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"goal": None}, TaskError, "give one of a goal, a problem file and a goal scene"),
-        ({"problem": "x.pddl"}, TaskError, "give one of a goal, a problem file and a goal scene"),
+        ({"goal": None}, TaskError, "give a goal, a goal scene or both, or else a problem file"),
+        ({"problem": "x.pddl"}, TaskError, "give a goal, a goal scene or both, or else a problem file"),
         ({"seed": -1}, ConfigurationError, "seed must be at least 0, not -1"),
         ({"time_limit": 0.0}, ConfigurationError, "time_limit must be positive seconds, not 0.0"),
         ({"max_iterations": 0}, ConfigurationError, "max_iterations must be at least 1, not 0"),

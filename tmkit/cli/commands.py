@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tmkit.cli import ExitCode, planning, robots, scenes
+from tmkit.cli import ExitCode, planning, robots, scenes, tasks
 from tmkit.cli.common import require_writable
 from tmkit.cli.events import error_fields, write_event
 from tmkit.cli.reporting import Reporter, current_reporter
@@ -53,6 +53,7 @@ def _common(
 
 app.command("demo")(planning.demo)
 app.command("plan")(planning.plan)
+app.command("task")(tasks.task)
 app.command("check")(planning.check)
 app.command("simulate")(planning.simulate)
 app.add_typer(scenes.app, name="scene")

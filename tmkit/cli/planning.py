@@ -153,9 +153,9 @@ def plan(
 ) -> None:
     """Find actions and motions that bring about a goal."""
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
-    if sum(given is not None for given in (goals, problem, goal_scene)) != 1:
-        hint = "--goal, --goal-at ... / --problem / --goal-scene"
-        raise typer.BadParameter("give one of the three", param_hint=hint)
+    if (problem is None) is (goals is None and goal_scene is None):
+        hint = "--goal, --goal-at ..., --goal-scene / --problem"
+        raise typer.BadParameter("give a goal, in one or several ways, or a problem", param_hint=hint)
     if improve != "all" and not improve.isdecimal():
         raise typer.BadParameter(f"'{improve}' is neither a number nor 'all'", param_hint="--improve")
     iterations = None if improve == "all" else int(improve)

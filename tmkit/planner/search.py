@@ -76,8 +76,8 @@ def plan(
         goal: the goal in PDDL, e.g. ``"(and (on a b) (on b c))"``; or what PDDL cannot say, as
             :class:`tmkit.planner.ObjectAt`; or several of both, which are all wanted.
         problem: a PDDL problem file instead, whose objects and initial facts, where it gives them, must be the scene's.
-        goal_scene: a scene that shows the goal instead, or what :func:`tmkit.formats.load_goal_scene` gives; see
-            :func:`tmkit.planner.goal_of_scene`.
+        goal_scene: a scene that shows the goal, instead or with the rest of it in ``goal``, or what
+            :func:`tmkit.formats.load_goal_scene` gives; see :func:`tmkit.planner.goal_of_scene`.
         semantics: whose meaning the words of the domain have, when it is not in the file beside it; see
             :func:`tmkit.planner.load_planning_domain`.
         robot: name of an arm of ours, a TOML file, or a description; or a sequence of them, for a domain that uses
@@ -122,8 +122,8 @@ def plan(
         raise ConfigurationError(f"improve must be at least 0, not {improve}")
     if operator.index(seed) < 0:
         raise ConfigurationError(f"seed must be at least 0, not {seed}")
-    if sum(given is not None for given in (goal, problem, goal_scene)) != 1:
-        raise TaskError.at("goal", "give one of a goal, a problem file and a goal scene")
+    if (problem is None) is (goal is None and goal_scene is None):
+        raise TaskError.at("goal", "give a goal, a goal scene or both, or else a problem file")
     manipulators = find_manipulators(robot, scene)
     loaded = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
     start = check_start(scene, q, *manipulators)
@@ -131,8 +131,10 @@ def plan(
     goals: tuple[ContinuousGoal, ...] = ()
     stated = ""
     if goal_scene is not None:
-        formula = goal_of_scene(goal_scene, scene, domain=loaded)
-    elif goal is not None and not isinstance(goal, str):
+        shown = goal_of_scene(goal_scene, scene, domain=loaded)
+        more = [goal] if isinstance(goal, str) or not isinstance(goal, Sequence) else goal
+        formula, goal = (shown, None) if goal is None else (None, [shown, *(part for part in more if part is not None)])
+    if goal is not None and not isinstance(goal, str):
         wanted = goal if isinstance(goal, Sequence) else (goal,)
         goals = tuple(entry for entry in wanted if not isinstance(entry, str))
         loaded = extended_domain(loaded, goals, scene, q=start, manipulators=manipulators)

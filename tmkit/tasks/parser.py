@@ -26,6 +26,7 @@ from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.tasks.formulas import And, Formula
 from tmkit.tasks.model import Domain, Metric, Problem
 from tmkit.tasks.source import Group, Source, Token, task_error
+from tmkit.tasks.state import State
 from tmkit.tasks.vocabulary import Types
 
 if TYPE_CHECKING:
@@ -82,18 +83,19 @@ def load_domain(path: str | Path) -> Domain:
     return parse_domain(read_pddl(path), source=str(path))
 
 
-def load_problem(path: str | Path, domain: Domain) -> Problem:
+def load_problem(path: str | Path, domain: Domain, *, objects: Mapping[str, str | Types] | None = None) -> Problem:
     """Read a problem file of a domain.
 
     Args:
         path: the file.
         domain: the domain that the problem must name.
+        objects: see :func:`parse_problem`.
 
     Raises:
         MissingFileError: the file is not there.
         TaskError: the file is not a problem of that domain; says where and why.
     """
-    return parse_problem(read_pddl(path), domain, source=str(path))
+    return parse_problem(read_pddl(path), domain, source=str(path), objects=objects)
 
 
 def parse_domain(text: str, *, source: str = "domain") -> Domain:
@@ -109,18 +111,22 @@ def parse_domain(text: str, *, source: str = "domain") -> Domain:
     return _Frame(Source(source, text), kind="domain", known=_DOMAIN_SECTIONS).domain()
 
 
-def parse_problem(text: str, domain: Domain, *, source: str = "problem") -> Problem:
+def parse_problem(
+    text: str, domain: Domain, *, source: str = "problem", objects: Mapping[str, str | Types] | None = None
+) -> Problem:
     """Read a problem from text.
 
     Args:
         text: the text.
         domain: the domain that the problem must name.
         source: what to call the text in messages.
+        objects: objects that there are anyway, as those of a scene, with their types. Then the problem need not declare
+            them, and need not have an ``:init``, which is empty if left out.
 
     Raises:
         TaskError: the text is not a problem of that domain; says where and why.
     """
-    return _Frame(Source(source, text), kind="problem", known=_PROBLEM_SECTIONS).problem(domain)
+    return _Frame(Source(source, text), kind="problem", known=_PROBLEM_SECTIONS).problem(domain, objects)
 
 
 def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
@@ -272,15 +278,17 @@ class _Frame:
             source=self.source.name,
         )
 
-    def problem(self, domain: Domain) -> Problem:
-        """Return the problem that the file describes."""
+    def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
+        """Return the problem that the file describes, with objects that are known without it."""
         reader = self._reader(domain)
         name = reader.header(self.header)
         reader.check_domain(self._required(":domain"))
         self._requirements()
-        objects: tuple[Any, ...] = self._optional(":objects", reader.objects)
-        words = domain.vocabulary_with({item.name: item.types for item in objects})
-        state, values = reader.init(self._required(":init"), words)
+        objects = {name: (types,) if isinstance(types, str) else tuple(types) for name, types in (known or {}).items()}
+        objects |= {item.name: item.types for item in self._optional(":objects", reader.objects)}
+        words = domain.vocabulary_with(objects)
+        needs_init = known is None or self.sections[":init"]
+        state, values = reader.init(self._required(":init"), words) if needs_init else (State(), {})
         goal_section = self._required(":goal")
         if len(goal_section.parts) != 2 or not isinstance(goal_section.parts[1], Group):
             raise self.source.error(goal_section.first, "expected exactly one formula in (:goal FORMULA)")
@@ -288,7 +296,7 @@ class _Frame:
         return Problem(
             name,
             domain,
-            objects={item.name: item.types for item in objects},
+            objects=objects,
             init=state,
             goal=reader.goal(goal_section.parts[1], words),
             metric=minimize or Metric.PLAN_LENGTH,

@@ -125,10 +125,10 @@ def test_goals_without_a_meaning(
         goal_of_scene(load_goal_scene(start(), path), start(), domain=domain)
 
 
-def test_one_goal_at_a_time() -> None:
-    """A goal scene beside a goal is one too many."""
-    with pytest.raises(TaskError, match="give one of a goal, a problem file and a goal scene"):
-        tk.plan(start(), goal="(on a b)", goal_scene=start(), robot=GANTRY)
+def test_a_problem_stands_alone() -> None:
+    """A goal scene beside a problem file is one too many."""
+    with pytest.raises(TaskError, match="give a goal, a goal scene or both, or else a problem file"):
+        tk.plan(start(), problem="p.pddl", goal_scene=start(), robot=GANTRY)
 
 
 def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:

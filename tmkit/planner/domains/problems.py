@@ -37,7 +37,7 @@ def derive_problem(
         domain: the domain.
         q: (n_joints,) configuration at the start; zero when left out.
         goal: the goal, in PDDL or parsed.
-        problem: a PDDL problem file instead.
+        problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene has.
         metric: what plans should have little of, beside a goal; what the domain says when left out.
         values: the values of numeric functions, beside a goal.
 
@@ -51,7 +51,7 @@ def derive_problem(
             raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
-        given = load_problem(problem, domain.domain)
+        given = load_problem(problem, domain.domain, objects=objects)
         _compare_with_scene(given, objects, init, scene, domain)
         formula, name, metric, values = given.goal, given.name, given.metric, given.values
     elif goal is not None:

@@ -156,7 +156,7 @@ def plan_portfolio(
         domain: the domain; one built in Python needs its semantics in a module, where other processes find the class.
         goal: the goal.
         problem: a PDDL problem file instead.
-        goal_scene: a scene that shows the goal instead.
+        goal_scene: a scene that shows the goal, instead or with the rest of it in ``goal``.
         semantics: whose meaning the words of the domain have.
         robot: the arm or arms.
         on_progress: told what each entry tells.

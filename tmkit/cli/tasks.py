@@ -1,0 +1,99 @@
+"""The command that plans without a scene: a PDDL domain and a PDDL problem in, a plan out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tmkit.cli import ExitCode
+from tmkit.cli.common import AsJson, print_json, progress, require_writable
+
+if TYPE_CHECKING:
+    from tmkit.tasks import Problem, TaskPlanner, TaskPlanResult
+
+__all__ = ["task"]
+
+_PLANNERS = ("fast-downward", "optimal", "smt")
+_WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
+
+
+def task(
+    domain: Annotated[Path, typer.Argument(metavar="DOMAIN.pddl", help="The PDDL domain.")],
+    problem: Annotated[Path, typer.Argument(metavar="PROBLEM.pddl", help="The PDDL problem.")],
+    planner: Annotated[
+        str, typer.Option(metavar="|".join(_PLANNERS), help="Soon, as cheap as possible, or as short as possible (Z3).")
+    ] = _PLANNERS[0],
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 60.0,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="PLAN", help="Write the plan, one action a line.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find actions that solve a PDDL problem, without a scene and without motions.
+
+    The same files give the same plan. Every plan is validated before it is printed, in the format of the planning
+    competitions.
+    """
+    from tmkit.tasks import load_domain, load_problem
+
+    if planner not in _PLANNERS:
+        raise typer.BadParameter(f"'{planner}' is none of {', '.join(_PLANNERS)}", param_hint="--planner")
+    if output is not None:
+        require_writable(output)
+    loaded = load_problem(problem, load_domain(domain))
+    with progress("planning"):
+        result = _planner(planner).solve(loaded, time_limit=time_limit)
+    text = _validated_text(loaded, result) if result.solved else ""
+    if output is not None and result.solved:
+        from tmkit.files.output import write_text
+
+        write_text(output, text)
+    if as_json:
+        print_json(_document(result))
+    elif result.solved:
+        typer.echo(text if output is None else f"Written to {output}", nl=output is not None)
+    else:
+        reason = f": {result.message}." if result.status.value == "limit" else ""
+        typer.echo(f"{_WORDS[result.status.value]}{reason}")
+    if not result.solved:
+        raise typer.Exit(ExitCode.NO)
+
+
+def _planner(name: str) -> TaskPlanner[Any]:
+    from tmkit.tasks import FastDownward, Z3Planner
+
+    if name == "smt":
+        return Z3Planner()
+    return FastDownward.optimal() if name == "optimal" else FastDownward()
+
+
+def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
+    """Return a plan as the planning competitions write it.
+
+    Raises:
+        TaskPlannerError: it is not valid, which would be an error of a program.
+    """
+    from tmkit.errors import TaskPlannerError
+    from tmkit.tasks import Metric, validate_plan
+
+    validation = validate_plan(problem, result.steps)
+    if not validation:
+        raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
+    kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"
+    return "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"
+
+
+def _document(result: TaskPlanResult) -> dict[str, Any]:
+    numbers = result.statistics
+    return {
+        "status": result.status.value,
+        "steps": [str(step) for step in result.steps],
+        "cost": result.cost if result.solved else None,
+        "message": result.message,
+        "expanded": numbers.expanded,
+        "operators": numbers.operators,
+        "translation_seconds": numbers.translation_seconds,
+        "search_seconds": numbers.search_seconds,
+    }
