@@ -95,6 +95,7 @@ def main() -> None:
 
     # Both robots in one scene, with cylinder and gun: forward kinematics must show the pose that was wanted.
     bench = first.mount(second, arm.base, prefix="second/", pose=MOUNTED["{b2}|B2 {b1}|B1"])
+    bench = bench.add_body("O1").add_body("O2")
     bench = bench.add_frame("o1", arm.tip, pose=MOUNTED["{o1}|O1 {e1}|E1"], body="O1")
     bench = bench.add_frame("o2", f"second/{other.tip}", pose=MOUNTED["{o2}|O2 {e2}|E2"], body="O2")
     angles = dict(zip(arm.joints, FIRST_JOINTS, strict=True))

@@ -248,7 +248,7 @@ def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
 def moving_cups() -> SceneGraph:
     """Return two trees in which body C has a frame each, both of which move relative to the table."""
     scene = SceneGraph().add_root("lab").add_frame("table", "world").add_frame("arm", "table")
-    scene = scene.add_frame("c1", "arm", body="C").add_root("c2", body="C")
+    scene = scene.add_body("C").add_frame("c1", "arm", body="C").add_root("c2", body="C")
     return scene.set_twist("c1", "table", [1, 0, 0, 0, 0, 0]).set_twist("c2", "table", [0, 1, 0, 0, 0, 0])
 
 
@@ -268,8 +268,12 @@ def test_rules_hold_after_each_edit() -> None:
         ("body 'table' has frame 'table'", lambda s: s.remove_body("table")),
         ("a body named 'C' is already in the scene", lambda s: s.add_body("C")),
     ]
-    scene = scene.reparent("c1", "world", pose=Pose()).remove_frame("arm")
+    for variant in (scene, arrays):
+        assert variant.twist_path("table", "C") == ("c1",)
+    scene = scene.reparent("c1", "world", pose=Pose()).set_twist("c1", "table", [1, 0, 0, 0, 0, 0]).remove_frame("arm")
     arrays.reparent("c1", "world", pose=Pose())
+    assert arrays.twist_edge("c1") is None
+    arrays.set_twist("c1", "table", [1, 0, 0, 0, 0, 0])
     arrays.remove_frame("arm")
     for message, edit in refused:
         for variant in (scene, arrays):

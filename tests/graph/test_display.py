@@ -44,7 +44,9 @@ def kitchen() -> SceneGraph:
     scene = scene.add_frame("cup", "table", pose=Pose([0.1, 0, 0.05]), classes=["movable", "red"], shapes=cup)
     scene = scene.add_frame("ball", "table", joint=Free(), shapes=[mesh, mesh])
     scene = scene.add_frame("rail", "world", joint=Prismatic([1, 0, 0], lower=0, upper=0.5, name="slide"))
-    scene = scene.add_frame("wheel", "rail", pose=Pose([0, 1, 0]), joint=Continuous([0, 0, 1]), body="rotor")
+    scene = scene.add_body("rotor").add_frame(
+        "wheel", "rail", pose=Pose([0, 1, 0]), joint=Continuous([0, 0, 1]), body="rotor"
+    )
     twice = Mimic("slide", 2.0, 0.1)
     return scene.add_frame("door", "rail", joint=Revolute([0, 0, 1], lower=0, upper=1.5, mimic=twice))
 
@@ -155,7 +157,7 @@ def test_names_are_shown_and_never_obeyed(names: list[str], data: st.DataObject)
             joint = Revolute([0, 0, 1], name=other)
             if other in scene.joint_names or other in scene.body_names or other in names:
                 continue
-            scene = scene.add_frame(name, parent, joint=joint, body=other, classes=[data.draw(_names)])
+            scene = scene.add_body(other).add_frame(name, parent, joint=joint, body=other, classes=[data.draw(_names)])
     except SceneError:
         return  # a name that no scene takes
     text = scene.tree()

@@ -35,6 +35,7 @@ SIX = st.lists(NUMBER, min_size=6, max_size=6).map(np.array)
 def carried() -> SceneGraph:
     """Return a tray on a base, a cup on the tray with a handle, and a lamp on a wall of its own."""
     scene = SceneGraph(root=None).add_body("Base").add_frame("base", body="Base")
+    scene = scene.add_body("Tray").add_body("Cup")
     scene = scene.add_frame("tray", "base", pose=Pose.from_rpy([0.1, 0.2, 0.3], [0.5, 0.4, 0.3]), body="Tray")
     scene = scene.add_frame("cup", "tray", pose=Pose.from_rpy([0.3, 0.2, 0.1], [0.0, 0.4, -0.3]), body="Cup")
     scene = scene.add_frame("handle", "cup", pose=Pose.from_rpy([0.05, 0, 0], [0.2, 0, 0]), body="Cup")
@@ -82,7 +83,7 @@ def test_what_joints_cannot_say() -> None:
 
 def test_relations_at_a_configuration() -> None:
     """A scene at a configuration with velocities answers in relations: poses, and the joints' velocities."""
-    scene = SceneGraph(root=None).add_root("base", body="Base")
+    scene = SceneGraph(root=None).add_body("Base").add_body("Link").add_root("base", body="Base")
     scene = scene.add_frame("link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link")
     scene = scene.add_frame("tool", "link", pose=Pose([0.3, 0, 0]), body="Link")
     at = scene.at([0.0], [2.0])
@@ -209,7 +210,7 @@ def test_what_differences_refuse() -> None:
         differentiated(scene, moved.add_frame("saucer", "tray"), 1.0, frames=["saucer"])
     with pytest.raises(SemanticError, match="time goes by between the two"):
         differentiated(scene, moved, 0.0)
-    jointed = scene.add_frame("lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid")
+    jointed = scene.add_body("Lid").add_frame("lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid")
     with pytest.raises(SceneError, match="moves by joint 'hinge', whose velocity gives its twist"):
         differentiated(jointed, jointed, 1.0, frames=["lid"])
     with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):

@@ -422,7 +422,8 @@ def test_inertia_stays_with_the_body() -> None:
     with pytest.raises(DisconnectedError, match="frames 'b' and 'c' stand in different trees"):
         apart.inertia("c")
     assert apart.remove_frame("a", subtree=True).inertia("c") is None
-    assert apart.remove_frame("a", subtree=True) == SceneGraph().add_root("moon").add_frame("c", "moon", body="a")
+    without = SceneGraph().add_root("moon").add_body("a").add_frame("c", "moon", body="a")
+    assert apart.remove_frame("a", subtree=True) == without
 
 
 # --- a value -----------------------------------------------------------------------------------------------------
@@ -519,6 +520,7 @@ def test_pickling_a_renamed_root_with_shapes() -> None:
         SceneGraph()
         .rename_frame("world", "ground")
         .add_root("moon")
+        .add_body("rock")
         .add_frame("world", "moon", body="rock")
         .set_shapes("ground", [AttachedShape(Box([1, 1, 0.1]))])
         .set_classes("ground", ["surface"])

@@ -41,7 +41,8 @@ Anything: Any = None
 
 def scene() -> SceneGraph:
     """Return three bodies, two of them joined."""
-    made = SceneGraph(root=None).add_root("h", body="D").add_root("g", body="C").add_root("e", body="E")
+    made = SceneGraph(root=None).add_body("D").add_body("C").add_body("E")
+    made = made.add_root("h", body="D").add_root("g", body="C").add_root("e", body="E")
     return made.attach("g", "h", pose=tk.Pose([1.0, 0.0, 0.0]))
 
 

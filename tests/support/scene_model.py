@@ -355,6 +355,8 @@ class SceneModel:
             wrong.add(UnknownNameError)
         if body is None and name in self.bodies():
             wrong.add(DuplicateNameError)
+        if body not in (None, name) and body not in self.bodies():
+            wrong.add(UnknownNameError)
         if wrong:
             raise RefusedError(*wrong, *self._joint_errors(joint), SceneError)
         named = replace(joint, name=joint.name or name) if joint.moves else JointSpec(joint.type)

@@ -31,6 +31,8 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
         return random_covariance(random, rank=rank) if uncertain_poses and random.random() < 0.7 else None
 
     with SceneGraph(root=None).edit() as edit:
+        for body in ("Base", "Tray", "Cup", "Lamp"):
+            edit.add_body(body)
         edit.add_root("base", body="Base")
         edit.add_frame("tray", "base", pose=pose(), body="Tray", covariance=spread())
         edit.add_frame("cup", "tray", pose=pose(), body="Cup", covariance=spread(3))

@@ -93,7 +93,7 @@ def test_a_relation_inside_a_body_is_drawn_on_one() -> None:
 
 def moving_scene() -> SceneGraph:
     """Return two frames of body C on body D, and how C moves."""
-    scene = SceneGraph(root=None).add_root("d", body="D").add_root("g", body="C")
+    scene = SceneGraph(root=None).add_body("D").add_body("C").add_root("d", body="D").add_root("g", body="C")
     scene = scene.attach("g", "d", pose=tk.Pose.from_rpy([0.8, 0.3, 0.1], [0.1, 0.2, 0.5]))
     scene = scene.add_frame("e", "g", pose=tk.Pose([0.3, 0.2, 0.0]), body="C")
     return add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [0.1, 0.2, 0.3, 0.0, 0.0, 1.0]))
@@ -176,7 +176,7 @@ def test_poses_are_solid_and_twists_dashed() -> None:
 
 def test_what_is_refused_is_crossed_out_with_the_scenes_words() -> None:
     """An edge that breaks a rule is drawn in red with a cross, and the caption has what the scene says."""
-    scene = moving_scene().add_root("f", body="F")
+    scene = moving_scene().add_body("F").add_root("f", body="F")
     refused = try_edge(scene, "pose", tail=Node("frame", "f"), head=Node("frame", "g"), rule="PE3")
     drawing = semantics_graph_drawing(scene, refused=[refused])
     assert drawing.meanings(Cross) == ("refused pose",)

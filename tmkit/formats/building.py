@@ -17,9 +17,10 @@ exists without being declared, and several files may put shapes on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from tmkit.errors import FileFormatError
+from tmkit.errors import DuplicateNameError, FileFormatError
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.drafted_values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
 from tmkit.formats.drafts import AllowedDraft, FrameDraft, GroupDraft, PoseDraft, SceneDraft
@@ -169,6 +170,9 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
     """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
     shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
     with reported(draft.place):
+        if draft.body is not None and draft.body != draft.name:
+            with suppress(DuplicateNameError):  # of its first frame
+                edit.add_body(draft.body)
         if draft.parent is None:
             edit.add_root(draft.name, body=draft.body)
             edit.set_classes(draft.name, draft.classes)

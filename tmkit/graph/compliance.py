@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, Kinematics, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import Pose, checked_covariance, covariance_root
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["ComplianceModel", "Deflection", "LinearCompliance", "beam_compliance", "bent", "joint_compliance"]
 
@@ -145,7 +146,7 @@ class LinearCompliance:
     ) -> None:
         if not (np.isfinite(fraction) and fraction >= 0.0):
             raise SceneError(f"fraction must be a finite number and not negative, not {fraction}")
-        self.gravity = np.array(gravity, dtype=float)
+        self.gravity = np.array(plain_numbers(gravity, "gravity"))
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise SceneError(f"gravity must be three finite numbers, not {np.array2string(self.gravity, threshold=8)}")
         self.gravity.flags.writeable = False
@@ -244,7 +245,7 @@ def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
     Raises:
         SceneError: an axis of zero, or a stiffness that is not positive.
     """
-    direction = np.asarray(axis, dtype=float)
+    direction = plain_numbers(axis, "axis")
     length = float(np.linalg.norm(direction))
     if direction.shape != (3,) or not length > 0.0:
         raise SceneError(f"axis must be three numbers, not all zero, not {np.array2string(direction, threshold=8)}")

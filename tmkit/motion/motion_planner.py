@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
 from tmkit.errors import ConfigurationError
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["FoundPath", "MotionPlanner", "PathAnswer", "PathCheck", "PathQuery", "RrtConnect", "proved_search"]
 
@@ -98,11 +99,11 @@ class PathQuery:
 
     def to_arm(self, q: ArrayLike) -> _Array:
         """Return the values (..., n) of the joints that move, of configurations (..., n_joints)."""
-        return np.array(np.asarray(q, dtype=float)[..., list(self.entries)])
+        return np.array(plain_numbers(q, "q")[..., list(self.entries)])
 
     def to_full(self, arm: ArrayLike) -> _Array:
         """Return full configurations (..., n_joints) with the given values (..., n) of the joints that move."""
-        values = np.asarray(arm, dtype=float)
+        values = plain_numbers(arm, "arm")
         full = np.broadcast_to(self.start, (*values.shape[:-1], len(self.start))).copy()
         full[..., list(self.entries)] = values
         return full

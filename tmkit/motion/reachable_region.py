@@ -20,6 +20,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph, Shape
 from tmkit.motion.manipulator import Manipulator
 from tmkit.motion.robot_chains import random_configurations
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["ReachableRegion", "reachable_region"]
 
@@ -66,7 +67,7 @@ class ReachableRegion:
         """
         from scipy.spatial import cKDTree
 
-        given = np.asarray(points, dtype=np.float64)
+        given = plain_numbers(points, "points")
         if given.shape[-1:] != (3,):
             raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
         if not len(self.positions):

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ruckig import InputParameter, Result, Ruckig, Trajectory
 
 from tmkit.errors import ConfigurationError
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["TimedPath", "time_path"]
 
@@ -66,9 +67,9 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
     Raises:
         ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite.
     """
-    points = np.atleast_2d(np.asarray(path, dtype=float))
-    speeds = np.asarray(velocity_limits, dtype=float)
-    accelerations = np.asarray(acceleration_limits, dtype=float)
+    points = np.atleast_2d(plain_numbers(path, "path"))
+    speeds = plain_numbers(velocity_limits, "velocity_limits")
+    accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
     _check(points, speeds, accelerations, rate)
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     points = points[np.concatenate([[True], lengths > _SHORTEST_PIECE])]

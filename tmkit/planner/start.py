@@ -22,6 +22,7 @@ from tmkit.motion import CollisionRules, Manipulator, pair_distance, ready_toget
 from tmkit.motion.collision_rules import held_by
 from tmkit.planner.plans.values import Configuration
 from tmkit.planner.sampling.grasps import grip_faults
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["check_start"]
 
@@ -50,7 +51,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
             if arm.name in held:
                 start = _closed_on(held[arm.name], scene, start, arm)
     else:
-        start = np.array(q, dtype=float)
+        start = np.array(plain_numbers(q, "q"))
     scene.at(start)  # refuses a wrong length or numbers that are not finite
     _refuse_beyond_limits(scene, start, manipulators)
     rules = CollisionRules.from_start(manipulators[0], scene, q=start, others=manipulators[1:])

@@ -214,11 +214,11 @@ def between_frames(coord: Any, what: str) -> list[Violation]:
         return []
     broken = []
     if coord.point != coord.ori:
-        repair = "change the point with change_point, or use vector and matrix"
+        repair = "use vector and matrix, which allow any point: represented_by(VectorAndMatrix)"
         rule = f"the point of {what} is the origin of its orientation frame"
         broken.append(Violation(rule, f"point {coord.point}", f"orientation frame {coord.ori}", repair))
     if coord.ref_point != coord.ref_ori:
-        repair = "change the reference point with change_reference_point, or use vector and matrix"
+        repair = "use vector and matrix, which allow any reference point: represented_by(VectorAndMatrix)"
         rule = f"the reference point of {what} is the origin of its reference orientation frame"
         sides = f"reference point {coord.ref_point}", f"reference orientation frame {coord.ref_ori}"
         broken.append(Violation(rule, *sides, repair))

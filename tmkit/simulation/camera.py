@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.simulation.world import Simulation
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["Camera", "Studio", "good_camera", "render"]
 
@@ -58,7 +59,7 @@ class Camera:
     height: int = 960
 
     def __post_init__(self) -> None:
-        eye, target, up = (np.asarray(v, dtype=float) for v in (self.position, self.target, self.up))
+        eye, target, up = (plain_numbers(v, "vectors of a camera") for v in (self.position, self.target, self.up))
         if not all(vector.shape == (3,) and np.all(np.isfinite(vector)) for vector in (eye, target, up)):
             raise SimulationError("a camera needs position, target and up of three finite numbers each")
         if np.linalg.norm(np.cross(target - eye, up)) < 1e-9:
@@ -197,7 +198,7 @@ class Studio:
         x = (2.0 * (np.arange(self._width) + 0.5) / self._width - 1.0) * half * self._width / self._height
         y = (1.0 - 2.0 * (np.arange(self._height) + 0.5) / self._height) * half
         rays = np.stack(np.broadcast_arrays(x[None, :], y[:, None], np.float64(-1.0)), axis=-1) @ camera.axes().T
-        eye = np.asarray(camera.position, dtype=float)
+        eye = plain_numbers(camera.position, "position")
         drop = (self._floor_height - eye[2]) / np.where(rays[..., 2] == 0.0, 1e-12, rays[..., 2])
         points: NDArray[np.float64] = eye[:2] + drop[..., None] * rays[..., :2]
         points[drop <= 0.0] = np.inf
@@ -274,7 +275,7 @@ def good_camera(simulation: Simulation, *, include: ArrayLike = (), width: int =
         width: pixels of the picture.
         height: pixels of the picture.
     """
-    points = np.concatenate([_interesting_points(simulation), np.reshape(np.asarray(include, dtype=float), (-1, 3))])
+    points = np.concatenate([_interesting_points(simulation), np.reshape(plain_numbers(include, "include"), (-1, 3))])
     ahead = _direction_of_work(simulation)
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
     hidden = [_hidden_share(simulation, camera) for camera in cameras]
@@ -293,7 +294,7 @@ def _direction_of_work(simulation: Simulation) -> float:
 
 def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Camera:
     """Return the nearest camera in a direction that sees all points, with the middle of them in its middle."""
-    cloud = np.asarray(points, dtype=float)
+    cloud = plain_numbers(points, "points")
     target = (cloud.min(axis=0) + cloud.max(axis=0)) / 2.0
     direction = np.array(
         [

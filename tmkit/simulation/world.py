@@ -43,6 +43,7 @@ from tmkit.simulation.pieces import partition
 from tmkit.simulation.quiet import load_pybullet, quiet_output
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["Simulation"]
 
@@ -137,7 +138,7 @@ class Simulation:
                     bullet,
                     client,
                     scene=scene,
-                    q=np.array(configuration, dtype=float),
+                    q=np.array(plain_numbers(configuration, "configuration")),
                     robots=() if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot),
                     passive=passive,
                     settings=settings or PhysicsSettings(),
@@ -316,7 +317,7 @@ class Simulation:
             velocity: (n_joints,) wanted velocities until the next command; zeros when left out.
         """
         self.client  # noqa: B018  raises when closed
-        values = np.asarray(q, dtype=float)
+        values = plain_numbers(q, "q")
         self._motors.tell(values, np.zeros_like(values) if velocity is None else np.asarray(velocity, dtype=float))
 
     def command_fingers(self, q: ArrayLike, *, force: float, robot: str | None = None) -> None:
@@ -328,7 +329,7 @@ class Simulation:
             robot: name of the arm; all arms when left out.
         """
         self.client  # noqa: B018  raises when closed
-        values = np.asarray(q, dtype=float)
+        values = plain_numbers(q, "q")
         for name in [arm.name for arm in self._robots] if robot is None else [robot]:
             self._motors.tell_fingers(values, np.zeros_like(values), force=force, robot=name)
 

@@ -22,6 +22,7 @@ from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.measurement import MeasurementModel
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = [
     "ConfidenceEllipsoid",
@@ -74,7 +75,7 @@ def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float
         SceneError: shapes that do not fit, or a matrix that is no covariance.
     """
     matrix = checked_covariance(covariance)
-    e = np.asarray(error, dtype=float)
+    e = plain_numbers(error, "error")
     if e.shape != (len(matrix),):
         raise SceneError(f"error must have shape ({len(matrix)},), not {e.shape}")
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
@@ -159,7 +160,7 @@ class ConfidenceEllipsoid:
 
     def contains(self, point: ArrayLike) -> bool:
         """Return whether a point (3,) lies inside or on the boundary (of flat ones within 1e-12)."""
-        along = self.axes.T @ (np.asarray(point, dtype=float) - self.center)
+        along = self.axes.T @ (plain_numbers(point, "point") - self.center)
         flat = self.radii <= 0.0
         if (np.abs(along[flat]) > 1e-12).any():
             return False
@@ -184,7 +185,7 @@ def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0
         pose: parent_from_child.
         point: (3,) metres, in the child; its origin when left out. Far from the origin small turns move it far.
     """
-    x, y, z = np.asarray(point, dtype=float)
+    x, y, z = plain_numbers(point, "point")
     moved = pose.mean.rotation @ np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
     covariance: Array = moved @ pose.covariance @ moved.T
     return 0.5 * (covariance + covariance.T)
@@ -203,7 +204,7 @@ def position_ellipsoid(
     Raises:
         SceneError: a probability that is not between 0 and 1.
     """
-    at = np.asarray(point, dtype=float)
+    at = plain_numbers(point, "point")
     return _ellipsoid(pose.mean.apply(at), position_covariance(pose, point=at), probability)
 
 

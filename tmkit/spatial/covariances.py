@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SceneError
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = [
     "checked_covariance",
@@ -50,7 +51,7 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
             greatest entry, or with an eigenvalue below -1e-9 of the greatest. The last has the attribute
             ``eigenvalues``, ascending.
     """
-    matrix = np.array(covariance, dtype=float)
+    matrix = np.array(plain_numbers(covariance, "covariance"))
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (size is not None and matrix.shape[0] != size):
         expected = "(n, n)" if size is None else f"({size}, {size})"
         raise SceneError(f"{what} must have shape {expected}, not {matrix.shape}")
@@ -99,7 +100,7 @@ def _comparable_scales(covariance: Array) -> Array:
 def swapped_parts(covariance: ArrayLike) -> Array:
     """Return the covariance of [theta, rho] for that of [rho, theta], or the other way; (6, 6) both."""
     order = [3, 4, 5, 0, 1, 2]
-    swapped: Array = np.asarray(covariance, dtype=float)[np.ix_(order, order)]
+    swapped: Array = plain_numbers(covariance, "covariance")[np.ix_(order, order)]
     return swapped
 
 

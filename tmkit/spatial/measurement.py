@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["BearingMeasurement", "MeasurementModel", "PoseMeasurement", "PositionMeasurement", "RangeMeasurement"]
 
@@ -49,7 +50,7 @@ class MeasurementModel(Protocol):
 
 
 def _vector(values: ArrayLike, what: str) -> Array:
-    vector = np.array(values, dtype=float)
+    vector = np.array(plain_numbers(values, "values"))
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise SceneError(f"{what} must be three finite numbers, not {np.array2string(np.asarray(values), threshold=8)}")
     vector.flags.writeable = False
@@ -154,7 +155,7 @@ class BearingMeasurement:
             raise SceneError("direction is zero: it points nowhere")
         unit = vector / length
         unit.flags.writeable = False
-        matrix = np.asarray(covariance, dtype=float)
+        matrix = plain_numbers(covariance, "covariance")
         object.__setattr__(self, "direction", unit)
         object.__setattr__(
             self, "covariance", checked_covariance(matrix * np.eye(2) if matrix.ndim == 0 else matrix, 2)

@@ -18,6 +18,7 @@ from tmkit._core import GaussianPose, Pose, compose_each, exp_each, log_each
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import covariance_root
 from tmkit.spatial.joint_gaussian import JointGaussianPose
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["fit_gaussian", "sample", "sample_chain", "sample_jointly", "sampling_floor"]
 
@@ -105,7 +106,7 @@ def fit_gaussian(
     Raises:
         SceneError: no samples, numbers that are not finite, or samples so wide that the mean is not found.
     """
-    poses = np.asarray(samples, dtype=float)
+    poses = plain_numbers(samples, "samples")
     if poses.ndim != 2 or poses.shape[1] != 7 or not len(poses):
         raise SceneError(f"samples must have shape (n, 7) with n of at least 1, not {poses.shape}")
     known = mean is not None
@@ -138,7 +139,7 @@ def sampling_floor(covariance: ArrayLike, count: int) -> float:
         covariance: (d, d).
         count: n.
     """
-    matrix = np.asarray(covariance, dtype=float)
+    matrix = plain_numbers(covariance, "covariance")
     square = float(np.sum(matrix * matrix))
     if square == 0.0:
         return 0.0

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose, adjoint, right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["GaussianTwist"]
 
@@ -53,7 +54,7 @@ class GaussianTwist:
         Raises:
             SceneError: numbers that are not six or not finite, or a matrix that is no covariance.
         """
-        vector = np.array(mean, dtype=float)
+        vector = np.array(plain_numbers(mean, "mean"))
         if vector.shape != (6,) or not np.isfinite(vector).all():
             raise SceneError(f"a twist is six finite numbers [v, omega], not {np.array2string(vector, threshold=8)}")
         vector.flags.writeable = False
@@ -102,7 +103,7 @@ class GaussianTwist:
         Args:
             point: (3,) metres, from the present point to the other, in the axes of the twist.
         """
-        x, y, z = np.asarray(point, dtype=float)
+        x, y, z = plain_numbers(point, "point")
         maps = np.eye(6)
         maps[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]  # omega x p
         return self._mapped(maps)

@@ -79,9 +79,9 @@ def _two_bodies(coord: Coord) -> SceneGraph:
         if body in scene.body_names:  # a relation inside a body
             under = scene.frame_names[0]
         elif len(scene):
-            scene = scene.add_frame(under, scene.frame_names[0], pose=middle, body=body)
+            scene = scene.add_body(body).add_frame(under, scene.frame_names[0], pose=middle, body=body)
         else:
-            scene = scene.add_root(under, body=body)
+            scene = scene.add_body(body).add_root(under, body=body)
         for role, place in places.items():
             name = getattr(coord, role, None)
             if name is not None and name not in scene and not (role == "coord" and name in on_body):

@@ -9,9 +9,33 @@ namespace {
 
 using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
+// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One without
+// dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
+nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth = 0) {
+    constexpr int most_dimensions = 64;  // of arrays of numpy, which refuses what is deeper
+    const auto is_plain = [](nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyObject_CheckBuffer(value.ptr()); };
+    if (is_plain(values) || depth > most_dimensions) return nb::borrow(values);
+    if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
+        bool same = true;
+        nb::list numbers;
+        for (nb::handle value : values) {
+            const nb::object number = is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
+            same &= number.is(value);
+            numbers.append(number);
+        }
+        return same ? nb::borrow(values) : nb::object(std::move(numbers));
+    }
+    if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless")) return nb::borrow(values);
+    if (nb::cast<bool>(values.attr("dimensionless"))) return values.attr("to")("dimensionless").attr("magnitude");
+    const nb::object units = values.attr("units");
+    throw Error(kind, std::string(what) + " must be plain numbers in SI units, not a quantity in " + nb::str(units).c_str() +
+                          "; convert it first, as in quantity.m_as('m')");
+}
+
 // The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no complex numbers).
-Array as_array(nb::handle values, const char* what, ErrorKind kind) {
+Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     Array array;
+    const nb::object values = plain(given, what, kind);
     if (nb::try_cast<Array>(values, array)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
@@ -44,7 +68,7 @@ template <class Integer>
 bool read_integers(nb::handle values, const char* what, std::size_t columns, ErrorKind kind,
                    std::vector<std::int32_t>& result) {
     nb::ndarray<const Integer, nb::c_contig, nb::device::cpu> array;
-    if (!nb::try_cast(values, array)) return false;
+    if (!PyObject_CheckBuffer(values.ptr()) || !nb::try_cast(values, array)) return false;
     require_columns(array, what, columns, kind);
     result.reserve(array.size());
     for (std::size_t i = 0; i < array.size(); ++i) {

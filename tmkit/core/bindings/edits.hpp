@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bindings.hpp"
+#include "../src/scene_errors.hpp"
 #include "tmkit/scene_edit.hpp"
 
 namespace tmkit::bindings {
@@ -33,6 +34,14 @@ Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, s
 
 // The same for the twist of a frame relative to a body.
 Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view reference);
+
+// A body that a frame is put on exists, or is a new one of the frame's own name. What makes many frames at once, as from files,
+// makes their bodies as well.
+template <class Scene, class Text>
+void require_known_body(const Scene& scene, std::string_view frame, const std::optional<Text>& body) {
+    if (body && body->empty()) throw refusals::empty_body_name();
+    if (body && *body != frame && !scene.has_body(*body)) throw refusals::no_such_body(*body, scene.body_names());
+}
 
 void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 

@@ -65,9 +65,9 @@ nb::typed<nb::dict, nb::str, int> capacities(const SceneArrays& arrays) {
 
 void bind_edits(nb::class_<SceneArrays>& cls) {
     cls.def("add_root", [](SceneArrays& self, std::string_view name, const std::optional<std::string_view>& body) {
-            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
+            require_known_body(self, name, body);
             self.add_root(name, body.value_or(std::string_view()));
-        }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(), "Add a frame without a parent, on an existing or new body; one of its own name when left out. O(1).\n\nRaises:\n    DuplicateNameError: the name is taken.\n    CapacityError: no room.")
+        }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(), "Add a frame without a parent, on an existing body; by default on a new one of its own name. O(1).\n\nRaises:\n    DuplicateNameError: the name is taken.\n    UnknownNameError: no such body.\n    CapacityError: no room.")
         .def("add_body", &SceneArrays::add_body, nb::arg("name"), "Add a body that has no frame yet; it is gone with its last frame. O(1).\n\nRaises:\n    DuplicateNameError: the name is taken.\n    SceneError: an empty name.\n    CapacityError: no room.")
         .def("remove_body", &SceneArrays::remove_body, nb::arg("name"), "Remove a body without frames. O(twists).\n\nRaises:\n    UnknownNameError: no such body.\n    SceneError: it has a frame, or a twist is relative to it.")
         .def("attach", &SceneArrays::attach, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
@@ -84,7 +84,7 @@ Raises:
         }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(), nb::arg("covariance") = nb::none(),
              R"(Say how a frame moves relative to another body: as ``SceneGraph.set_twist``. O(1) for another value of an edge that is there.
 
-A new edge takes O(t * longest path of twists) for t edges. A covariance makes a source.
+A new edge takes O(t * (log t + depth)) for t edges. A covariance makes a source.
 
 Raises:
     UnknownNameError, SceneError: as ``SceneGraph.set_twist``.
@@ -116,7 +116,7 @@ Raises:
         .def("add_frame", [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string_view>& body, const std::vector<std::string>& classes,
                              const std::vector<ShapeArgument>& shapes) {
-            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
+            require_known_body(self, name, body);
             const std::vector<AttachedShape> attached = attached_shapes(shapes);
             self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), attached, classes});
         }, nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},

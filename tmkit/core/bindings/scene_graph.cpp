@@ -10,16 +10,20 @@ namespace {
 template <class Self>
 void bind_edits(auto& cls) {
     cls.def("add_root", [](Self self, const std::string& name, const std::optional<std::string>& body) {
-            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
-            return apply_edit(self, [&](SceneEdit& s) { s.add_root(name, body.value_or("")); });
+            return apply_edit(self, [&](SceneEdit& s) {
+                require_known_body(s.scene(), name, body);
+                s.add_root(name, body.value_or(""));
+            });
         }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(), R"(Add a frame without a parent: the root of another tree. O(log n).
 
 Args:
     name: unique among frames.
-    body: the existing or new body that the frame sits on; a body of the frame's own name when left out.
+    body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of the
+        frame's own name.
 
 Raises:
-    DuplicateNameError: the name is taken.)")
+    DuplicateNameError: the name is taken.
+    UnknownNameError: no such body.)")
         .def("add_body", [](Self self, const std::string& name) {
             return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
         }, nb::arg("name"), R"(Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
@@ -64,7 +68,7 @@ Args:
     vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes: linear
         part in m/s, then angular part in rad/s.
     covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a source of its
-        own and is the same for as long as the edge has this value; it stays with the edge when the frame is reparented.
+        own and is the same for as long as the edge has this value.
 
 Raises:
     UnknownNameError: no such frame or body.
@@ -104,12 +108,11 @@ Raises:
         .def("add_frame", [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose, const Joint& joint,
                              const std::optional<std::string>& body, const std::vector<std::string>& classes,
                              const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
-            if (body && body->empty()) throw Error(ErrorKind::scene, "a body needs a name that is not empty");
             const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, attached_shapes(shapes), {}, {}, {}, {}, own_noise(covariance, name, parent.value_or(""))};
             return apply_edit(self, [&](SceneEdit& s) {
+                require_known_body(s.scene(), name, body);
                 if (parent) return s.add_frame(specification);
                 if (!body) throw refusals::on_no_body(name);
-                s.scene().body_id(*body);  // throws where there is none: only a frame under a parent may bring its own
                 s.add_frames({specification});
             });
         }, nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
@@ -123,16 +126,15 @@ Args:
         until a pose or ``attach`` joins it to others.
     pose: parent_from_frame, at joint value 0.
     joint: how the frame moves relative to the parent.
-    body: the existing or new body that the frame sits on. Strictly a frame sits on a body that is there; under a parent
-        it may be left out, for convenience, and a body of the frame's own name is made. A frame on its parent's body is
-        joined to it by a fixed edge.
+    body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by default a
+        new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``.
     shapes: the shapes on the frame; a bare shape sits in its origin.
     covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact when left out.
         See ``set_covariance``.
 
 Raises:
-    UnknownNameError: no such parent, no such body where no parent is given, or a mimic joint whose leader is not there.
+    UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
     DuplicateNameError: the frame, joint or body name is taken.
     SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor a body
         is given.)")
@@ -159,7 +161,11 @@ Raises:
                 else s.reparent_keeping_pose(frame, parent, ConfigurationArgument(q, s.scene()).get(), std::move(noise));
             });
         }, nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(), nb::arg("covariance") = nb::none(),
-           R"(Hang a frame, and with it its subtree, under another parent. O(depth log n).
+           R"(Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
+
+What is known of motions along the old edge ends with it: its stamped poses, and all twist edges whose path of poses, from
+their frame to the body that they are relative to, leads over it. A cup on a belt that is grasped moves with the hand. Motions
+inside the subtree stay; what still holds is said again with ``set_twist``.
 
 Args:
     frame: the frame that moves.
@@ -176,10 +182,11 @@ Raises:
     UnknownNameError: no such frame.
     CycleError: the parent is the frame itself or its descendant.
     ConfigurationError: a joint is on the way and q is missing, or q has the wrong length.
-    SceneError: the frame is a root, or would leave its body, or give a body two paths.)")
+    SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist edges
+        contradict each other.)")
         .def("set_pose", [](Self self, std::string_view frame, const Pose& pose) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_pose(frame, pose); });
-        }, nb::arg("frame"), nb::arg("pose"), "Set parent_from_frame at joint value 0. O(depth log n).\n\nRaises:\n    UnknownNameError: no such frame.\n    SceneError: a root, or an edge inside one body, whose pose is constant.")
+        }, nb::arg("frame"), nb::arg("pose"), "Set parent_from_frame at joint value 0. O(depth log n).\n\nThis is the pose now. Stamped poses of the edge stay: a query with a stamp is answered by them alone, one without by\nthis pose, until a newer stamped pose is added. A twist edge stays as well.\n\nRaises:\n    UnknownNameError: no such frame.\n    SceneError: a root, or an edge inside one body, whose pose is constant.")
         .def("set_joint", [](Self self, std::string_view frame, const Joint& joint) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_joint(frame, joint); });
         }, nb::arg("frame"), nb::arg("joint"), "Set how a frame moves relative to its parent. O(log n).\n\nRaises:\n    UnknownNameError: no such frame, or no such leader.\n    DuplicateNameError: the joint name is taken.\n    SceneError: a root, an edge inside one body, or others mimic the joint.")

@@ -53,6 +53,7 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     const std::int32_t moving = number(frame), still = number(reference), turned = number(axes);
     if (layout_->root[moving] != layout_->root[still]) scene_.pose(frame, reference, q_.data());  // throws with the reason
     if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
+    scene_.require_no_twist_on_way(frame, reference);
     const Vector3 point = pose(moving).translation;
     const Vector6 a = velocity(moving, point), b = velocity(still, point);
     const Pose axes_from_root = pose(turned).inverse();

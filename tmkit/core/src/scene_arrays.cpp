@@ -167,7 +167,7 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
       free_stamps_(capacities_.stamps),
       free_members_(capacities_.group_members),
       mark_(capacities_.frames, 0),
-      body_mark_(capacities_.bodies, 0),
+      twist_goes_(capacities_.twists, 0),
       group_mark_(capacities_.groups, 0),
       group_queue_(capacities_.groups),
       gathered_(capacities_.frames),
@@ -181,6 +181,7 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
         noise->maps.reserve(capacities_.noise);
     }
     noise_sum_.reserve(capacities_.noise + 1, capacities_.noise + 1);
+    twist_rules_.reserve(capacities_.twists + 1);
     if (!noise_.empty()) way_.resize(2 * capacities_.frames);
     load(scene);
 }

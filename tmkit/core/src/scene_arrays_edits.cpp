@@ -188,13 +188,20 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
         if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
     const auto at = static_cast<std::size_t>(moving);
     if (old_parent != parent) check_bodies_on_move(moving, parent, root);
-    if (stays_on_body(moving, parent, pose) && old_parent == parent) return;
+    const bool stays = stays_on_body(moving, parent, pose);
+    if (stays && old_parent == parent) return;
     const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
     if (joins_parts && type_[moving] != JointType::fixed) throw refusals::joins_parts_by_joint(frame_names_.view(moving));
-    if (joins_parts) check_twists_joined(moving, parent);
+    const bool cuts = old_parent != parent && !stays && counts_[twist_count] != 0;
+    if (cuts) {
+        mark_twists_across(moving);
+        check_twists_joined(moving, parent);
+    }
 
     const Section section(lock_);
     pose_.store(moving, pose);
+    for (Slot twist = cuts ? counts_[twist_count] : 0; twist-- > 0;)  // the last takes the place of one that goes, and has been seen
+        if (twist_goes_[static_cast<std::size_t>(twist)]) drop_twist(twist_frame_[twist]);
     if (old_parent != parent) {
         drop_stamps(moving, none);  // a history belongs to an edge
         change_parent(moving, parent, joins_parts);
@@ -220,7 +227,8 @@ void SceneArrays::attach(std::string_view root, std::string_view parent, const P
     check_bodies_on_move(moving, target, top);
     const bool joins_parts = body_[target] == body_[moving];
     if (joins_parts && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
-    if (joins_parts) check_twists_joined(moving, target);
+    std::fill_n(twist_goes_.begin(), counts_[twist_count], 0);
+    check_twists_joined(moving, target);
     const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
 
     const Section section(lock_);

@@ -162,10 +162,23 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view
                                        StampPolicy policy) const {
     require_later(first, second, target);
     const Moment moments[] = {{first, policy}, {second, policy}};
-    const auto found = lock_.read([&] {
-        return std::array<Found, 2>{find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])};
+    struct Answer {
+        std::array<Found, 2> found;
+        std::string frame, body;  // of a twist edge that the stamps do not contain
+    };
+    const Answer answer = lock_.read([&] {
+        Answer made{{find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])}, {}, {}};
+        const Slot moved = made.found[1].trouble == Trouble::nothing ? unstamped_twist(frame_names_.find(target), frame_names_.find(reference)) : none;
+        const Slot twist = moved == none ? none : twist_.load(moved), body = twist == none ? none : twist_reference_.load(twist);
+        if (body != none) {
+            made.frame = frame_names_.text(moved);
+            made.body = body_names_.text(body);
+        }
+        return made;
     });
-    return twist_between(pose_of(found[0], target, reference, q, &moments[0]), pose_of(found[1], target, reference, q, &moments[1]), second - first);
+    const Pose before = pose_of(answer.found[0], target, reference, q, &moments[0]), after = pose_of(answer.found[1], target, reference, q, &moments[1]);
+    if (!answer.frame.empty()) throw refusals::twist_left_out(target, reference, answer.frame, answer.body, true);
+    return twist_between(before, after, second - first);
 }
 
 Error SceneArrays::outside_stamps(Slot slot, double stamp) const {

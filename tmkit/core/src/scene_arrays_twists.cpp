@@ -1,8 +1,7 @@
 // Bodies without frames and twist edges of the arrays: the rules of scene_edit_twists.cpp, kept without a list that grows.
 //
-// Twist edges stand in a dense table. A rule asks which bodies paths lead to: the bodies are marked from a first one on,
-// going over the table until nothing is added. Where several edges would do for a refusal, that of the oldest frame is
-// named, as the persistent scene does.
+// Twist edges stand in a dense table. The rules of the set are those of twist_rules.hpp, checked in scratch that has room for all
+// edges; they come to it in the order of the frames, so that a refusal names the same edges as that of the persistent scene.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -57,60 +56,88 @@ void SceneArrays::remove_body(std::string_view name) {
 
 // --- rules --------------------------------------------------------------------------------------------------------------
 
-void SceneArrays::mark_bodies_below(Slot body) const {
-    if (++body_epoch_ == 0) {
-        std::fill(body_mark_.begin(), body_mark_.end(), 0);
-        body_epoch_ = 1;
+Error SceneArrays::refusal(const TwistRules::Broken& broken) const {
+    const auto frame_named = [this](FrameId id) {
+        std::int32_t at = 0;
+        while (id_[sequence_[at]] != id) ++at;
+        return frame_names_.view(sequence_[at]);
+    };
+    const auto body_named = [this](TwistRules::Number body) { return body_names_.view(static_cast<Slot>(body)); };
+    const std::string_view frame = frame_named(broken.link.frame), reference = body_named(broken.link.reference);
+    switch (broken.rule) {
+        case TwistRules::Rule::TE4: return refusals::second_twist_path(frame, body_named(broken.above), frame_named(broken.other));
+        case TwistRules::Rule::TE5: return refusals::twist_back(frame, body_named(broken.link.body), reference);
+        case TwistRules::Rule::TE6: break;
     }
-    body_mark_[static_cast<std::size_t>(body)] = body_epoch_;
-    for (bool more = true; more;) {
-        more = false;
-        for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
-            std::uint32_t& on = body_mark_[static_cast<std::size_t>(twist_on_[twist])];
-            if (on == body_epoch_ || body_mark_[static_cast<std::size_t>(twist_reference_[twist])] != body_epoch_) continue;
-            on = body_epoch_;
-            more = true;
-        }
-    }
+    return refusals::joined_twice(frame, body_named(broken.link.body), reference);
 }
 
 void SceneArrays::check_new_twist(Slot slot, Slot reference) const {
     if (counts_[twist_count] == 0) return;
-    const auto is_below = [this](Slot body) { return body_mark_[static_cast<std::size_t>(body)] == body_epoch_; };
-    const Slot on = body_[slot];
-    mark_bodies_below(on);
-    if (is_below(reference)) throw refusals::twist_back(frame_names_.view(slot), body_names_.view(on), body_names_.view(reference));
-    mark_bodies_below(reference);
-    const Slot root = root_of(slot);
-    Slot joined = none;
-    for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
-        const Slot other = twist_frame_[twist];
-        if (twist_on_[twist] == on && is_below(twist_reference_[twist]) && root_of(other) == root && (joined == none || id_[other] < id_[joined]))
-            joined = other;
-    }
-    if (joined != none) throw refusals::second_twist_path(frame_names_.view(slot), body_names_.view(reference), frame_names_.view(joined));
+    const auto link = [this](Slot frame, Slot from) {
+        return TwistRules::Link{id_[frame], id_[root_of(frame)], static_cast<TwistRules::Number>(body_[frame]), static_cast<TwistRules::Number>(from)};
+    };
+    twist_rules_.clear();
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist) twist_rules_.add(link(twist_frame_[twist], twist_reference_[twist]));
+    twist_rules_.sort();
+    twist_rules_.add(link(slot, reference));
+    if (const auto broken = twist_rules_.broken(true)) throw refusal(*broken);
 }
 
-// The tree below `moving` comes to hang under a frame of its own body in another tree.
-void SceneArrays::check_twists_joined(Slot moving, Slot parent) const {
-    if (counts_[twist_count] < 2) return;
-    const Slot on = body_[moving], trees[] = {root_of(moving), root_of(parent)};
-    const auto is_meant = [&](Slot slot) {
-        if (twist_[slot] == none || body_[slot] != on) return false;
-        const Slot root = root_of(slot);
-        return root == trees[0] || root == trees[1];
+// For readers, too: bounded whatever they read.
+bool SceneArrays::is_below(Slot top, Slot slot) const {
+    for (std::size_t steps = 0; slot != none && slot != top && steps < capacities_.frames; ++steps) slot = parent_.load(slot);
+    return slot == top;
+}
+
+// As SceneGraph::twist_on_way beside stamps, for readers: the frame of such an edge.
+SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) const {
+    if (counts_.load(twist_count) == 0 || target == none || reference == none) return none;
+    const std::vector<TwistRow> rows = twist_rows();
+    const auto reaches = [this](Slot edge, Slot body) {
+        for (std::size_t i = 0; i < size(); ++i) {
+            const Slot frame = sequence_.load(static_cast<std::int32_t>(i));
+            if (body_.load(frame) == body && is_below(edge, frame)) return true;
+        }
+        return false;
     };
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const Slot frame = sequence_[i];
-        if (!is_meant(frame)) continue;
-        const Slot reference = twist_reference_[twist_[frame]];
-        mark_bodies_below(reference);
-        for (std::int32_t j = 0; j < counts_[frame_count]; ++j) {
-            const Slot other = sequence_[j];
-            if (other != frame && is_meant(other) && body_mark_[static_cast<std::size_t>(twist_reference_[twist_[other]])] == body_epoch_)
-                throw refusals::second_twist_path(frame_names_.view(frame), body_names_.view(reference), frame_names_.view(other));
+    const Slot root = root_of(target);
+    for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)}) {
+        Slot above = none;
+        for (Slot at = from; at != none && !is_below(at, to) && is_below(root, at); at = above) {
+            above = parent_.load(at);
+            if (above == none || body_.load(above) == body_.load(at) || stamp_count_.load(at) != none) continue;
+            for (const TwistRow& row : rows)
+                if (root_of(row.frame) == root && is_below(at, row.frame) != reaches(at, row.reference)) return row.frame;
         }
     }
+    return none;
+}
+
+// As SceneGraph::twists_across: in `twist_goes_`, by twist edge.
+void SceneArrays::mark_twists_across(Slot edge) const {
+    const Slot root = root_of(edge);
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
+        Slot top = first_top_[static_cast<std::size_t>(twist_reference_[twist])];
+        while (top != none && !is_below(edge, top)) top = next_top_[static_cast<std::size_t>(top)];
+        const Slot frame = twist_frame_[twist];
+        twist_goes_[static_cast<std::size_t>(twist)] = root_of(frame) == root && is_below(edge, frame) != (top != none);
+    }
+}
+
+// The tree below `moving` comes to hang under a frame of another tree; the edges across the one above it go, which are marked.
+void SceneArrays::check_twists_joined(Slot moving, Slot parent) const {
+    const Slot tree = root_of(parent);
+    if (counts_[twist_count] < 2 || root_of(moving) == tree) return;
+    twist_rules_.clear();
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
+        const Slot frame = twist_frame_[twist];
+        if (!twist_goes_[static_cast<std::size_t>(twist)])
+            twist_rules_.add({id_[frame], id_[is_below(moving, frame) ? tree : root_of(frame)], static_cast<TwistRules::Number>(body_[frame]),
+                              static_cast<TwistRules::Number>(twist_reference_[twist])});
+    }
+    twist_rules_.sort();
+    if (const auto broken = twist_rules_.broken(false)) throw refusal(*broken);
 }
 
 void SceneArrays::require_no_twists_from() const {

@@ -1,6 +1,7 @@
 #include "tmkit/scene_difference.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "scene_errors.hpp"
@@ -35,6 +36,32 @@ std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_
     return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name)) : std::nullopt;
 }
 
+FrameSpecification without_noise(FrameSpecification frame) {
+    frame.noise = nullptr;
+    if (frame.twist) frame.twist->noise = nullptr;
+    return frame;
+}
+
+bool same_covariance(const EdgeNoise* a, const EdgeNoise* b) { return a && b ? a->covariance == b->covariance : a == b; }
+
+bool same_but_for_sources(const FrameSpecification& a, const FrameSpecification& b) {
+    const auto of_twist = [](const FrameSpecification& frame) { return frame.twist ? frame.twist->noise.get() : nullptr; };
+    return same_covariance(a.noise.get(), b.noise.get()) && same_covariance(of_twist(a), of_twist(b)) &&
+           without_noise(a).same_content(without_noise(b));
+}
+
+// Whether what was found may come of ids and noise sources alone, as those of a copy from a file are others. Not where a frame
+// by its name came, went or changed, which is what edits do; nor where all frames have the ids that they had.
+bool may_be_of_ids(const SceneDifference& found) {
+    std::set<std::string_view> before, after;
+    for (const FrameDifference& frame : found.frames) {
+        if (frame.before) before.insert(frame.before->name);
+        if (frame.after) after.insert(frame.after->name);
+        if (frame.before && frame.after && frame.before->name == frame.after->name && !same_but_for_sources(*frame.before, *frame.after)) return false;
+    }
+    return !found.frames.empty() && before == after;
+}
+
 }  // namespace
 
 SceneDifference SceneDifference::reversed() const {
@@ -52,13 +79,16 @@ SceneDifference SceneDifference::reversed() const {
 SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     SceneDifference found;
     std::set<FrameId> ids;
+    std::set<std::string> bare_before, bare_after;
     SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
     SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
         if (before && before->inertia_frame != no_frame) ids.insert(before->inertia_frame);
         if (after && after->inertia_frame != no_frame) ids.insert(after->inertia_frame);
-        if (before && before->tops.empty() && !(after && after->tops.empty())) found.bare_bodies_before.push_back(before->name->text);
-        if (after && after->tops.empty() && !(before && before->tops.empty())) found.bare_bodies_after.push_back(after->name->text);
+        if (before && before->tops.empty()) bare_before.insert(before->name->text);
+        if (after && after->tops.empty()) bare_after.insert(after->name->text);
     });
+    std::set_difference(bare_before.begin(), bare_before.end(), bare_after.begin(), bare_after.end(), std::back_inserter(found.bare_bodies_before));
+    std::set_difference(bare_after.begin(), bare_after.end(), bare_before.begin(), bare_before.end(), std::back_inserter(found.bare_bodies_after));
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
         const FrameRecord *before = a.find(id), *after = b.find(id);
@@ -73,6 +103,7 @@ SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     SceneGraph::for_each_changed_group(a, b, [&](const std::string& name) {
         found.groups.push_back({group_of(a, name), group_of(b, name)});
     });
+    if (may_be_of_ids(found) && a.same_content(b)) return {};
     return found;
 }
 
@@ -140,8 +171,12 @@ bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) 
         if (!after.parent.empty()) record(after.parent);
         if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
         if (!(before.joint.type == after.joint.type && before.joint.same_content(after.joint))) set_joint(name, after.joint);
-        if (before.parent != after.parent) reparent(name, after.parent, after.pose);
-        else if (before.pose != after.pose) set_pose(name, after.pose);
+        if (before.parent != after.parent) {  // twists that go with it are in the differences of their frames
+            const FrameId id = record(name).id;
+            move(record(id), record(after.parent), after.pose, true);
+            put_noise(id, {});
+        }
+        if (before.parent == after.parent && before.pose != after.pose) set_pose(name, after.pose);
         if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
         if (before.classes != after.classes) set_classes(name, after.classes);
         if (before.attributes != after.attributes) set_attributes(name, after.attributes);

@@ -118,6 +118,7 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
     const bool joins = target.body == moving.body;
     if (joins && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
     const FrameId id = moving.id, new_parent = target.id;
+    check_twists_joined(id, new_parent, {});
     all_or_nothing([&] {
         if (joins) join_parts(moving);
         FrameRecord& changed = own(id);
@@ -125,34 +126,37 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
         changed.pose = pose;
         note_change(id, false);
         if (joint.type != JointType::fixed) set_joint(std::string(root), std::move(joint));
-        if (joins) check_twists_joined(id);
     });
 }
 
-void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) {
+void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists) {
     if (moving.parent == no_frame)
         throw refusals::root_without(moving.name->text, "parent to change");
     if (moving.parent == parent.id && moving.pose == pose) return;
     if (scene_.is_ancestor(moving.id, parent.id))
         throw refusals::cycle(moving.name->text, parent.name->text);
     check_bodies_on_move(moving, parent);
-    if (stays_on_body(moving, parent, pose) && moving.parent == parent.id) return;
+    const bool stays = stays_on_body(moving, parent, pose);
+    if (stays && moving.parent == parent.id) return;
     const FrameId id = moving.id, new_parent = parent.id;
     const bool joins = parent.body == moving.body && record(moving.parent).body != moving.body;
     if (joins) check_joint_of_parts(moving);
+    std::vector<FrameId> cut;
+    if (moving.parent != new_parent && !stays && scene_.twists_.size() != 0) {
+        if (!keep_twists) cut = scene_.twists_across(id);
+        check_twists_joined(id, new_parent, cut);
+    }
     const auto done = [&] {
         if (joins) join_parts(moving);
+        for (const FrameId frame : cut) drop_twist(frame);
         FrameRecord& changed = own(id);
         if (changed.parent != new_parent) end_stamps(changed);
         changed.parent = new_parent;
         changed.pose = pose;
         note_change(id, false);
     };
-    if (!joins || scene_.twists_.size() == 0) return done();
-    all_or_nothing([&] {
-        done();
-        check_twists_joined(id);
-    });
+    if (cut.empty()) return done();
+    all_or_nothing(done);
 }
 
 void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose, Ref<const EdgeNoise> noise) {

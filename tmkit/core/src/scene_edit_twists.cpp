@@ -8,13 +8,17 @@
 //   TE1  an edge joins a body and a frame of another body;
 //   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the core;
 //   TE3  a frame has one reference body; the same one again changes the value;
-//   TE4  no two frames of one body that are joined by poses have paths from one body: their twists would be said twice;
-//   TE5  no path leads from a frame's body back to the body that it would refer to.
+//   TE4 to TE6  the set of edges is unambiguous: twist_rules.hpp.
+//
+// An edge describes a motion along the path of poses between its frame and its reference body. Reparenting replaces an edge
+// of poses, and with it what was known of motions across: twist edges whose path leads over it are removed, like stamped
+// poses, and what was grasped moves with the hand.
 //
 // The error of an edge is of its six numbers and stays the same for as long as they hold (a bias, not noise that is new at every
-// instant), so it goes wherever they go: reparenting changes neither. Another value is exact, unless it comes with an error.
+// instant), so it goes wherever they go. Another value is exact, unless it comes with an error.
 //
-// With t edges a check costs O(t log t); a scene without twists pays nothing.
+// With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames with twists in one tree; a
+// scene without twists pays nothing.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,31 +26,20 @@
 
 #include "scene_errors.hpp"
 #include "tmkit/scene_edit.hpp"
+#include "tmkit/twist_rules.hpp"
 
 namespace tmkit {
 namespace {
 
-// For each body, the reference bodies of its frames: one step up a path.
-std::multimap<BodyId, BodyId> steps_up(const SceneGraph& scene) {
-    std::multimap<BodyId, BodyId> steps;
-    for (FrameId id : scene.frames_with_twists()) {
-        const FrameRecord& frame = scene.record(id);
-        steps.emplace(frame.body, scene.body_id(frame.details->twist->reference));
+Error refusal(const SceneGraph& scene, const TwistRules::Broken& broken) {
+    const std::string &frame = scene.record(broken.link.frame).name->text, &body = scene.body(broken.link.body).name->text;
+    const std::string& reference = scene.body(broken.link.reference).name->text;
+    switch (broken.rule) {
+        case TwistRules::Rule::TE4: return refusals::second_twist_path(frame, scene.body(broken.above).name->text, scene.record(broken.other).name->text);
+        case TwistRules::Rule::TE5: return refusals::twist_back(frame, body, reference);
+        case TwistRules::Rule::TE6: break;
     }
-    return steps;
-}
-
-// All bodies from which a path leads to a body, itself included.
-std::set<BodyId> bodies_above(const std::multimap<BodyId, BodyId>& steps, BodyId body) {
-    std::set<BodyId> above{body};
-    std::vector<BodyId> waiting{body};
-    while (!waiting.empty()) {
-        const auto [first, last] = steps.equal_range(waiting.back());
-        waiting.pop_back();
-        for (auto step = first; step != last; ++step)
-            if (above.insert(step->second).second) waiting.push_back(step->second);
-    }
-    return above;
+    return refusals::joined_twice(frame, body, reference);
 }
 
 }  // namespace
@@ -87,16 +80,10 @@ void SceneEdit::check_twist(const FrameRecord& frame, const TwistEdge& edge) con
         return;  // another value of the edge that is there
     }
     if (scene_.twists_.size() == 0) return;
-    const std::multimap<BodyId, BodyId> steps = steps_up(scene_);
-    if (bodies_above(steps, reference).count(frame.body))
-        throw refusals::twist_back(name, body(frame.body).name->text, edge.reference);
-    const FrameId root = scene_.root_of(frame.id);
-    scene_.twists_.for_each([&](FrameId id, BodyId from) {
-        const FrameRecord& other = record(id);
-        if (other.body != frame.body || scene_.root_of(id) != root) return;
-        if (bodies_above(steps, from).count(reference)) throw refusals::second_twist_path(name, edge.reference, other.name->text);
-    });
-    // The new edge makes paths from all that is above its reference body; TE4 asks for those from the body itself.
+    TwistRules rules;
+    scene_.twists_.for_each([&](FrameId id, BodyId from) { rules.add({id, scene_.root_of(id), record(id).body, from}); });
+    rules.add({frame.id, scene_.root_of(frame.id), frame.body, reference});
+    if (const auto broken = rules.broken(true)) throw refusal(scene_, *broken);
 }
 
 void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
@@ -119,28 +106,27 @@ void SceneEdit::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noi
 
 void SceneEdit::remove_twist(std::string_view frame) {
     const FrameRecord& on = record(frame);
-    if (!on.details || !on.details->twist) return;
-    const FrameId id = on.id;
-    FrameDetails details = details_of(on);
+    if (on.details && on.details->twist) drop_twist(on.id);
+}
+
+void SceneEdit::drop_twist(FrameId id) {
+    FrameDetails details = details_of(record(id));
     details.twist.reset();
-    set_details(on, std::move(details));
+    set_details(record(id), std::move(details));
     scene_.twists_.remove(id);
 }
 
-// Two trees became one, and with them the frames of one body: TE4 for all of its frames in this tree.
-void SceneEdit::check_twists_joined(FrameId joined) const {
+// The tree below a frame comes to hang under a frame of another tree; the edges of `cut` go.
+void SceneEdit::check_twists_joined(FrameId moving, FrameId parent, const std::vector<FrameId>& cut) const {
     if (scene_.twists_.size() < 2) return;
-    const std::multimap<BodyId, BodyId> steps = steps_up(scene_);
-    const FrameId root = scene_.root_of(joined);
-    const BodyId on = record(joined).body;
-    std::vector<std::pair<FrameId, BodyId>> together;
+    const FrameId tree = scene_.root_of(parent);
+    if (scene_.root_of(moving) == tree) return;
+    TwistRules rules;
     scene_.twists_.for_each([&](FrameId id, BodyId from) {
-        if (record(id).body == on && scene_.root_of(id) == root) together.emplace_back(id, from);
+        if (std::find(cut.begin(), cut.end(), id) != cut.end()) return;
+        rules.add({id, scene_.is_ancestor(moving, id) ? tree : scene_.root_of(id), record(id).body, from});
     });
-    for (const auto& [frame, from] : together)
-        for (const auto& [other, other_from] : together)
-            if (frame != other && bodies_above(steps, other_from).count(from))
-                throw refusals::second_twist_path(record(frame).name->text, body(from).name->text, record(other).name->text);
+    if (const auto broken = rules.broken(false)) throw refusal(scene_, *broken);
 }
 
 void SceneEdit::require_no_twists_from(const std::vector<FrameId>& leaving) const {
@@ -180,6 +166,37 @@ std::vector<FrameId> SceneGraph::frames_with_twists() const {
     frames.reserve(twists_.size());
     twists_.for_each([&](FrameId id, BodyId) { frames.push_back(id); });
     return frames;
+}
+
+std::vector<FrameId> SceneGraph::twists_across(FrameId edge) const {
+    std::vector<FrameId> across;
+    if (twists_.size() == 0) return across;
+    const FrameId root = root_of(edge);
+    const auto below = [&](FrameId id) { return is_ancestor(edge, id); };
+    twists_.for_each([&](FrameId id, BodyId reference) {
+        const std::vector<FrameId>& tops = body(reference).tops;
+        if (root_of(id) == root && below(id) != std::any_of(tops.begin(), tops.end(), below)) across.push_back(id);
+    });
+    return across;
+}
+
+std::optional<FrameId> SceneGraph::twist_on_way(FrameId target, FrameId reference, bool unstamped) const {
+    if (twists_.size() == 0) return std::nullopt;
+    for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)})
+        for (FrameId at = from; at != no_frame && !is_ancestor(at, to); at = record(at).parent) {
+            const FrameRecord& edge = record(at);
+            const bool stamped = edge.details && edge.details->stamps;
+            if (edge.parent == no_frame || record(edge.parent).body == edge.body || (unstamped && stamped)) continue;
+            if (const std::vector<FrameId> across = twists_across(at); !across.empty()) return across.front();
+        }
+    return std::nullopt;
+}
+
+void SceneGraph::require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped) const {
+    const auto moved = twist_on_way(record(target).id, record(reference).id, unstamped);
+    if (!moved) return;
+    const FrameRecord& frame = record(*moved);
+    throw refusals::twist_left_out(target, reference, frame.name->text, frame.details->twist->reference, unstamped);
 }
 
 std::vector<FrameId> SceneGraph::twist_path(BodyId from, BodyId to) const {

@@ -140,6 +140,25 @@ inline Error twist_back(std::string_view frame, std::string_view body, std::stri
                  quoted(body) + " to " + quoted(reference) + " already");
 }
 
+inline Error joined_twice(std::string_view frame, std::string_view body, std::string_view reference) {
+    return rule("TE6", "a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) + " would be the second between bodies " + quoted(body) +
+                 " and " + quoted(reference) + ": twists of frames that poses join to it lead from one to the other already; remove one of them with remove_twist");
+}
+
+// What joint velocities, or stamped poses, would leave out.
+inline Error twist_left_out(std::string_view target, std::string_view reference, std::string_view frame, std::string_view body, bool by_stamps) {
+    const std::string known = by_stamps ? "poses at two stamps" : "joint velocities";
+    return Error(ErrorKind::scene,
+                 "frame " + quoted(target) + " also moves relative to " + quoted(reference) + " by the twist edge of frame " + quoted(frame) + " relative to body " +
+                     quoted(body) + ", which " + known + " do not contain; compute what twist edges alone give with tmkit.graph.relate without qd, or remove that edge with remove_twist",
+                 {{"target", std::string(target)}, {"reference", std::string(reference)}, {"frame", std::string(frame)}, {"body", std::string(body)}});
+}
+
+inline Error no_such_body(std::string_view name, const std::vector<std::string>& bodies) {
+    const Error unknown = unknown_name("body", name, bodies);
+    return Error(ErrorKind::unknown_name, std::string(unknown.what()) + "; a new body is added with add_body, or under the frame's own name by leaving body out", unknown.facts());
+}
+
 inline Error is_reference(std::string_view body, std::string_view frame) {
     return scene("body " + quoted(body) + " cannot go while the twist of frame " + quoted(frame) + " is relative to it");
 }

@@ -64,7 +64,9 @@ Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const 
 Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const double* q,
                                       StampPolicy policy) const {
     require_later(first, second, target);
-    return twist_between(pose(target, reference, q, {first, policy}), pose(target, reference, q, {second, policy}), second - first);
+    const Pose before = pose(target, reference, q, {first, policy}), after = pose(target, reference, q, {second, policy});
+    require_no_twist_on_way(target, reference, true);
+    return twist_between(before, after, second - first);
 }
 
 }  // namespace tmkit

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import AttachedShape, Kinematics, Pose, SceneGraph, Shape
 from tmkit.errors import SceneError
 from tmkit.graph.structure.gap import Support, gap
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["PlacedScene"]
 
@@ -60,7 +61,7 @@ class PlacedScene:
     """
 
     def __init__(self, scene: SceneGraph, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
-        direction = np.array(up, dtype=np.float64)
+        direction = np.array(plain_numbers(up, "up"))
         if direction.shape != (3,) or not 1e-9 < float(np.linalg.norm(direction)) < np.inf:
             raise SceneError(f"up is a direction of three numbers, not {up!r}")
         self._scene = scene

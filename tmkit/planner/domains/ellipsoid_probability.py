@@ -26,6 +26,7 @@ from tmkit.planner.domains.probability import (
     integral,
     sampled_probability,
 )
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["inside_ellipsoid"]
 
@@ -53,8 +54,8 @@ def inside_ellipsoid(
         ConfigurationError: shapes that do not fit, or half axes that are not orthogonal.
     """
     point, spread = checked_gaussian(mean, covariance)
-    half_axes = np.asarray(axes, dtype=float)
-    middle = np.asarray(centre, dtype=float)
+    half_axes = plain_numbers(axes, "axes")
+    middle = plain_numbers(centre, "centre")
     if half_axes.shape != spread.shape or middle.shape != point.shape:
         raise ConfigurationError(
             f"an ellipsoid around {middle.shape} with axes {half_axes.shape} is not in {point.shape}"

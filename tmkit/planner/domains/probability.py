@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import ConfigurationError
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = [
     "DEFAULT_SAMPLES",
@@ -113,7 +114,7 @@ def inside_box(mean: ArrayLike, covariance: ArrayLike, *, lower: ArrayLike, uppe
     Raises:
         ConfigurationError: shapes that do not fit, or a corner that is not below the other.
     """
-    centre = np.atleast_1d(np.asarray(mean, dtype=float))
+    centre = np.atleast_1d(plain_numbers(mean, "mean"))
     return inside_slabs(centre, covariance, directions=np.eye(len(centre)), lower=lower, upper=upper)
 
 
@@ -132,7 +133,7 @@ def inside_half_spaces(
     Raises:
         ConfigurationError: shapes that do not fit.
     """
-    rows = np.atleast_2d(np.asarray(normals, dtype=float))
+    rows = np.atleast_2d(plain_numbers(normals, "normals"))
     nothing = np.full(len(rows), -math.inf)
     return inside_slabs(mean, covariance, directions=rows, lower=nothing, upper=offsets, seed=seed)
 
@@ -165,8 +166,8 @@ def inside_slabs(
         ConfigurationError: shapes that do not fit, or a lower bound above its upper one.
     """
     centre, spread = checked_gaussian(mean, covariance)
-    rows = np.asarray(directions, dtype=float)
-    low, high = (np.atleast_1d(np.asarray(bound, dtype=float)) for bound in (lower, upper))
+    rows = plain_numbers(directions, "directions")
+    low, high = (np.atleast_1d(plain_numbers(bound, "bounds")) for bound in (lower, upper))
     if rows.ndim != 2 or rows.shape[1] != len(centre) or low.shape != (len(rows),) or high.shape != low.shape:
         shapes = f"{rows.shape}, {low.shape} and {high.shape}"
         raise ConfigurationError(f"directions and bounds of a vector of {len(centre)} numbers have shapes {shapes}")
@@ -354,7 +355,7 @@ def checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Ve
     Raises:
         ConfigurationError: shapes that do not fit, a number that is not finite, or no covariance.
     """
-    centre, spread = np.atleast_1d(np.asarray(mean, dtype=float)), np.atleast_2d(np.asarray(covariance, dtype=float))
+    centre, spread = np.atleast_1d(plain_numbers(mean, "mean")), np.atleast_2d(plain_numbers(covariance, "covariance"))
     if centre.ndim != 1 or spread.shape != (len(centre), len(centre)):
         raise ConfigurationError(f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}")
     if not (np.all(np.isfinite(centre)) and np.all(np.isfinite(spread))):

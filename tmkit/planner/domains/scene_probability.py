@@ -33,6 +33,7 @@ from tmkit.planner.domains.probability import (
 from tmkit.planner.domains.standing import shape_bounds
 from tmkit.planner.plans.values import Configuration
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = [
     "clears_along",
@@ -68,7 +69,7 @@ def point_distribution(
         point: (3,) metres, in the target.
     """
     known = scene.gaussian_pose(target, reference, q=q)
-    at = np.asarray(point, dtype=float)
+    at = plain_numbers(point, "point")
     rotation = known.mean.rotation
     x, y, z = at
     across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -152,7 +153,7 @@ def footprint_inside(
     """
     bounds = np.array(shape_bounds(scene, item))
     corners = np.array([[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]])
-    low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
     known = scene.gaussian_pose(item, reference, q=q)
     if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
         offsets = corners @ known.mean.rotation.T
@@ -197,7 +198,7 @@ def near_expected(
         q: (n_joints,) configuration; may be left out when no joint is on the path.
         seed: of the samples, should they be needed.
     """
-    limits = np.asarray(tolerances, dtype=float)
+    limits = plain_numbers(tolerances, "tolerances")
     covariance = scene.gaussian_pose(target, reference, q=q).covariance
     return inside_slabs(np.zeros(6), covariance, directions=directions, lower=-limits, upper=limits, seed=seed)
 
@@ -224,7 +225,7 @@ def turned_within(
     turn = scene.gaussian_pose(target, reference, q=q).covariance[3:, 3:]
     if axis is None:
         return inside_ellipsoid(np.zeros(3), turn, centre=np.zeros(3), axes=limit * np.eye(3))
-    along = np.asarray(axis, dtype=float)
+    along = plain_numbers(axis, "axis")
     along = along / float(np.linalg.norm(along))
     return angle_within(float(along @ turn @ along), limit)
 

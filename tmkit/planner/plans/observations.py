@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import Measurement, SceneGraph
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["CameraModel", "CovarianceRows", "Observation", "covariance_rows", "with_observations"]
 
@@ -45,7 +46,7 @@ def covariance_rows(covariance: ArrayLike) -> CovarianceRows:
     Raises:
         SceneError: another shape, or entries that are not finite. Whether it is positive, the scene says.
     """
-    matrix = np.asarray(covariance, dtype=float)
+    matrix = plain_numbers(covariance, "covariance")
     if matrix.shape != (6, 6) or not np.all(np.isfinite(matrix)):
         raise SceneError(f"a covariance of a pose is (6, 6) and finite, not {matrix.shape}")
     return tuple(tuple(float(value) for value in row) for row in matrix)

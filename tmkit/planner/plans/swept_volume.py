@@ -26,6 +26,7 @@ from tmkit.motion import pair_distance
 from tmkit.motion.collision_rules import MOVABLE_CLASSES
 from tmkit.motion.reachable_region import hull_points
 from tmkit.planner.plans.values import Plan, Segment
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["SweptVolume", "swept_volume"]
 
@@ -79,7 +80,7 @@ class SweptVolume:
         Raises:
             ConfigurationError: points of another shape.
         """
-        given = np.asarray(points, dtype=np.float64)
+        given = plain_numbers(points, "points")
         if given.shape[-1:] != (3,):
             raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
         indices = np.floor(given.reshape(-1, 3) / self.cell)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import ShapeError
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["ConvexPolygon", "blocking", "circle_around", "circle_within", "crossings", "fitting"]
 
@@ -48,7 +49,7 @@ class ConvexPolygon:
         Raises:
             ShapeError: no points, or numbers that are not finite.
         """
-        given = np.asarray(points, dtype=float).reshape(-1, 2)
+        given = plain_numbers(points, "points").reshape(-1, 2)
         if not len(given) or not np.all(np.isfinite(given)):
             raise ShapeError(f"a polygon needs points of finite numbers, not {np.asarray(points)!r}")
         ordered = sorted(set(map(tuple, (np.round(given, _DIGITS) + 0.0).tolist())))
@@ -59,7 +60,7 @@ class ConvexPolygon:
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
         """Return the rectangle between two corners (2,)."""
-        (x0, y0), (x1, y1) = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        (x0, y0), (x1, y1) = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
     @cached_property
@@ -96,7 +97,7 @@ class ConvexPolygon:
         Outside it is the distance to the line of an edge, which is at most that to the polygon.
         """
         normals, offsets = self.edges
-        return np.asarray(np.min(offsets - np.asarray(points, dtype=float).reshape(-1, 2) @ normals.T, axis=1))
+        return np.asarray(np.min(offsets - plain_numbers(points, "points").reshape(-1, 2) @ normals.T, axis=1))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
         """Tell whether another polygon lies in this one, at most ``tolerance`` metres beyond an edge."""
@@ -118,7 +119,7 @@ class ConvexPolygon:
 
     def moved(self, offset: ArrayLike) -> ConvexPolygon:
         """Return it moved by metres (2,)."""
-        return ConvexPolygon(_read_only(self.vertices + np.asarray(offset, dtype=float)))
+        return ConvexPolygon(_read_only(self.vertices + plain_numbers(offset, "offset")))
 
     def widened(self, other: ConvexPolygon) -> ConvexPolygon:
         """Return the Minkowski sum of the two: all sums of a point of either."""

@@ -20,6 +20,7 @@ from tmkit.errors import ShapeError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.planner.sampling.placements_polygons import ConvexPolygon, circle_around
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["outline", "reach", "solid_points", "solids_of", "solids_under"]
 
@@ -46,7 +47,7 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
     """Return the largest coordinate along a unit vector (3,) of any point of the solids, metres."""
-    along = np.asarray(direction, dtype=float)
+    along = plain_numbers(direction, "direction")
     return max(
         float(along @ attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
         for attached in solids

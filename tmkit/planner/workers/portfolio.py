@@ -34,6 +34,7 @@ from tmkit.planner.progress import ImprovementProgress, PlanningProgress, Portfo
 from tmkit.planner.sampling.samplers import Samplers
 from tmkit.planner.search import plan
 from tmkit.planner.workers.worker_processes import first_in_order
+from tmkit.spatial.plain import plain_numbers
 from tmkit.tasks import TaskPlanner
 
 __all__ = ["PlanningSettings", "PortfolioResult", "plan_portfolio"]
@@ -173,7 +174,7 @@ def plan_portfolio(
     entries = tuple(entry if isinstance(entry, PlanningSettings) else PlanningSettings(entry) for entry in settings)
     if not entries:
         raise ConfigurationError("settings must have at least one entry")
-    start = None if q is None else np.array(q, dtype=float)
+    start = None if q is None else np.array(plain_numbers(q, "q"))
     is_remote = processes > 1 and len(entries) > 1
     if is_remote and isinstance(domain, PythonDomain):
         _require_in_module(domain)

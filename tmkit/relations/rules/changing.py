@@ -61,9 +61,15 @@ def change_point(x: _Coord, by: PositionCoord, free: AngularVelocityCoord | Forc
 def change_point_body(x: _Coord, by: PositionCoord) -> _Coord:
     """Return the coordinates with a point of another body, which is rigidly joined to the first; that is not checked.
 
+    Args:
+        x: a position or twist. A wrench stays on its body, and the orientation frame of a pose on its own.
+        by: the position of the new point relative to the old one, in the same frame.
+
     Raises:
         SemanticError: ``by`` does not lead from the point of ``x`` to another, or is expressed elsewhere.
     """
+    if not isinstance(x, (PositionCoord, TwistCoord)):
+        unfit("change_point_body", x, by)
     return _moved_point(x, by, None, operation="change_point_body", keeps_body=False)
 
 
@@ -72,6 +78,8 @@ def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, kee
     movable = (PositionCoord, PoseCoord, LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)
     if not isinstance(x, movable) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
+    if free is not None and not isinstance(x, (LinearVelocityCoord, TorqueCoord)):
+        unfit(operation, x, by, free)
     if checks_are_on() and not _leads_on(c, by, free, keeps_body=keeps_body):
         operands = (x, by) if free is None else (x, by, free)
         check = Check(operation, *operands)
@@ -129,11 +137,15 @@ def change_ref_point(x: _Coord, by: PositionCoord) -> _Coord:
 
 
 def change_ref_point_body(x: _Coord, by: PositionCoord) -> _Coord:
-    """Return the coordinates relative to a point of another reference body, rigidly joined; that is not checked.
+    """Return the coordinates of a position relative to a point of a body rigidly joined to its reference body.
+
+    That the two bodies are joined is not checked.
 
     Raises:
-        SemanticError: ``by`` does not lead to the reference point, or is expressed elsewhere.
+        SemanticError: ``by`` does not lead to the reference point, or is expressed elsewhere; or ``x`` is no position.
     """
+    if not isinstance(x, PositionCoord):
+        unfit("change_reference_point_body", x, by)
     return _moved_ref_point(x, by, operation="change_reference_point_body", keeps_body=False)
 
 
@@ -252,8 +264,9 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
     """Return the coordinates relative to another reference body.
 
     Args:
-        x: a velocity, composed with that of its reference body relative to the new one; or any relation, for which the
-            new reference body is rigidly joined to the old one.
+        x: a velocity, composed with that of its reference body relative to the new one; or a velocity, position,
+            orientation or pose, for which the new reference body is rigidly joined to the old one. A force is
+            exerted by the body that it names, and by no other.
         by: for a velocity: the same kind of velocity, of the old reference body relative to the new one, at the same
             point. Otherwise what says that the two bodies are joined: a position, orientation or pose of one relative
             to the other that stays as it is, or only the name of the new body. That it stays so is not checked.
@@ -263,6 +276,8 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
             operands do not fit.
     """
     c: Any = x
+    if isinstance(x, (ForceCoord, TorqueCoord, WrenchCoord)):
+        unfit("change_reference_body", x, by)
     if isinstance(x, (LinearVelocityCoord, AngularVelocityCoord, TwistCoord)) and type(by) is type(x):
         if checks_are_on():
             check = chain_check(x, by)

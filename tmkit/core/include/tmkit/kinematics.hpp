@@ -36,7 +36,8 @@ public:
                                  std::optional<std::string_view> axes = {}) const;
 
     // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: what the joints
-    // give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected).
+    // give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected), or
+    // Error(scene) where the one also moves relative to the other by a twist edge.
     Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
 
 private:

@@ -27,7 +27,7 @@
 //
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
 // change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses and the
-// order stay dense; a new twist edge O(t * longest path of twists) for t of them, another value of one O(1); a stamped pose
+// order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent where there are any; another value of one O(1); a stamped pose
 // O(poses of that edge); moves on uncertain ways O(edges * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is allocated by
 // edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned,
 // `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources. Dropping the last owner of a shape frees it.
@@ -53,6 +53,7 @@
 #include "tmkit/name_table.hpp"
 #include "tmkit/scene_graph.hpp"
 #include "tmkit/sequence_lock.hpp"
+#include "tmkit/twist_rules.hpp"
 
 namespace tmkit {
 
@@ -163,6 +164,7 @@ public:
     std::string body(std::string_view frame) const;
     std::vector<std::string> body_names() const;  // as SceneGraph has them
     std::vector<std::string> bare_bodies() const;
+    bool has_body(std::string_view name) const { return body_names_.find(name) != none; }  // the writer
     std::optional<TwistEdge> twist(std::string_view frame) const;  // without its error, which is the writer's
     std::vector<std::string> twist_frames() const;
     std::vector<std::string> twist_path(std::string_view from, std::string_view to) const;
@@ -236,7 +238,10 @@ private:
     Slot require_edge_for_stamps(std::string_view frame) const;
     void check_new_twist(Slot slot, Slot reference) const;
     void check_twists_joined(Slot moving, Slot parent) const;
-    void mark_bodies_below(Slot body) const;  // to which paths of twists lead, itself included
+    void mark_twists_across(Slot edge) const;
+    bool is_below(Slot top, Slot slot) const;
+    Slot unstamped_twist(Slot target, Slot reference) const;
+    Error refusal(const TwistRules::Broken& broken) const;
     void check_bodies_on_move(Slot moving, Slot parent, Slot root) const;
     bool stays_on_body(Slot moving, Slot parent, const Pose& pose) const;
     Joint joint_of(Slot slot) const;
@@ -401,8 +406,10 @@ private:
     std::size_t free_shapes_ = 0, free_stamps_ = 0, free_members_ = 0;
 
     // Scratch.
-    mutable std::vector<std::uint32_t> mark_, body_mark_;
-    mutable std::uint32_t epoch_ = 0, body_epoch_ = 0;
+    mutable std::vector<std::uint32_t> mark_;
+    mutable std::uint32_t epoch_ = 0;
+    mutable std::vector<char> twist_goes_;  // by twist edge
+    mutable TwistRules twist_rules_;
     std::vector<std::uint32_t> group_mark_;
     std::uint32_t group_epoch_ = 0;
     std::vector<Slot> group_queue_;

@@ -95,7 +95,7 @@ private:
     void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;
     static void end_stamps(FrameRecord& changed);
     void check_twist(const FrameRecord& frame, const TwistEdge& edge) const;
-    void check_twists_joined(FrameId root) const;
+    void check_twists_joined(FrameId moving, FrameId parent, const std::vector<FrameId>& cut) const;
     void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
     void leave_groups(const std::vector<FrameId>& leaving);
     void forbid_collisions(FrameId frame);  // with any other
@@ -113,7 +113,8 @@ private:
     void check_joint_of_parts(const FrameRecord& moving) const;
     void join_parts(const FrameRecord& moving);
     bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
-    void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose);
+    void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
+    void drop_twist(FrameId id);
 
     bool apply_one(const SceneDifference& difference, std::size_t frame);
     void rebuild(const SceneDifference& difference);

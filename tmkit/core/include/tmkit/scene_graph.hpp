@@ -122,6 +122,13 @@ public:
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const;
+    // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above a frame,
+    // which is the topmost of its body in its tree. Where poses lead to no such body, the path is that to the root.
+    std::vector<FrameId> twists_across(FrameId edge) const;
+    // The first frame with a twist edge whose path shares an edge between two bodies with the path of two frames of one tree:
+    // then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked at when `unstamped`.
+    std::optional<FrameId> twist_on_way(FrameId target, FrameId reference, bool unstamped = false) const;
+    void require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
     // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
     template <class Visit>

@@ -1,0 +1,135 @@
+"""Quantities with units are refused where plain numbers are asked for, at every entry: none loses its unit silently."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tmkit as tk
+from tmkit import _core
+from tmkit.errors import TmkitError
+from tmkit.motion.timing import time_path
+from tmkit.planner.sampling.placements_polygons import ConvexPolygon
+from tmkit.spatial import GaussianTwist, checked_covariance
+
+
+class Quantity:
+    """Numbers with a unit that numpy strips, as those of pint do: with a warning that nobody sees in a loop."""
+
+    def __init__(self, magnitude: Any, units: str, factor: float = 1.0) -> None:
+        self.magnitude, self.units, self.factor = magnitude, units, factor
+
+    @property
+    def dimensionless(self) -> bool:
+        """Whether it is a plain number in SI units once converted."""
+        return self.units in ("", "degree")
+
+    def to(self, unit: str) -> Quantity:
+        """Return it in another unit."""
+        assert self.dimensionless
+        assert unit == "dimensionless"
+        return Quantity(np.multiply(self.magnitude, self.factor), "")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        warnings.warn("The unit of the quantity is stripped when downcasting to ndarray.", stacklevel=2)
+        return np.asarray(self.magnitude, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.magnitude)
+
+    def __iter__(self) -> Any:
+        return iter([Quantity(value, self.units, self.factor) for value in self.magnitude])
+
+    def __getitem__(self, index: int) -> Quantity:
+        return Quantity(self.magnitude[index], self.units, self.factor)
+
+    def __float__(self) -> float:
+        if not self.dimensionless:
+            raise TypeError(f"cannot convert from {self.units} to dimensionless")
+        return float(self.magnitude * self.factor)
+
+    def __getattr__(self, name: str) -> Any:  # as pint does, down to the protocols of arrays
+        if name.startswith("__array_"):
+            raise AttributeError(name)
+        return getattr(np.asarray(self.magnitude, dtype=float), name)
+
+
+def cm(*values: Any) -> Any:
+    """Return numbers in centimetres: one, or an array."""
+    return Quantity(values[0] if len(values) == 1 else np.array(values, dtype=float), "centimeter")
+
+
+SCENE = tk.SceneGraph().add_frame("cup", "world").add_frame("arm", "world", joint=tk.Revolute([0, 0, 1]))
+CUBE = tk.Box([1, 1, 1])
+
+ENTRIES: dict[str, Callable[[], Any]] = {
+    "Pose": lambda: tk.Pose(cm(1, 2, 3)),
+    "Pose of a list": lambda: tk.Pose([cm(1), 0, cm(3)]),
+    "Pose of a tuple": lambda: tk.Pose((0.0, 0.0, cm(3))),
+    "Pose.from_rpy": lambda: tk.Pose.from_rpy(cm(1, 2, 3), [0, 0, 0]),
+    "Pose.exp": lambda: tk.Pose.exp(cm(1, 2, 3, 0, 0, 0)),
+    "Pose.apply": lambda: tk.Pose().apply(cm(1, 2, 3)),
+    "Pose.apply of rows": lambda: tk.Pose().apply([cm(1, 2, 3), [0, 0, 0]]),
+    "Box": lambda: tk.Box(cm(1, 2, 3)),
+    "Sphere": lambda: tk.Sphere(cm(1)),
+    "Cylinder": lambda: tk.Cylinder(cm(1), 0.2),
+    "Mesh": lambda: tk.Mesh(cm(*np.eye(3).tolist()), [[0, 1, 2]]),
+    "Revolute": lambda: tk.Revolute(cm(0, 0, 1)),
+    "limits of a joint": lambda: tk.Prismatic([0, 0, 1], lower=cm(1), upper=cm(2)),
+    "set_twist": lambda: SCENE.set_twist("cup", "world", cm(1, 2, 3, 0, 0, 0)),
+    "set_twist in arrays": lambda: tk.SceneArrays(SCENE).set_twist("cup", "world", cm(1, 2, 3, 0, 0, 0)),
+    "specification": lambda: _core.FrameSpecification("a", "world", twist=("cup", cm(1, 2, 3, 0, 0, 0))),
+    "covariance": lambda: SCENE.set_covariance("cup", cm(*np.eye(6).tolist())),
+    "configuration": lambda: SCENE.configuration({"arm": cm(1)}),
+    "q": lambda: SCENE.at([cm(1)]),
+    "q as an array": lambda: SCENE.at(Quantity(np.array([1.0]), "meter")),
+    "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
+    "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=Quantity(1.0, "second")),
+    "integrated": lambda: SCENE.set_twist("cup", "world", np.ones(6)).integrated(cm(1)),
+    "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
+    "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
+    "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
+    "time_path": lambda: time_path(
+        Quantity(np.zeros((2, 1)), "meter"), velocity_limits=[1.0], acceleration_limits=[1.0], rate=100.0
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
+def test_a_quantity_with_a_dimension_is_refused(entry: Callable[[], Any]) -> None:
+    """It would be taken for metres, whatever it is."""
+    with warnings.catch_warnings(action="error"), pytest.raises((TmkitError, TypeError)) as caught:
+        entry()
+    assert "stripped" not in str(caught.value)
+
+
+def test_the_refusal_says_what_to_do() -> None:
+    """The argument, the unit, and how to convert."""
+    with pytest.raises(TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"):
+        tk.Pose(cm(1, 2, 3))
+
+
+def test_angles_without_dimension_are_converted() -> None:
+    """Degrees and radians are one dimension: a quantity of them gives radians."""
+    degrees = Quantity(np.array([0.0, 0.0, 180.0]), "degree", math.pi / 180)
+    turned = tk.Pose.from_rpy([0, 0, 0], degrees)
+    assert turned.is_close(tk.Pose.from_rpy([0, 0, 0], [0, 0, math.pi]))
+    assert SCENE.pose("arm", "world", q=[degrees[2]]).is_close(turned)
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
+def test_quantities_of_pint(entry: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with the library itself."""
+    unit = pytest.importorskip("pint").UnitRegistry()
+    monkeypatch.setattr(
+        f"{__name__}.Quantity", lambda values, units, factor=1.0: unit.Quantity(values, unit(units).units)
+    )
+    with warnings.catch_warnings(action="error"), pytest.raises((TmkitError, TypeError)):
+        entry()
+    degrees = np.array([0.0, 0.0, 180.0]) * unit.degree
+    assert tk.Pose.from_rpy([0, 0, 0], degrees).is_close(tk.Pose.from_rpy([0, 0, 0], [0, 0, math.pi]))

@@ -1,0 +1,192 @@
+"""What twist edges mean beside other motion: joints at a velocity, stamped poses, and grasps, which end them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tmkit import Pose, Revolute, SceneArrays, SceneGraph
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph import diff, integrated, relate
+from tmkit.planner.plans.values import Reparenting
+from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
+
+
+def tracked_ball() -> SceneGraph:
+    """Return a camera on a pan joint, and a ball that rolls at 2 m/s relative to the world; a lamp is on the ball."""
+    scene = SceneGraph().add_frame("pan", "world", joint=Revolute([0, 0, 1]))
+    scene = scene.add_frame("camera", "pan", pose=Pose([0.1, 0, 0])).add_frame("ball", "world", pose=Pose([1, 0, 0]))
+    scene = scene.add_frame("lamp", "ball").add_frame("wall", "world")
+    return scene.set_twist("ball", "world", [0, 2, 0, 0, 0, 0])
+
+
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+VELOCITIES: list[Callable[[SceneGraph], Any]] = [
+    lambda s: s.at([0.0], [1.0]).twist("camera", "ball"),
+    lambda s: s.at([0.0], [1.0]).twist("ball"),
+    lambda s: s.at([0.0], [1.0]).twist("lamp", "camera", axes="wall"),
+    lambda s: relate(s, TwistCoord("camera|camera", "ball", "[world]"), q=[0.0], qd=[1.0]),
+    lambda s: relate(s, AngularVelocityCoord("camera", "lamp", "[world]"), q=[0.0], qd=[1.0]),
+    lambda s: s.at([0.0], [1.0]).relate(LinearVelocityCoord("camera|camera", "ball", "[world]")),
+]
+
+
+@pytest.mark.parametrize("velocity", VELOCITIES)
+def test_joint_velocities_do_not_leave_a_twist_out(velocity: Callable[[SceneGraph], Any]) -> None:
+    """Where the one also moves by a twist edge, the answer of the joints alone would be wrong: 0.1 m/s for -1.9."""
+    message = (
+        "twist edge of frame 'ball' relative to body 'world', which joint velocities do not contain; .*remove_twist"
+    )
+    with pytest.raises(SceneError, match=message) as caught:
+        velocity(tracked_ball())
+    assert (caught.value.data["frame"], caught.value.data["body"]) == ("ball", "world")
+    velocity(tracked_ball().remove_twist("ball"))
+
+
+def test_twists_elsewhere_change_nothing() -> None:
+    """Between frames that no twist edge moves apart, the joints give the velocity; so do twist edges without qd."""
+    scene = tracked_ball()
+    at = scene.at([0.0], [1.0])
+    np.testing.assert_allclose(at.twist("camera", "world"), [0, 0.1, 0, 0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(at.twist("lamp", "ball"), np.zeros(6))
+    np.testing.assert_allclose(at.twist("camera", "wall"), at.twist("camera", "world"))
+    assert at.jacobian("ball").shape == (6, 1)
+    linear = relate(scene, LinearVelocityCoord("ball|ball", "world", "[world]"), q=[0.0])
+    np.testing.assert_allclose(linear.numbers[0], [0, 2, 0])
+
+
+def test_a_twist_relative_to_what_no_pose_joins_counts_up_to_the_root() -> None:
+    """A body without frames may be anywhere: what moves relative to it is not known to stand still in the world."""
+    scene = tracked_ball().remove_twist("ball").add_body("Sea").set_twist("ball", "Sea", np.ones(6))
+    with pytest.raises(SceneError, match="relative to body 'Sea'"):
+        scene.at([0.0], [1.0]).twist("camera", "ball")
+    assert scene.at([0.0], [1.0]).twist("camera", "wall")[5] == 1.0
+
+
+def test_stamped_poses_do_not_leave_a_twist_out() -> None:
+    """A twist from two stamps is refused where a frame between moves by a twist edge and has no stamps of its own."""
+    scene = tracked_ball().add_frame("cart", "world", pose=Pose([0, 1, 0]))
+    for stamp in (1.0, 2.0):
+        scene = scene.add_stamped_pose("cart", Pose([stamp, 0, 0]), stamp=stamp)
+    for variant in (scene, SceneArrays(scene)):
+        np.testing.assert_allclose(variant.twist_from_stamps("cart", "wall", first=1, second=2), [1, 0, 0, 0, 0, 0])
+        for target, reference in (("cart", "ball"), ("ball", "cart"), ("lamp", "cart")):
+            with pytest.raises(SceneError, match="twist edge of frame 'ball'.*poses at two stamps do not contain"):
+                variant.twist_from_stamps(target, reference, first=1, second=2)
+    both = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 0])  # the same motion, measured twice
+    for variant in (both, SceneArrays(both)):
+        assert variant.twist_from_stamps("cart", "wall", first=1, second=2)[0] == pytest.approx(1)
+
+
+# --- grasps -----------------------------------------------------------------------------------------------------------
+
+
+def belt() -> SceneGraph:
+    """Return a cup with a lid, which a fan spins, on a belt; a fly moves relative to the cup; a hand stands beside."""
+    scene = SceneGraph().add_frame("belt", "world").add_frame("hand", "world", pose=Pose([0, 0, 1]))
+    scene = scene.add_frame("cup", "belt", pose=Pose([0.5, 0, 0])).add_frame("handle", "cup", body="cup")
+    scene = scene.add_frame("lid", "cup").add_frame("straw", "lid").add_frame("fly", "world").add_frame("dog", "world")
+    scene = scene.set_twist("handle", "belt", [1, 0, 0, 0, 0, 0]).set_twist("lid", "cup", [0, 0, 0, 0, 0, 3])
+    return scene.set_twist("fly", "lid", [0, 0, 1, 0, 0, 0]).set_twist("dog", "world", [0, 1, 0, 0, 0, 0])
+
+
+def check_held(scene: SceneGraph) -> None:
+    """What moved relative to what stayed is gone; what moves inside, or elsewhere, goes on."""
+    assert scene.twist_frames == ("lid", "dog")
+    later = integrated(scene, 1.0)
+    assert later.pose("cup", "hand").is_close(scene.pose("cup", "hand"))
+    assert not later.pose("lid", "cup").is_close(scene.pose("lid", "cup"))
+    assert later.pose("dog", "world").translation[1] == 1
+
+
+def test_what_is_grasped_moves_with_the_hand() -> None:
+    """Reparenting ends twists across the old edge, however it is done, and in arrays as well."""
+    scene = belt()
+    held = scene.reparent("cup", "hand")
+    for variant in (
+        held,
+        scene.reparent("cup", "hand", pose=Pose()),
+        Reparenting("cup", "hand", Pose()).applied(scene, np.zeros(0)),
+    ):
+        check_held(variant)
+    with scene.edit() as edit:
+        edit.reparent("cup", "hand")
+    assert edit.finish() == held
+    arrays = SceneArrays(scene)
+    arrays.reparent("cup", "hand")
+    assert arrays.freeze() == held
+    assert arrays._defects() == ""  # type: ignore[attr-defined]
+    assert scene.apply(diff(scene, held)) == held
+    assert held.apply(diff(held, scene)) == scene
+    assert scene.twist_frames == ("handle", "lid", "fly", "dog")
+
+
+def test_what_moves_nothing_ends_no_twist() -> None:
+    """A pose set, the same parent again, or another parent on the same body keep all twists."""
+    scene = belt().add_frame("rim", "cup", body="cup")
+    at = scene.pose("handle", "rim")
+    for variant in (
+        scene.set_pose("cup", Pose([0.7, 0, 0])),
+        scene.reparent("cup", "belt"),
+        scene.reparent("cup", "belt", pose=Pose([0.7, 0, 0])),
+        scene.reparent("handle", "rim", pose=at),
+        scene.reparent("dog", "world"),
+    ):
+        assert variant.twist_frames == scene.twist_frames
+    arrays = SceneArrays(scene)
+    arrays.reparent("handle", "rim", pose=at)
+    assert arrays.twist_frames == scene.twist_frames
+
+
+def test_a_difference_keeps_what_was_said_again() -> None:
+    """A twist that was set anew after the move is part of the difference; one that another version has stays there."""
+    scene = belt()
+    again = scene.reparent("cup", "hand").set_twist("handle", "belt", [1, 0, 0, 0, 0, 0])
+    again = again.set_twist("fly", "lid", [0, 0, 1, 0, 0, 0])
+    assert scene.apply(diff(scene, again)) == again
+    assert again.apply(diff(again, scene)) == scene
+
+
+# --- stamps and poses -------------------------------------------------------------------------------------------------
+
+
+def test_the_pose_now_and_the_poses_then() -> None:
+    """A pose that is set is the pose now; a query with a stamp is answered by the history, which stays as it was."""
+    scene = SceneGraph().add_frame("cup", "world")
+    for stamp in (1.0, 2.0):
+        scene = scene.add_stamped_pose("cup", Pose([stamp, 0, 0]), stamp=stamp)
+    moved = scene.set_pose("cup", Pose([7, 0, 0]))
+    arrays = SceneArrays(scene)
+    arrays.set_pose("cup", Pose([7, 0, 0]))
+    for variant in (moved, arrays):
+        assert variant.pose("cup", "world").translation[0] == 7
+        assert variant.pose("cup", "world", stamp=2.0).translation[0] == 2
+    assert arrays.freeze() == moved
+    assert moved.add_stamped_pose("cup", Pose([1.5, 0, 0]), stamp=1.5).local_pose("cup").translation[0] == 7
+    assert moved.add_stamped_pose("cup", Pose([3, 0, 0]), stamp=3.0).local_pose("cup").translation[0] == 3
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_misspelt_body_is_refused() -> None:
+    """A frame is put on a body that exists, or on a new one of its own name; nothing is made of a misspelling."""
+    scene = SceneGraph().add_body("Cup").add_frame("cup", "world", body="Cup")
+    with scene.edit() as edit:
+        pass
+    for variant in (scene, edit, SceneArrays(scene)):
+        for add in (
+            lambda v: v.add_frame("handle", "cup", body="Cupp"),
+            lambda v: v.add_root("handle", body="Cupp"),
+        ):
+            with pytest.raises(UnknownNameError, match="unknown body 'Cupp'; did you mean 'Cup'.*add_body") as caught:
+                add(variant)
+            assert caught.value.data["nearest"] == "Cup"
+    arrays = SceneArrays(scene)
+    arrays.add_frame("plate", "world", body="plate")
+    assert arrays.freeze() == scene.add_frame("plate", "world", body="plate") == scene.add_frame("plate", "world")
+    assert scene.add_frame("handle", "cup", body="Cup").body("handle") == "Cup"

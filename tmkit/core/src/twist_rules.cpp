@@ -1,0 +1,128 @@
+#include "tmkit/twist_rules.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace tmkit {
+
+void TwistRules::reserve(std::size_t links) {
+    links_.reserve(links);
+    order_.reserve(links);
+    for (auto* by_body : {&bodies_, &numbers_, &raw_, &queue_, &set_}) by_body->reserve(2 * links);
+    first_.reserve(2 * links + 1);
+    owner_.reserve(2 * links);
+}
+
+void TwistRules::sort() {
+    std::sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) { return a.frame < b.frame; });
+}
+
+std::optional<TwistRules::Broken> TwistRules::broken(bool with_new) {
+    if (links_.size() < 2) return std::nullopt;
+    number_bodies();
+    if (with_new)  // joining trees makes no path
+        if (auto back = leads_back()) return back;
+    if (auto twice = given_twice(with_new)) return twice;
+    return joined_twice();
+}
+
+// Dense numbers by first mention, so that the answer is the same whatever identifies bodies.
+void TwistRules::number_bodies() {
+    bodies_.clear();
+    for (const Link& link : links_) bodies_.insert(bodies_.end(), {link.body, link.reference});
+    std::sort(bodies_.begin(), bodies_.end());
+    bodies_.erase(std::unique(bodies_.begin(), bodies_.end()), bodies_.end());
+    const auto none = static_cast<Number>(-1);
+    numbers_.assign(bodies_.size(), none);
+    raw_.clear();
+    for (Link& link : links_)
+        for (Number* body : {&link.body, &link.reference}) {
+            Number& number = numbers_[static_cast<std::size_t>(std::lower_bound(bodies_.begin(), bodies_.end(), *body) - bodies_.begin())];
+            if (number == none) {
+                number = static_cast<Number>(raw_.size());
+                raw_.push_back(*body);
+            }
+            *body = number;
+        }
+    order_.resize(links_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    const auto key = [this](std::size_t link) { return std::tuple(links_[link].body, links_[link].tree, link); };
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    first_.assign(raw_.size() + 1, 0);
+    for (const Link& link : links_) ++first_[link.body + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+}
+
+// Visits a body and those above it, nearest first, for as long as visit(body) says to go on from it.
+template <class Visit>
+void TwistRules::climb(Number from, Visit&& visit) {
+    queue_.clear();
+    if (visit(from)) queue_.push_back(from);
+    for (std::size_t next = 0; next < queue_.size(); ++next)
+        for (std::size_t at = first_[queue_[next]]; at != first_[queue_[next] + 1]; ++at)
+            if (const Number above = links_[order_[at]].reference; visit(above)) queue_.push_back(above);
+}
+
+std::optional<TwistRules::Broken> TwistRules::leads_back() {
+    const Link& newest = links_.back();
+    bool back = false;
+    owner_.assign(raw_.size(), 0);
+    climb(newest.reference, [&](Number body) {
+        back = back || body == newest.body;
+        return std::exchange(owner_[body], 1) == 0;
+    });
+    if (!back) return std::nullopt;
+    return found(Rule::TE5, links_.size() - 1);
+}
+
+std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
+    const auto together = [this](std::size_t a, std::size_t b) { return links_[a].body == links_[b].body && links_[a].tree == links_[b].tree; };
+    std::optional<Broken> twice;
+    for (std::size_t begin = 0, end; begin < order_.size() && !twice; begin = end) {
+        for (end = begin + 1; end < order_.size() && together(order_[begin], order_[end]);) ++end;
+        if (end - begin < 2) continue;
+        owner_.assign(raw_.size(), 0);
+        for (std::size_t at = begin; at < end && !twice; ++at)
+            climb(links_[order_[at]].reference, [&](Number body) {
+                std::size_t& owner = owner_[body];
+                if (owner != 0 && owner != order_[at] + 1 && !twice) {
+                    std::size_t first = owner - 1, second = order_[at];
+                    if (with_new && second + 1 == links_.size()) std::swap(first, second);
+                    twice = found(Rule::TE4, first, body, second);
+                }
+                return std::exchange(owner, order_[at] + 1) == 0;
+            });
+    }
+    return twice;
+}
+
+std::optional<TwistRules::Broken> TwistRules::joined_twice() {
+    const auto key = [this](std::size_t link) { return std::pair(links_[link].tree, link); };
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    const auto root = [this](Number body) {
+        while (set_[body] != body) body = set_[body] = set_[set_[body]];
+        return body;
+    };
+    set_.resize(raw_.size());
+    for (std::size_t begin = 0, end; begin < order_.size(); begin = end) {
+        for (end = begin; end < order_.size() && links_[order_[end]].tree == links_[order_[begin]].tree; ++end)
+            for (const Number body : {links_[order_[end]].body, links_[order_[end]].reference}) set_[body] = body;
+        for (std::size_t at = begin; at < end; ++at) {
+            const Number a = root(links_[order_[at]].body), b = root(links_[order_[at]].reference);
+            if (a == b) return found(Rule::TE6, order_[at]);
+            set_[a] = b;
+        }
+    }
+    return std::nullopt;
+}
+
+TwistRules::Broken TwistRules::found(Rule rule, std::size_t link, Number above, std::size_t other) const {
+    Link named = links_[link];
+    named.body = raw_[named.body];
+    named.reference = raw_[named.reference];
+    return {rule, named, raw_[above], links_[other].frame};
+}
+
+}  // namespace tmkit

@@ -1,0 +1,41 @@
+"""Arrays of plain numbers: what carries a unit would lose it in numpy, and is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.errors import SceneError
+
+__all__ = ["plain_numbers"]
+
+
+def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return numbers as an array, not copied where they are one already.
+
+    Args:
+        values: numbers in SI units. A quantity of :mod:`pint` without dimension, such as an angle in degrees,
+            is converted.
+        what: what they are, for the message.
+
+    Raises:
+        SceneError: a quantity with a dimension, which numpy would strip of its unit.
+    """
+    return np.asarray(_plain(values, what), dtype=float)
+
+
+def _plain(values: Any, what: str) -> Any:
+    if isinstance(values, (float, int, np.ndarray)):
+        return values
+    if isinstance(values, (list, tuple)):
+        return [_plain(value, what) for value in values]
+    if not hasattr(values, "magnitude") or not hasattr(values, "dimensionless"):
+        return values
+    if values.dimensionless:
+        return values.to("dimensionless").magnitude
+    raise SceneError(
+        f"{what} must be plain numbers in SI units, not a quantity in {values.units}; convert it first, as in "
+        "quantity.m_as('m')"
+    )
