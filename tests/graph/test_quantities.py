@@ -89,7 +89,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "q": lambda: SCENE.at([cm(1)]),
     "q as an array": lambda: SCENE.at(Quantity(np.array([1.0]), "meter")),
     "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
-    "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=Quantity(1.0, "second")),
+    "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=cm(1.0)),
     "integrated": lambda: SCENE.set_twist("cup", "world", np.ones(6)).integrated(cm(1)),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
@@ -126,9 +126,8 @@ def test_angles_without_dimension_are_converted() -> None:
 def test_quantities_of_pint(entry: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with the library itself."""
     unit = pytest.importorskip("pint").UnitRegistry()
-    monkeypatch.setattr(
-        f"{__name__}.Quantity", lambda values, units, factor=1.0: unit.Quantity(values, unit(units).units)
-    )
+    monkeypatch.setattr(f"{__name__}.cm", lambda *v: unit.Quantity(v[0] if len(v) == 1 else np.array(v, float), "cm"))
+    monkeypatch.setattr(f"{__name__}.Quantity", lambda values, units: unit.Quantity(values, units))
     with warnings.catch_warnings(action="error"), pytest.raises((TmkitError, TypeError)):
         entry()
     degrees = np.array([0.0, 0.0, 180.0]) * unit.degree

@@ -75,7 +75,7 @@ def test_stamped_poses_do_not_leave_a_twist_out() -> None:
     for variant in (scene, SceneArrays(scene)):
         np.testing.assert_allclose(variant.twist_from_stamps("cart", "wall", first=1, second=2), [1, 0, 0, 0, 0, 0])
         for target, reference in (("cart", "ball"), ("ball", "cart"), ("lamp", "cart")):
-            with pytest.raises(SceneError, match="twist edge of frame 'ball'.*poses at two stamps do not contain"):
+            with pytest.raises(SceneError, match=r"twist edge of frame 'ball'.*poses at two stamps do not contain"):
                 variant.twist_from_stamps(target, reference, first=1, second=2)
     both = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 0])  # the same motion, measured twice
     for variant in (both, SceneArrays(both)):
@@ -179,12 +179,10 @@ def test_a_misspelt_body_is_refused() -> None:
     with scene.edit() as edit:
         pass
     for variant in (scene, edit, SceneArrays(scene)):
-        for add in (
-            lambda v: v.add_frame("handle", "cup", body="Cupp"),
-            lambda v: v.add_root("handle", body="Cupp"),
-        ):
-            with pytest.raises(UnknownNameError, match="unknown body 'Cupp'; did you mean 'Cup'.*add_body") as caught:
-                add(variant)
+        target: Any = variant
+        for method, names in ((target.add_frame, ("handle", "cup")), (target.add_root, ("handle",))):
+            with pytest.raises(UnknownNameError, match=r"unknown body 'Cupp'; did you mean 'Cup'.*add_body") as caught:
+                method(*names, body="Cupp")
             assert caught.value.data["nearest"] == "Cup"
     arrays = SceneArrays(scene)
     arrays.add_frame("plate", "world", body="plate")

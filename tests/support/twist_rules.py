@@ -11,7 +11,8 @@ def unambiguous(bodies: dict[str, str], trees: dict[str, str], twists: dict[str,
     """Whether reference bodies by frame are accepted, given the body and the tree of each frame."""
 
     def above(body: str) -> set[str]:
-        reached, waiting = set(), [body]
+        reached: set[str] = set()
+        waiting = [body]
         while waiting:
             here = waiting.pop()
             up = {reference for frame, reference in twists.items() if bodies[frame] == here}
