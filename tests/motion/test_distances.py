@@ -21,7 +21,9 @@ BOXES = {"table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03)), "block": ((0.05, 0.05, 
 def two_shapes() -> SceneGraph:
     """Return a table with a leg and a handle on its body, and a ball on a slide above it."""
     scene = SceneGraph().add_frame("table", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))])
-    scene = scene.add_frame("shelf", "world", body="rack", pose=Pose([0, 0, 1]), shapes=[AttachedShape(Sphere(0.1))])
+    scene = scene.add_body("rack").add_frame(
+        "shelf", "world", body="rack", pose=Pose([0, 0, 1]), shapes=[AttachedShape(Sphere(0.1))]
+    )
     scene = scene.add_frame("hook", "shelf", body="rack", pose=Pose([0, 0, -0.4]), shapes=[AttachedShape(Sphere(0.02))])
     scene = scene.add_frame("bare", "world")
     joint = Prismatic([0, 0, 1], lower=-1, upper=1)
