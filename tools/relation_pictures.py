@@ -82,7 +82,7 @@ def relation_pictures() -> list[Drawing]:
 
 def turning_body() -> SceneGraph:
     """Return a body C that moves past a body D: g is a frame of it, e a corner."""
-    scene = SceneGraph(root=None).add_root("d", body="D").add_root("g", body="C")
+    scene = SceneGraph(root=None).add_body("D").add_body("C").add_root("d", body="D").add_root("g", body="C")
     scene = scene.attach("g", "d", pose=tk.Pose.from_rpy([0.8, 0.3, 0.0], [0.0, 0.0, 0.5]))
     scene = scene.add_frame("e", "g", pose=tk.Pose([0.3, 0.25, 0.0]), body="C")
     return add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [-0.1, 0.9, 0.0, 0.0, 0.0, 1.0]))

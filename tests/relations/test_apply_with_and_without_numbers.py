@@ -73,11 +73,13 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
         return True
 
     for op, kind, _ in itertools.product(OPERATIONS, KINDS, range(600)):
+        first, like = coord(kind), random.choice(KINDS)
+        alike = like.named(**{name: getattr(first, name, random.choice(NAMES[name])) for name in like.fields})
         kinds = (PositionCoord, OrientationCoord, random.choice(KINDS))
-        others = random.choice([(), ("D",), *((coord(k),) for k in kinds)])
+        others = random.choice([(), ("D",), (alike,), *((coord(k),) for k in kinds)])
         if random.random() < 0.2:
             others = (coord(PositionCoord), coord(random.choice([AngularVelocityCoord, ForceCoord])))
-        operands = (coord(kind), *others)
+        operands = (first, *others)
         if not attempt(op, operands):
             refused += 1
             continue

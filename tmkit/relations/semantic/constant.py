@@ -212,13 +212,14 @@ class SemanticPose(_Constant):
 
     @classmethod
     def of(cls, position: SemanticPosition, orientation: SemanticOrientation) -> Self:
-        """Make a pose of a position and an orientation, held as vector and matrix.
+        """Make a pose of a position and an orientation, held as vector and matrix, or as two vectors in other axes.
 
         Raises:
             SemanticError: they speak of different bodies or frames of expression.
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
-        return cls(coord, reps.VectorAndMatrix.of((position.numbers[0], orientation.numbers[0])))
+        held = reps.VectorAndMatrix if coord.coord == coord.ref_ori else reps.VectorAndRotationVector
+        return cls(coord, held.of((position.numbers[0], orientation.numbers[0])))
 
     @property
     def position(self) -> SemanticPosition:
