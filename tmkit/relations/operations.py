@@ -17,7 +17,7 @@ from typing import Any
 from tmkit.errors import UnknownNameError
 from tmkit.relations import rules
 from tmkit.relations.semantic import SemanticPose, SemanticRelation
-from tmkit.relations.semantics import Coord, PoseCoord
+from tmkit.relations.semantics import Coord, PoseCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation
 
 __all__ = ["OPERATIONS", "apply"]
@@ -88,6 +88,8 @@ def apply(op: str, *relations: Any) -> Any:
         )
     if name == "pose":
         return SemanticPose.of(*relations)
+    if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
+        relations = relations[::-1]  # a power is that of either order
     first, *others = relations
     method: Any = getattr(first, name, None)
     if method is None or not isinstance(first, SemanticRelation):
