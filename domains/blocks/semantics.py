@@ -20,7 +20,8 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, Refutation, pddl_name
+from tmkit.motion.collision_rules import MOVABLE_CLASSES
+from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, Refutation, kept, pddl_name
 from tmkit.planner.domains.refutations import too_high
 from tmkit.planner.domains.standing import (
     RELEASE_GAP,
@@ -49,6 +50,8 @@ class Semantics:
         manipulator: the arm that moves the blocks.
     """
 
+    traceable = True
+
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
 
@@ -75,30 +78,27 @@ class Semantics:
             SceneError: a block that stands on nothing the domain knows, two at one place, two in the hand, or one that
                 lies, floats, or stands beside what it hangs off.
         """
-        blocks = self._blocks(scene)
-        names = {frame: name for name, frame in blocks.items()}
         facts: list[Fact] = []
         covered: dict[str, str] = {}
         held: str | None = None
-        for name, frame in blocks.items():
-            parent = scene.parent(frame)
-            if parent == self.manipulator.tip:
+        for name, frame in self._blocks(scene).items():
+            fact = _standing(scene, frame, self.manipulator.tip)
+            if fact.predicate == "holding":
                 if held is not None:
                     raise SceneError(f"blocks '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
                 held = name
-                facts.append(Fact.of("holding", name))
-                continue
-            below = names[parent] if parent in names else self._location_of(scene, frame, parent)
-            require_standing(scene, frame, called="block")
-            if below in covered:
-                where = "stand both on" if parent in names else "stand both at location"
-                raise SceneError(f"blocks '{covered[below]}' and '{name}' {where} '{below}'", frame=frame)
-            covered[below] = name
-            facts.append(Fact.of("on" if parent in names else "ontable", name, below))
+            else:
+                below = fact.arguments[1]
+                if below in covered:
+                    where = "stand both on" if fact.predicate == "on" else "stand both at location"
+                    raise SceneError(f"blocks '{covered[below]}' and '{name}' {where} '{below}'", frame=frame)
+                covered[below] = name
+            facts.append(fact)
         if held is None:
             facts.append(Fact.of("handempty"))
-        facts.extend(Fact.of("clear", name) for name in objects if name not in covered and name != held)
-        return State(facts)
+        clear = _clear(scene, tuple(objects))
+        taken = {Fact.of("clear", name) for name in (*covered, held or "")}
+        return State((clear - taken).union(facts))
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield what each stated block is to stand on, or that the hand is to hold it.
@@ -116,7 +116,7 @@ class Semantics:
             elif parent in names:
                 yield Fact.of("on", names[frame], names[parent])
             else:
-                location = self._location_of(scene, frame, parent)
+                location = _location_of(scene, frame, self.manipulator.tip)
                 if location not in objects:
                     raise SceneError(f"the goal puts block '{frame}' at '{location}', which the start does not have")
                 yield Fact.of("ontable", names[frame], location)
@@ -149,7 +149,7 @@ class Semantics:
         for frame in blocks.values():
             parent = scene.parent(frame)
             if parent is not None and "surface" in scene.classes(parent):
-                useful.add(self._location_of(scene, frame, parent))
+                useful.add(_location_of(scene, frame, self.manipulator.tip))
         heights = [_height(scene, frame) for frame in blocks.values()]
         middle = max(heights, default=0.0) / 2
         for surface in scene.frames_of_class("surface"):
@@ -184,23 +184,7 @@ class Semantics:
 
     def _blocks(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of the blocks by PDDL name, in insertion order."""
-        return pddl_names(movable_frames(scene), called="blocks")
-
-    def _location_of(self, scene: SceneGraph, frame: str, parent: str | None) -> str:
-        if parent is None or "surface" not in scene.classes(parent):
-            surfaces = ", ".join(scene.frames_of_class("surface")) or "none"
-            raise SceneError(
-                f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) "
-                f"and not the hand '{self.manipulator.tip}'",
-                frame=frame,
-            )
-        x, y, _ = scene.local_pose(frame).translation
-        cell = _cell_at(x, y)
-        if cell not in _cells(scene, parent):
-            raise SceneError(
-                f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame
-            )
-        return _location(parent, cell)
+        return _block_names(scene)
 
     def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
         scene = context.scene
@@ -219,6 +203,46 @@ class Semantics:
             if found.status is InverseKinematicsStatus.SOLVED:
                 return True
         return False
+
+
+@kept
+def _block_names(scene: SceneGraph) -> dict[str, str]:
+    return pddl_names(movable_frames(scene), called="blocks")
+
+
+@kept
+def _clear(scene: SceneGraph, names: tuple[str, ...]) -> frozenset[Fact]:
+    """Return the facts that hold of objects on which nothing stands."""
+    del scene
+    return frozenset(Fact.of("clear", name) for name in names)
+
+
+@kept
+def _standing(scene: SceneGraph, frame: str, tip: str) -> Fact:
+    """Return the fact that says what a block stands on, or that the hand holds it."""
+    parent, name = scene.parent(frame), pddl_name(frame)
+    if parent == tip:
+        return Fact.of("holding", name)
+    is_on_block = parent is not None and not set(MOVABLE_CLASSES).isdisjoint(scene.classes(parent))
+    below = pddl_name(str(parent)) if is_on_block else _location_of(scene, frame, tip)
+    require_standing(scene, frame, called="block")
+    return Fact.of("on" if is_on_block else "ontable", name, below)
+
+
+def _location_of(scene: SceneGraph, frame: str, tip: str) -> str:
+    parent = scene.parent(frame)
+    if parent is None or "surface" not in scene.classes(parent):
+        surfaces = ", ".join(scene.frames_of_class("surface")) or "none"
+        raise SceneError(
+            f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) "
+            f"and not the hand '{tip}'",
+            frame=frame,
+        )
+    x, y, _ = scene.local_pose(frame).translation
+    cell = _cell_at(x, y)
+    if cell not in _cells(scene, parent):
+        raise SceneError(f"block '{frame}' stands at ({x:.3f}, {y:.3f}), beside the surface '{parent}'", frame=frame)
+    return _location(parent, cell)
 
 
 def _location(surface: str, cell: tuple[int, int]) -> str:
@@ -252,6 +276,7 @@ def _height(scene: SceneGraph, frame: str) -> float:
     return _top(scene, frame) - _bottom(scene, frame)
 
 
+@kept
 def _cells(scene: SceneGraph, surface: str) -> list[tuple[int, int]]:
     """Return the cells whose middle lies on a surface, row by row."""
     lower, upper = shape_bounds(scene, surface)

@@ -32,6 +32,8 @@ class Semantics:
         manipulator: the arm.
     """
 
+    traceable = True
+
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
 

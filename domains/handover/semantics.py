@@ -48,6 +48,8 @@ class Semantics:
         manipulators: the arms, one or more.
     """
 
+    traceable = True
+
     def __init__(self, *manipulators: Manipulator) -> None:
         self.manipulators = {pddl_name(arm.name): arm for arm in manipulators}
 

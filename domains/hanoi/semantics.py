@@ -22,9 +22,8 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place
+from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place, kept, pddl_name
 from tmkit.planner.domains.standing import (
-    require_standing,
     shape_bounds,
     standing_pose,
     turns_nearest_first,
@@ -64,19 +63,14 @@ class Semantics(StandingThings):
         for disc in discs:
             if disc == held:
                 continue
-            below = self.support_of(scene, disc)
-            require_standing(scene, disc)
+            below = self.stands_on(scene, disc)
             if below in covered:
                 raise SceneError(f"discs '{covered[below]}' and '{disc}' lie both on '{below}'", frame=disc)
             covered[below] = disc
             facts.append(Fact.of("on", names[disc], names[below]))
         facts.extend(Fact.of("clear", name) for name, frame in frames.items() if frame not in covered and frame != held)
-        facts.extend(
-            Fact.of("fits", names[disc], name)
-            for disc in discs
-            for name, frame in frames.items()
-            if frame not in discs or _width(scene, frame) > _width(scene, disc) + _WIDER
-        )
+        for disc in discs:
+            facts.extend(_fits(scene, disc, self))
         return State(facts)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
@@ -109,6 +103,17 @@ class Semantics(StandingThings):
     def is_support(self, scene: SceneGraph, frame: str) -> bool:
         """Tell whether discs may lie on a frame: on a place or on a disc."""
         return super().is_support(scene, frame) or frame in movable_frames(scene)
+
+
+@kept
+def _fits(scene: SceneGraph, disc: str, semantics: Semantics) -> tuple[Fact, ...]:
+    """Return on what a disc fits: every place, and every disc that is wider."""
+    discs, name = movable_frames(scene), pddl_name(disc)
+    return tuple(
+        Fact.of("fits", name, other)
+        for other, frame in semantics.frames(scene).items()
+        if frame not in discs or _width(scene, frame) > _width(scene, disc) + _WIDER
+    )
 
 
 def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:

@@ -33,6 +33,8 @@ from tmkit.planner import (
     Pick,
     Place,
     Refutation,
+    kept,
+    pddl_name,
 )
 from tmkit.planner.domains.refutations import crowded, oversized, ungraspable
 from tmkit.planner.domains.standing import grasps_steepest_first, pddl_names, shape_bounds
@@ -62,6 +64,8 @@ class Semantics:
         manipulator: the arm that moves the items.
     """
 
+    traceable = True
+
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
 
@@ -89,14 +93,14 @@ class Semantics:
         regions = _regions(scene)
         facts: list[Fact] = []
         held: str | None = None
-        for name, frame in pddl_names(movable_frames(scene)).items():
+        for name, frame in _items(scene).items():
             if scene.parent(frame) == self.manipulator.tip:
                 if held is not None:
                     raise SceneError(f"items '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
                 held = name
                 facts.append(Fact.of("holding", name))
             else:
-                facts.append(Fact.of("on", name, self._region_of(scene, frame, regions).name))
+                facts.append(_standing(scene, frame, self.manipulator.tip))
             classes = scene.classes(frame)
             facts.extend(Fact.of(word, name) for word in _MADE_BY if word in classes)
         for region in regions:
@@ -128,7 +132,7 @@ class Semantics:
             if scene.parent(frame) == self.manipulator.tip:
                 yield Fact.of("holding", name)
             else:
-                yield Fact.of("on", name, self._region_of(scene, frame, regions).name)
+                yield Fact.of("on", name, _region_of(scene, frame, regions, self.manipulator.tip).name)
             yield from (Fact.of(word, name) for word in _MADE_BY if word in scene.classes(frame))
 
     def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
@@ -145,7 +149,7 @@ class Semantics:
             is_held = scene.parent(item) == self.manipulator.tip
             if is_held or fact.predicate in scene.classes(item):
                 continue
-            if self._region_of(scene, item, regions).frame in places:
+            if _region_of(scene, item, regions, self.manipulator.tip).frame in places:
                 continue
             moved.setdefault(item, fact)
             misfits = [oversized(scene, place, item=item, fact=fact, overhang=_OVERHANG) for place in places]
@@ -190,36 +194,11 @@ class Semantics:
         for placement in context.placements(item, region):
             resting = scene.reparent(item, placement.support, pose=placement.support_from_item)
             try:
-                found = self._region_of(resting, item, rivals).frame
+                found = _region_of(resting, item, rivals, self.manipulator.tip).frame
             except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
                 yield Place(item, placement.support, placement.support_from_item, lift=_lift_among(resting, item))
-
-    def _region_of(self, scene: SceneGraph, item: str, regions: Sequence[_Region]) -> _Region:
-        """Return the smallest region that an item is on.
-
-        Raises:
-            SceneError: it is on none, or does not stand as it should.
-        """
-        parent = scene.parent(item)
-        on_parent = [region for region in regions if region.support == parent]
-        if not on_parent:
-            known = ", ".join(region.frame for region in regions) or "none"
-            raise SceneError(
-                f"item '{item}' hangs off '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
-                f"{known}) and not the hand '{self.manipulator.tip}'",
-                frame=item,
-            )
-        beyond = {region.frame: region.overhang(scene, item) for region in on_parent}
-        holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
-        if not holding:
-            nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
-            what = f"item '{item}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
-            raise SceneError(f"{what}; an item is on a region with all of its footprint", frame=item)
-        found = min(holding, key=lambda region: region.area)
-        _require_standing(scene, item, found)
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +229,44 @@ class _Region:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
+def _region_of(scene: SceneGraph, item: str, regions: Sequence[_Region], tip: str) -> _Region:
+    """Return the smallest region that an item is on.
+
+    Raises:
+        SceneError: it is on none, or does not stand as it should.
+    """
+    parent = scene.parent(item)
+    on_parent = [region for region in regions if region.support == parent]
+    if not on_parent:
+        known = ", ".join(region.frame for region in regions) or "none"
+        raise SceneError(
+            f"item '{item}' hangs off '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
+            f"{known}) and not the hand '{tip}'",
+            frame=item,
+        )
+    beyond = {region.frame: region.overhang(scene, item) for region in on_parent}
+    holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
+    if not holding:
+        nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
+        what = f"item '{item}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
+        raise SceneError(f"{what}; an item is on a region with all of its footprint", frame=item)
+    found = min(holding, key=lambda region: region.area)
+    _require_standing(scene, item, found)
+    return found
+
+
+@kept
+def _standing(scene: SceneGraph, item: str, tip: str) -> Fact:
+    """Return the fact that says on which region an item is."""
+    return Fact.of("on", pddl_name(item), _region_of(scene, item, _regions(scene), tip).name)
+
+
+@kept
+def _items(scene: SceneGraph) -> dict[str, str]:
+    return pddl_names(movable_frames(scene))
+
+
+@kept
 def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
     """Return the regions in insertion order.
 
@@ -306,7 +323,7 @@ def _places_for(fact: Fact, scene: SceneGraph, regions: Sequence[_Region]) -> tu
 
 def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
     found = {frame for name in REGION_CLASSES for frame in scene.frames_of_class(name)}
-    return tuple(frame for frame in scene.frame_names if frame in found)
+    return tuple(sorted(found, key=scene.frame_id))
 
 
 def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:

@@ -15,7 +15,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
 from tmkit.planner import ActionContext, Candidate, Place, pddl_name
-from tmkit.planner.domains.standing import alike, require_standing, standing_pose, turns_nearest_first
+from tmkit.planner.domains.standing import alike, standing_pose, turns_nearest_first
 from tmkit.planner.domains.standing_things import StandingThings
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -43,8 +43,7 @@ class Semantics(StandingThings):
         for item in movable_frames(scene):
             if item == held:
                 continue
-            place = self.support_of(scene, item)
-            require_standing(scene, item)
+            place = self.stands_on(scene, item)
             if place in taken:
                 raise SceneError(f"items '{taken[place]}' and '{item}' are both at place '{place}'", frame=item)
             taken[place] = item

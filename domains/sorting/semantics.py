@@ -19,9 +19,8 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Place
+from tmkit.planner import ActionContext, Candidate, Impossible, Place, kept
 from tmkit.planner.domains.standing import (
-    require_standing,
     shape_bounds,
     standing_pose,
     turns_nearest_first,
@@ -58,17 +57,20 @@ class Semantics(StandingThings):
         held, hand = self.held(scene)
         facts = [hand]
         for item in items:
-            belongs = [area for area in areas if _kinds(scene, item) & _kinds(scene, area)]
+            belongs = [area for area in areas if _belongs(scene, item, area)]
             facts.extend(Fact.of("belongs", names[item], names[area]) for area in belongs)
             if item == held:
                 continue
-            area = self.support_of(scene, item)
-            require_standing(scene, item)
-            _require_inside(scene, item, area)
+            area = self.stands_on(scene, item)
             facts.append(Fact.of("in", names[item], names[area]))
             if area in belongs:
                 facts.append(Fact.of("sorted", names[item]))
         return State(facts)
+
+    def require_placed(self, scene: SceneGraph, item: str, support: str) -> None:
+        """Refuse an item that does not stand upright with all of its footprint in its area."""
+        super().require_placed(scene, item, support)
+        _require_inside(scene, item, support)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or points of the area where it may stand, best first."""
@@ -105,6 +107,11 @@ class Semantics(StandingThings):
             if all(math.hypot(x - a, y - b) >= _APART for a, b in chosen):
                 chosen.append((float(x), float(y)))
         return chosen[:_MOST]
+
+
+@kept
+def _belongs(scene: SceneGraph, item: str, area: str) -> bool:
+    return not _kinds(scene, item).isdisjoint(_kinds(scene, area))
 
 
 def _kinds(scene: SceneGraph, frame: str) -> set[str]:

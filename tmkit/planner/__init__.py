@@ -16,6 +16,7 @@ from tmkit.planner.actions.motion_pieces import MotionBudget
 from tmkit.planner.actions.operating import Operate
 from tmkit.planner.actions.sequence import Sequence
 from tmkit.planner.checks.checking import CheckReport, check_plan
+from tmkit.planner.domains.derivation import DerivedState, StateDeriver, kept
 from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
 from tmkit.planner.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.planner.domains.probability import (
@@ -113,6 +114,7 @@ __all__ = [
     "ConfiguredSemantics",
     "ContinuousGoal",
     "ContinuousGoals",
+    "DerivedState",
     "Diagnosis",
     "DomainSemantics",
     "Executor",
@@ -169,6 +171,7 @@ __all__ = [
     "SegmentKind",
     "Sequence",
     "StableFace",
+    "StateDeriver",
     "SupportSurface",
     "SweptVolume",
     "TimedMotion",
@@ -188,6 +191,7 @@ __all__ = [
     "inside_ellipsoid",
     "inside_half_spaces",
     "inside_slabs",
+    "kept",
     "lies_in_region",
     "load_planning_domain",
     "near_expected",

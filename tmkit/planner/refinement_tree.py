@@ -30,6 +30,7 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Pick, Place
 from tmkit.planner.actions.phases import PhaseClock, PlanningPhase
+from tmkit.planner.domains.derivation import DerivedState, StateDeriver
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.plans.failures import FailureKind, MotionFailure, no_room
 from tmkit.planner.plans.values import Configuration, PlanStep
@@ -110,6 +111,7 @@ class RefinementNode:
         key: 16 bytes that say how it was reached.
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
+        derived: the state as it was derived, from which those of the next nodes are; None at the root.
         expansions: what was tried here, by action.
     """
 
@@ -120,6 +122,7 @@ class RefinementNode:
     changed: frozenset[str]
     key: bytes
     scene_key: bytes
+    derived: DerivedState | None = None
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
 
 
@@ -236,7 +239,7 @@ class RefinementTree:
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
-        self._types = {name: types[0] for name, types in problem.objects.items()}
+        self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
         """Return what was tried of an action in a node, and may go on."""
@@ -288,16 +291,16 @@ class RefinementTree:
 
         Where that is a matter of probability and not probable enough, the motion has failed.
         """
-        unlikely = self._compare(expansion.action, predicted, refinement)
-        if unlikely is not None:
-            return unlikely
         parent = expansion.node
+        derived = self._compare(parent, expansion.action, predicted, refinement)
+        if isinstance(derived, MotionFailure):
+            return derived
         step = refinement.step(expansion.action)
         key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key)
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived)
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, has moved."""
@@ -309,13 +312,15 @@ class RefinementTree:
         }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
 
-    def _compare(self, action: GroundAction, predicted: State, refinement: Refinement) -> MotionFailure | None:
-        """Return why a believed fact that is predicted does not hold; None when all that is predicted does."""
+    def _compare(
+        self, parent: RefinementNode, action: GroundAction, predicted: State, refinement: Refinement
+    ) -> DerivedState | MotionFailure:
+        """Return the state that is derived, or why a believed fact that is predicted does not hold."""
         with self.clock.phase(PlanningPhase.SEMANTICS):
-            derived = self.domain.state(refinement.scene, self._types, refinement.q)
-        difference = predicted.difference(derived)
+            derived = self._deriver.derive(refinement.scene, refinement.q, parent.derived)
+        difference = predicted.difference(derived.state)
         if not difference:
-            return None
+            return derived
         believed = self.domain.believed
         if any(fact.predicate not in believed for fact in (*difference.missing, *difference.unexpected)):
             raise SemanticsMismatchError(
@@ -327,7 +332,7 @@ class RefinementTree:
         if difference.missing:
             cause = self.domain.disbelief(difference.missing, refinement.scene, refinement.q)
             return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
-        return None
+        return derived
 
 
 def _key(before: bytes, what: str) -> bytes:

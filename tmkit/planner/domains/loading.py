@@ -19,11 +19,11 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from tmkit.data import resolve_name
 from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError
@@ -31,6 +31,7 @@ from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.actions.candidates import ActionContext, Candidate
+from tmkit.planner.domains.derivation import TracedScene, is_traceable
 from tmkit.planner.domains.semantics import BelievingSemantics, ConfiguredSemantics, DomainSemantics
 from tmkit.planner.plans.values import Configuration
 from tmkit.tasks import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
@@ -62,15 +63,32 @@ class PlanningDomain:
     semantics: DomainSemantics
     semantics_name: str = ""
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
         """Return the basic facts that hold in a scene at a configuration (n_joints,).
+
+        All of them are derived; :class:`tmkit.planner.StateDeriver` derives those of versions from one another.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects with their types.
+            q: the configuration.
+            view: the scene with values kept from other versions, for a semantics that can be traced.
 
         Raises:
             SceneError: the scene cannot be told in the words of the domain.
         """
-        if isinstance(self.semantics, ConfiguredSemantics):
-            return self.semantics.state_at(scene, objects, q)
+        # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
+        if is_traceable(self.semantics):
+            scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
+        if (state_at := self._state_at) is not None:
+            return state_at(scene, objects, q)
         return self.semantics.state(scene, objects)
+
+    @functools.cached_property
+    def _state_at(self) -> Callable[[SceneGraph, Mapping[str, str], Configuration], State] | None:
+        return self.semantics.state_at if isinstance(self.semantics, ConfiguredSemantics) else None
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first."""

@@ -22,7 +22,14 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Impossible, Pick
-from tmkit.planner.domains.standing import grasps_steepest_first, held_object, pddl_names, why_no_grasp
+from tmkit.planner.domains.derivation import kept
+from tmkit.planner.domains.standing import (
+    grasps_steepest_first,
+    held_object,
+    pddl_names,
+    require_standing,
+    why_no_grasp,
+)
 from tmkit.tasks import Fact
 
 __all__ = ["StandingThings"]
@@ -35,6 +42,7 @@ class StandingThings:
         thing: the PDDL type of what is movable.
         support: the PDDL type, and the class of frames, of what it stands on.
         relation: the predicate ``(relation thing support)`` that says so.
+        traceable: whether states are derived from one another; see :func:`tmkit.planner.kept`.
 
     Args:
         manipulator: the arm that moves the things.
@@ -43,6 +51,7 @@ class StandingThings:
     thing: ClassVar[str]
     support: ClassVar[str]
     relation: ClassVar[str]
+    traceable: ClassVar[bool] = True
 
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
@@ -77,7 +86,7 @@ class StandingThings:
 
     def frames(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of things and supports by PDDL name."""
-        return pddl_names([*movable_frames(scene), *scene.frames_of_class(self.support)])
+        return _frames(scene, self.support)
 
     def held(self, scene: SceneGraph) -> tuple[str | None, Fact]:
         """Return the thing in the hand, if any, and the fact that says so, or that the hand is empty.
@@ -107,6 +116,19 @@ class StandingThings:
             raise SceneError(f"{what} {known}) and not the hand '{self.manipulator.tip}'", frame=item)
         return parent
 
+    def stands_on(self, scene: SceneGraph, item: str) -> str:
+        """Return the frame that a thing is on, once it is checked that it stands there as it should.
+
+        Raises:
+            SceneError: it hangs off nothing the domain knows, or leans, floats, or stands beside it.
+        """
+        return _checked_support(scene, item, self)
+
+    def require_placed(self, scene: SceneGraph, item: str, support: str) -> None:
+        """Refuse a thing that does not stand on its support as it should."""
+        del support
+        require_standing(scene, item)
+
     def picks(self, context: ActionContext, item: str) -> Iterator[Candidate]:
         """Yield the grasps of a thing, from above first, or that there are none."""
         grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
@@ -114,3 +136,15 @@ class StandingThings:
             yield Impossible(why_no_grasp(item, self.manipulator))
         for grasp in grasps:
             yield Pick(item, grasp)
+
+
+@kept
+def _frames(scene: SceneGraph, support: str) -> dict[str, str]:
+    return pddl_names([*movable_frames(scene), *scene.frames_of_class(support)])
+
+
+@kept
+def _checked_support(scene: SceneGraph, item: str, semantics: StandingThings) -> str:
+    support = semantics.support_of(scene, item)
+    semantics.require_placed(scene, item, support)
+    return support

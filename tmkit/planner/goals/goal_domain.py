@@ -30,6 +30,7 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Place
+from tmkit.planner.domains.derivation import TracedScene
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.domains.problems import parse_goal_of_scene
 from tmkit.planner.goals.attaining import attaining_facts
@@ -101,9 +102,11 @@ class GoalDomain(PlanningDomain):
 
     goals: tuple[ObjectGoal, ...] = ()
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
         """Return the basic facts that hold in a scene, with what attains goals and which of them are met."""
-        plain = super().state(scene, objects, q)
+        plain = super().state(scene, objects, q, view=view)
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
         for goal in self.goals:
