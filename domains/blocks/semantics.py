@@ -34,6 +34,7 @@ from tmkit.planner.domains.standing import (
     turns_nearest_first,
     why_no_grasp,
 )
+from tmkit.planner.sampling.grasps import all_grasps_are_known
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
 
@@ -168,7 +169,9 @@ class Semantics:
         if action.name in ("pick-up", "unstack"):
             grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
-                yield Impossible(why_no_grasp(item, self.manipulator))
+                yield Impossible(
+                    why_no_grasp(item, self.manipulator), is_proved=all_grasps_are_known(context.scene, item)
+                )
             for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "stack":

@@ -38,6 +38,7 @@ from tmkit.planner import (
 )
 from tmkit.planner.domains.refutations import crowded, oversized, ungraspable
 from tmkit.planner.domains.standing import grasps_steepest_first, pddl_names, shape_bounds
+from tmkit.planner.sampling.grasps import all_grasps_are_known
 from tmkit.planner.sampling.placements_solids import outline, solids_of
 from tmkit.spatial import Pose
 from tmkit.tasks import Fact, GroundAction, State
@@ -176,7 +177,10 @@ class Semantics:
         if action.name == "pick":
             grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
             if not grasps:
-                yield Impossible(f"the hand '{self.manipulator.tip}' cannot hold '{item}'")
+                yield Impossible(
+                    f"the hand '{self.manipulator.tip}' cannot hold '{item}'",
+                    is_proved=all_grasps_are_known(scene, item),
+                )
             for grasp in grasps:
                 yield Pick(item, grasp)
         elif action.name == "place":

@@ -20,6 +20,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
 from tmkit.planner import ActionContext, Candidate, Impossible, Place, kept
+from tmkit.planner.domains.refutations import oversized
 from tmkit.planner.domains.standing import (
     shape_bounds,
     standing_pose,
@@ -79,7 +80,9 @@ class Semantics(StandingThings):
         if action.name == "take":
             yield from self.picks(context, item)
         elif not _has_room(context.scene, item, area):
-            yield Impossible(f"'{item}' is wider than area '{area}'")
+            fact = Fact("in", action.arguments)
+            proof = oversized(context.scene, area, item=item, fact=fact, overhang=_OVERHANG)
+            yield Impossible(f"'{item}' is wider than area '{area}'", is_proved=proof is not None)
         else:
             for point in self._free_points(context, item, area):
                 for turn in turns_nearest_first(context, item, area):

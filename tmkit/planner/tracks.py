@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 
 from tmkit.planner.actions.phases import PlanningPhase
 from tmkit.planner.domains.loading import PlanningDomain
+from tmkit.planner.domains.problems import replace_goal
+from tmkit.planner.goals.goal_domain import GoalDomain
 from tmkit.planner.goals.relocations import RelocationDomain, with_relocations
 from tmkit.planner.plans.results import PlanStatus
 from tmkit.planner.plans.values import PlanStep
 from tmkit.planner.rounds import PlanningRound, RoundEnd
-from tmkit.tasks import PreparedTask, Problem, ProvingTask, TaskPlanStatus
+from tmkit.tasks import And, Atom, PreparedTask, Problem, ProvingTask, TaskPlanStatus
 
 if TYPE_CHECKING:
     from tmkit.planner.refinement_tree import RefinementTree
@@ -64,12 +66,30 @@ def search_tracks(
             return PlanStatus.SOLVED, track, ended.steps
         if ended.status is not None:
             if track.is_whole:
-                return ended.status, None, ()
+                return _proved(run, ended.status), None, ()
             tracks.remove(track)
         relocating = track.with_relocations(ended)
         if relocating is not None:
             tracks.append(relocating)
     return PlanStatus.NO_PLAN_WITHIN_LIMITS, None, ()
+
+
+def _proved(run: PlanningRun, status: PlanStatus) -> PlanStatus:
+    """Return a verdict on the whole task, as far as it is proved where goals are poses or regions.
+
+    The task knows poses by facts alone, and two poses in one cell exclude each other only in its words. So what is
+    proved is what PDDL alone rules out.
+    """
+    if status is not PlanStatus.PROVED_UNSOLVABLE or not isinstance(run.domain, GoalDomain):
+        return status
+    met = {goal.met.predicate for goal in run.domain.goals}
+    goal = run.problem.goal
+    parts = goal.parts if isinstance(goal, And) else (goal,)
+    stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate in met)))
+    task = run.planner.prepare(replace_goal(run.problem, stated), time_limit=run.seconds_left())
+    if run.planner.search(task, time_limit=run.seconds_left()).status is TaskPlanStatus.UNSOLVABLE:
+        return status
+    return PlanStatus.NO_PLAN_WITHIN_LIMITS
 
 
 class SearchTrack:

@@ -274,3 +274,25 @@ def test_no_plan_names_the_goals() -> None:
     result = tk.plan(scene, goal=goals, robot=GANTRY, max_iterations=1)
     assert result.status is not PlanStatus.SOLVED
     assert "'a' at (0.100, 0.100, 0.075) in 'table'" in result.explanation
+
+
+def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
+    """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
+    poses = [ObjectAt(name, "table", turned(0.0, y)) for name, y in (("a", -0.03), ("b", 0.04))]
+    result = tk.plan(two(), goal=list(poses), robot=GANTRY, max_iterations=1, suggest=False)
+    assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
+    assert "proved" not in result.explanation
+    result = tk.plan(two(), goal=[poses[0], "(on a b)", "(on b a)"], robot=GANTRY, max_iterations=1, suggest=False)
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
+    """That no grasp is found of a box wider than the hand is proved; of several shapes it is not, and not said."""
+    wide = [AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)]
+    scene = blocks_scene({"a": (0, 0)}, table=0.6)
+    scene = scene.set_shapes("a", wide).set_pose("a", Pose([0.0, 0.0, 0.15]))
+    result = tk.plan(scene, domain="kitchen", goal="(holding a)", robot=GANTRY, max_iterations=1, suggest=False)
+    assert (result.status is PlanStatus.PROVED_UNSOLVABLE) is (count == 1)
+    assert not any(constraint.is_proved for constraint in result.diagnosis.constraints)
+    assert "It is proved" not in result.explanation

@@ -212,11 +212,13 @@ class Impossible:
 
     Attributes:
         cause: why, in words, for the explanation; the same cause has the same words.
+        is_proved: whether that is proved; if it rests on samples, as grasps of meshes do, the action is tried again.
     """
 
     cause: str
+    is_proved: bool = True
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield the failure."""
         del arm, context, seed
-        yield MotionFailure("choosing", self.cause, is_final=True, kind=FailureKind.NO_CHOICE)
+        yield MotionFailure("choosing", self.cause, is_final=self.is_proved, kind=FailureKind.NO_CHOICE)

@@ -123,6 +123,20 @@ def _compare_with_scene(
         raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
 
 
+def replace_goal(problem: Problem, goal: Formula) -> Problem:
+    """Return a problem with another goal."""
+    return Problem(
+        problem.name,
+        problem.domain,
+        objects=problem.objects,
+        init=problem.init,
+        goal=goal,
+        metric=problem.metric,
+        values=problem.values,
+        source=problem.source,
+    )
+
+
 def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
     """Return a problem with other objects and initial facts.
 

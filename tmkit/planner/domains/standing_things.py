@@ -30,6 +30,7 @@ from tmkit.planner.domains.standing import (
     require_standing,
     why_no_grasp,
 )
+from tmkit.planner.sampling.grasps import all_grasps_are_known
 from tmkit.tasks import Fact
 
 __all__ = ["StandingThings"]
@@ -133,7 +134,7 @@ class StandingThings:
         """Yield the grasps of a thing, from above first, or that there are none."""
         grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
         if not grasps:
-            yield Impossible(why_no_grasp(item, self.manipulator))
+            yield Impossible(why_no_grasp(item, self.manipulator), is_proved=all_grasps_are_known(context.scene, item))
         for grasp in grasps:
             yield Pick(item, grasp)
 
