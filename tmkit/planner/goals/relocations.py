@@ -27,6 +27,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
 from tmkit.planner.actions.candidates import ActionContext, Candidate, Place
+from tmkit.planner.domains.derivation import TracedScene
 from tmkit.planner.domains.loading import PlanningDomain
 from tmkit.planner.domains.semantics import pddl_name
 from tmkit.planner.domains.standing import shape_bounds
@@ -79,9 +80,11 @@ class RelocationDomain(GoalDomain):
     relocated: str = "relocated"
     variants: Mapping[str, str] | None = None
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
         """Return the basic facts that hold in a scene, with where objects are and which goals are met."""
-        plain = super().state(scene, objects, q)
+        plain = super().state(scene, objects, q, view=view)
         resting = {fact.arguments[0] for fact in plain if fact.predicate in self.placing}
         met = {goal.goal.frame for goal in self.goals if goal.met in plain}
         names = {pddl_name(frame): frame for frame in movable_frames(scene) if frame not in met}
