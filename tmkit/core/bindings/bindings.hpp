@@ -168,6 +168,7 @@ ReadOnlyArray covariance_array(const Covariance& covariance);
 
 void bind_pose(nb::module_& m);
 void bind_gaussian_pose(nb::module_& m);
+void bind_elementary(nb::module_& m);
 void bind_lie(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);

@@ -67,7 +67,7 @@ Coefficients by_series(double squared) {
 Coefficients coefficients(double angle) {
     const double squared = angle * angle;
     if (angle < 1.0) return by_series(squared);
-    const double sine = std::sin(angle), cosine = std::cos(angle);
+    const auto [sine, cosine] = sine_cosine(angle);
     return {(1.0 - cosine) / squared, (angle - sine) / (squared * angle),
             (squared + 2.0 * cosine - 2.0) / (2.0 * squared * squared),
             (2.0 * angle - 3.0 * sine + angle * cosine) / (2.0 * squared * squared * angle)};
@@ -89,8 +89,8 @@ Blocks left_blocks(const Vector6& xi) {
 Matrix3 inverse_rotation_jacobian(const Vector3& theta) {
     const double angle = norm(theta), half = 0.5 * angle;
     // (1 - (a/2) cot(a/2)) / a^2; its error counts times a^2, so that the closed form is good down to small angles.
-    const double c = angle < 1e-3 ? 1.0 / 12.0 + angle * angle / 720.0
-                                  : (1.0 - half * std::cos(half) / std::sin(half)) / (angle * angle);
+    const auto [sine, cosine] = sine_cosine(half);
+    const double c = angle < 1e-3 ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
     const Matrix3 t = hat(theta);
     return identity3 + -0.5 * t + c * (t * t);
 }

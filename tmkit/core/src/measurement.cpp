@@ -74,7 +74,7 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::v
     Vector3 first, second;
     axes_across(vector, first, second);
     const double along = dot(vector, direction), a = dot(first, direction), b = dot(second, direction);
-    const double across = std::hypot(a, b), angle = std::atan2(across, along);
+    const double across = length_of(a, b), angle = arctangent(across, along);
     const double scale = across < 1e-9 ? (along > 0.0 ? 1.0 : 0.0) : angle / across;
     residual = {scale * a, scale * b};
     for (std::size_t k = 0; k < 6; ++k) {

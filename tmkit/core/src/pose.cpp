@@ -29,8 +29,8 @@ void require_finite(const double* values, std::size_t count, const char* what) {
 std::array<double, 2> jacobian_coefficients(double angle) {
     const double squared = angle * angle;
     if (angle < small_angle) return {0.5 - squared / 24.0, 1.0 / 6.0 - squared / 120.0};
-    const double half_sine = std::sin(0.5 * angle);  // 1 - cos a = 2 sin^2(a/2), which does not cancel
-    return {2.0 * half_sine * half_sine / squared, (angle - std::sin(angle)) / (squared * angle)};
+    const double half_sine = sine(0.5 * angle);  // 1 - cos a = 2 sin^2(a/2), which does not cancel
+    return {2.0 * half_sine * half_sine / squared, (angle - sine(angle)) / (squared * angle)};
 }
 
 Vector3 rotation_vector(Vector4 q) {
@@ -39,14 +39,15 @@ Vector3 rotation_vector(Vector4 q) {
     const Vector3 v{q[0], q[1], q[2]};
     const double sine = norm(v);
     const double scale = sine < small_angle ? 2.0 / q[3] - 2.0 * sine * sine / (3.0 * q[3] * q[3] * q[3])
-                                            : 2.0 * std::atan2(sine, q[3]) / sine;
+                                            : 2.0 * arctangent(sine, q[3]) / sine;
     return scale * v;
 }
 
 Vector4 quaternion_of(const Vector3& theta) {
     const double angle = norm(theta);
-    const double scale = angle < small_angle ? 0.5 - angle * angle / 48.0 : std::sin(0.5 * angle) / angle;
-    return {scale * theta[0], scale * theta[1], scale * theta[2], std::cos(0.5 * angle)};
+    const auto [sine, cosine] = sine_cosine(0.5 * angle);
+    const double scale = angle < small_angle ? 0.5 - angle * angle / 48.0 : sine / angle;
+    return {scale * theta[0], scale * theta[1], scale * theta[2], cosine};
 }
 
 }  // namespace
@@ -127,8 +128,8 @@ Vector6 Pose::log() const {
     const double angle = norm(theta);
     // V^-1 = I - [theta]/2 + c [theta]^2 with c = (1 - (a/2) cot(a/2)) / a^2.
     const double half = 0.5 * angle;
-    const double c = angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0
-                                         : (1.0 - half * std::cos(half) / std::sin(half)) / (angle * angle);
+    const auto [sine, cosine] = sine_cosine(half);
+    const double c = angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
     const Vector3 once = cross(theta, translation);
     const Vector3 rho = translation - 0.5 * once + c * cross(theta, once);
     return {rho[0], rho[1], rho[2], theta[0], theta[1], theta[2]};

@@ -151,7 +151,7 @@ struct Whitening {
         exact = Rows(null, m);
         for (std::size_t i = 0; i < m; ++i) {
             double length = 0.0;  // of an exact direction in the units of what was measured
-            for (std::size_t k = 0; k < m; ++k) length = std::hypot(length, vectors[i * m + k] / divisor(k));
+            for (std::size_t k = 0; k < m; ++k) length = length_of(length, vectors[i * m + k] / divisor(k));
             for (std::size_t k = 0; k < m; ++k)
                 if (i < null) exact(i, k) = vectors[i * m + k] / divisor(k) / length;
                 else matrix(i - null, k) = vectors[i * m + k] / divisor(k) / std::sqrt(values[i]);

@@ -1,36 +1,9 @@
 #include "tmkit/scene_gaussian.hpp"
 
-#include <cmath>
-#include <numbers>
-
 #include "noise_path.hpp"
 #include "tmkit/random.hpp"
 
 namespace tmkit {
-namespace {
-
-// Standard normal numbers in pairs (Box and Muller).
-class Normal {
-public:
-    explicit Normal(std::uint64_t seed) : random_(seed) {}
-    double operator()() {
-        if (has_second_) {
-            has_second_ = false;
-            return second_;
-        }
-        const double radius = std::sqrt(-2.0 * std::log(1.0 - random_.uniform())), angle = 2.0 * std::numbers::pi * random_.uniform();
-        second_ = radius * std::sin(angle);
-        has_second_ = true;
-        return radius * std::cos(angle);
-    }
-
-private:
-    Random random_;
-    double second_ = 0.0;
-    bool has_second_ = false;
-};
-
-}  // namespace
 
 GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q) {
     NoiseSum common;
@@ -104,7 +77,7 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
         }
         return pose;
     };
-    Normal normal(seed);
+    NormalRandom normal(seed);
     std::vector<Pose> poses(count);
     for (Pose& pose : poses) {
         for (double& number : w) number = normal();

@@ -14,6 +14,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "tmkit/elementary.hpp"
+
 namespace tmkit {
 
 using Vector3 = std::array<double, 3>;
@@ -94,8 +96,8 @@ inline Pose Pose::inverse() const {
 
 // Rotation by `angle` radians about the unit vector `axis`.
 inline Vector4 quaternion_about(const Vector3& axis, double angle) {
-    const double s = std::sin(0.5 * angle);
-    return {s * axis[0], s * axis[1], s * axis[2], std::cos(0.5 * angle)};
+    const auto [s, c] = sine_cosine(0.5 * angle);
+    return {s * axis[0], s * axis[1], s * axis[2], c};
 }
 
 }  // namespace tmkit

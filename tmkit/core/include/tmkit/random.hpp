@@ -6,7 +6,11 @@
 // generators", ACM TOMS 2021), its state filled by splitmix64; a uniform double takes the upper 53 bits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
+
+#include "tmkit/elementary.hpp"
 
 namespace tmkit {
 
@@ -52,6 +56,28 @@ private:
     }
 
     std::uint64_t state_[4];
+};
+
+// Standard normal numbers in pairs (Box and Muller).
+class NormalRandom {
+public:
+    explicit NormalRandom(std::uint64_t seed) : random_(seed) {}
+    double operator()() {
+        if (has_second_) {
+            has_second_ = false;
+            return second_;
+        }
+        const double radius = std::sqrt(-2.0 * logarithm(1.0 - random_.uniform())), angle = 2.0 * std::numbers::pi * random_.uniform();
+        const auto [sine, cosine] = sine_cosine(angle);
+        second_ = radius * sine;
+        has_second_ = true;
+        return radius * cosine;
+    }
+
+private:
+    Random random_;
+    double second_ = 0.0;
+    bool has_second_ = false;
 };
 
 }  // namespace tmkit

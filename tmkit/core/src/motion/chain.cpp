@@ -25,7 +25,7 @@ inline void apply_motion(bool prismatic, double value, Matrix3& r, Vector3& t) {
         for (int i = 0; i < 3; ++i) t[i] += value * r[3 * i + 2];
         return;
     }
-    const double c = std::cos(value), s = std::sin(value);
+    const auto [s, c] = sine_cosine(value);
     for (int i = 0; i < 3; ++i) {
         const double x = r[3 * i], y = r[3 * i + 1];
         r[3 * i] = c * x + s * y;

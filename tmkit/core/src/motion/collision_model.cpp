@@ -139,7 +139,7 @@ void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const 
         if (link.prismatic) {
             pose.translation() += value * pose.getRotation().col(2);
         } else {
-            const double c = std::cos(value), s = std::sin(value);
+            const auto [s, c] = sine_cosine(value);
             const coal::Vec3s x = pose.getRotation().col(0), y = pose.getRotation().col(1);
             pose.rotation().col(0) = c * x + s * y;
             pose.rotation().col(1) = c * y - s * x;

@@ -24,7 +24,7 @@ Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
                            target[3 * i + 2] * current[3 * j + 2];
     const Vector3 v{0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1])};
     const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
-    if (sine > 1e-7) return (std::atan2(sine, cosine) / sine) * v;
+    if (sine > 1e-7) return (arctangent(sine, cosine) / sine) * v;
     if (cosine > 0.0) return v;
     // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal entry.
     int k = 0;

@@ -1,0 +1,109 @@
+"""Plans that are made the same to the byte on every CPU: what they are, and how their digests are found and renewed.
+
+``python tests/support/golden_plans.py`` prints the digests of the plan files as JSON; ``--renew`` writes them to
+``tests/data/golden_plans.json``, which belongs to every change that makes the planner find other plans; ``--out DIR``
+keeps the plan files, to see what differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.classic import plan_problem, problem_file
+from support.kitchen import ROBOT, kitchen, stove_goal
+from support.meshes import l_mesh
+from support.unsure_blocks import ON_B, unsure_blocks
+
+import tmkit as tk
+from tmkit.planner import PlanResult
+from tmkit.spatial import Pose
+
+__all__ = ["GOLDEN", "PLANS", "digests", "versions"]
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden_plans.json"
+_LIBRARIES = ("numpy", "scipy", "trimesh", "libcoal", "pybullet", "example-robot-data")
+_TOWER = "(and (on a b) (on b c))"
+
+
+def _with_l() -> tk.SceneGraph:
+    """Return the Panda with a mesh that lies turned on the table, and a tray."""
+    scene = tk.load_scene("panda_table")
+    tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]))
+    scene = scene.add_frame("tray", "table", pose=Pose([-0.1, 0.3, 0.03]), classes=["region"], shapes=[tray])
+    thing = tk.AttachedShape(l_mesh())
+    pose = Pose.from_rpy([-0.1, -0.2, 0.0251], [0.0, 0.0, 0.4])
+    return scene.add_frame("thing", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[thing])
+
+
+def _blocks(robot: str) -> PlanResult:
+    return tk.plan(tk.load_scene(f"{robot}_table", "blocks3"), domain="blocks", goal=_TOWER, robot=robot, seed=3)
+
+
+PLANS: dict[str, Callable[[], PlanResult]] = {
+    "blocks-panda": lambda: _blocks("panda"),
+    "blocks-iiwa": lambda: _blocks("iiwa"),
+    "blocks-xarm": lambda: _blocks("xarm"),
+    "blocks-ur5": lambda: _blocks("ur5"),
+    "blocks-uncertain": lambda: tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B),
+    "drawer": lambda: tk.plan(
+        tk.load_scene("panda_drawer"), domain="drawer", problem=problem_file("drawer", "empty"), robot="panda"
+    ),
+    "handover": lambda: tk.plan(
+        tk.load_scene("baxter_trays"),
+        domain="handover",
+        problem=problem_file("handover", "across"),
+        robot=("baxter", "baxter_left"),
+    ),
+    "hanoi": lambda: tk.plan(tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"),
+    "kitchen": lambda: tk.plan(kitchen(2), domain="kitchen", goal=stove_goal(2), robot=ROBOT),
+    "mesh": lambda: tk.plan(_with_l(), domain="kitchen", goal="(on thing tray)"),
+    "rearrangement": lambda: plan_problem("rearrangement", "swap", scene="rearrange_swap"),
+    "sorting": lambda: plan_problem("sorting", "sort8", scene="sort8"),
+}
+
+
+def digests(names: list[str] | None = None, *, out: Path | None = None) -> dict[str, str]:
+    """Return the SHA-256 of plan files by the names of the plans; all of them unless told which."""
+    found = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names or PLANS:
+            result = PLANS[name]()
+            assert result.plan is not None, f"{name}: {result.explanation}"
+            path = (out or Path(scratch)) / f"{name}.json"
+            result.plan.save(path)
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries on which plans depend."""
+    return {name: importlib.metadata.version(name) for name in _LIBRARIES}
+
+
+def main() -> None:
+    """Print, or renew, the digests."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*PLANS, []])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--renew", action="store_true")
+    asked = parser.parse_args()
+    if asked.out:
+        asked.out.mkdir(parents=True, exist_ok=True)
+    found = digests(asked.names, out=asked.out)
+    if asked.renew:
+        text = json.dumps({"plans": found, "versions": versions()}, indent=1, sort_keys=True)
+        GOLDEN.write_text(text + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

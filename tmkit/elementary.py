@@ -1,0 +1,94 @@
+"""Sine, cosine and their kind, products and lengths, with the same bits on every CPU.
+
+What :mod:`math` answers comes from the C library, and ``@``, ``np.dot`` and ``np.linalg`` from BLAS and LAPACK, which have
+variants for kinds of CPUs: with fused products or without, in this order or that. They differ in the last bit; and a
+plan hangs on every bit of every pose. What a plan is made of is therefore worked out with these functions, by the core
+or by numpy's own additions and products, which IEEE 754 rounds in one way.
+
+Harmless, and so not here: ``math.sqrt``, ``math.hypot``, ``math.radians``, and numpy's sums, products element by element,
+``np.cross``, ``np.sqrt`` and ``np.einsum``. Not harmless: powers of floats, since ``x**2`` asks the C library too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit import _core
+from tmkit._core import atan2, cos, erfc, exp, sin, standard_normals
+
+__all__ = [
+    "acos",
+    "asin",
+    "atan2",
+    "circle",
+    "cos",
+    "dot",
+    "eigen",
+    "erfc",
+    "exp",
+    "norm",
+    "norms",
+    "product",
+    "sin",
+    "standard_normals",
+]
+
+Array = NDArray[np.float64]
+
+
+def acos(cosine: float) -> float:
+    """Return the angle of a cosine from -1 to 1, in radians, right to two units in the last place."""
+    return atan2(math.sqrt((1.0 - cosine) * (1.0 + cosine)), cosine)
+
+
+def asin(sine: float) -> float:
+    """Return the angle of a sine from -1 to 1, in radians, right to two units in the last place."""
+    return atan2(sine, math.sqrt((1.0 - sine) * (1.0 + sine)))
+
+
+def circle(angles: ArrayLike) -> Array:
+    """Return cosines and sines (n, 2) of angles (n,) in radians: points of the unit circle."""
+    return np.array([[cos(angle), sin(angle)] for angle in np.asarray(angles, dtype=float).tolist()]).reshape(-1, 2)
+
+
+def dot(a: ArrayLike, b: ArrayLike) -> float:
+    """Return the scalar product of two vectors (n,)."""
+    return float(np.add.reduce(np.multiply(a, b)))
+
+
+def norm(vector: ArrayLike) -> float:
+    """Return the length of a vector (n,)."""
+    return math.sqrt(dot(vector, vector))
+
+
+def norms(vectors: ArrayLike) -> Array:
+    """Return the lengths (...) of vectors (..., n)."""
+    return np.asarray(np.sqrt(np.sum(np.square(vectors), axis=-1)))
+
+
+def product(*factors: ArrayLike) -> Array:
+    """Return the product of matrices, or of matrices and a vector, from the left to the right: what ``@`` stands for.
+
+    Each is (m, n) or (n,); a vector counts as a row before a matrix and as a column behind one, as for ``@``. Two
+    vectors give a number, as an array without axes; :func:`dot` gives it as a float.
+    """
+    result = np.asarray(factors[0], dtype=float)
+    for factor in factors[1:]:
+        right = np.asarray(factor, dtype=float)
+        left_axes, right_axes = "ij"[2 - result.ndim :], "jk"[: right.ndim]
+        free = (left_axes + right_axes).replace("j", "")
+        result = np.asarray(np.einsum(f"{left_axes},{right_axes}->{free}", result, right))
+    return result
+
+
+def eigen(matrix: ArrayLike) -> tuple[Array, Array]:
+    """Return eigenvalues (n,), ascending, and eigenvectors as columns (n, n) of a symmetric matrix (n, n).
+
+    Raises:
+        ConfigurationError: a matrix that is not square, or numbers that are not finite.
+    """
+    values, vectors = _core.symmetric_eigen(matrix)
+    return values, vectors.T
