@@ -1,23 +1,23 @@
 """Sine, cosine and their kind, products and lengths, with the same bits on every CPU.
 
-What :mod:`math` answers comes from the C library, and ``@``, ``np.dot`` and ``np.linalg`` from BLAS and LAPACK, which have
-variants for kinds of CPUs: with fused products or without, in this order or that. They differ in the last bit; and a
-plan hangs on every bit of every pose. What a plan is made of is therefore worked out with these functions, by the core
-or by numpy's own additions and products, which IEEE 754 rounds in one way.
+What :mod:`math` answers comes from the C library, and what ``@``, ``np.dot`` and ``np.linalg`` answer from BLAS and
+LAPACK. They have variants for kinds of CPUs, with fused products or without, in this order or that, which differ in the
+last bit; and a plan hangs on every bit of every pose. So what a plan is made of is worked out with these functions, by
+the core or by numpy's own sums and products, which IEEE 754 rounds in one way.
 
-Harmless, and so not here: ``math.sqrt``, ``math.hypot``, ``math.radians``, and numpy's sums, products element by element,
-``np.cross``, ``np.sqrt`` and ``np.einsum``. Not harmless: powers of floats, since ``x**2`` asks the C library too.
+Harmless, and so not here, are ``math.sqrt``, ``math.hypot`` and ``math.radians``; of numpy sums, products element by
+element, ``np.cross``, ``np.sqrt`` and ``np.einsum``. Powers of floats are not: ``x**2`` asks the C library too.
 """
 
 from __future__ import annotations
 
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit import _core
-from tmkit._core import atan2, cos, erfc, exp, sin, standard_normals
+from tmkit._core import atan2, cos, erfc, exp, sin, standard_normals, symmetric_eigen
 
 __all__ = [
     "acos",
@@ -27,10 +27,12 @@ __all__ = [
     "cos",
     "dot",
     "eigen",
+    "erf",
     "erfc",
     "exp",
     "norm",
     "norms",
+    "power",
     "product",
     "sin",
     "standard_normals",
@@ -84,11 +86,38 @@ def product(*factors: ArrayLike) -> Array:
     return result
 
 
+def erf(x: float) -> float:
+    """Return the error function, also where it is tiny."""
+    if abs(x) >= 0.75:
+        return math.copysign(1.0 - erfc(abs(x)), x)
+    term = total = x  # 2/sqrt(pi) e^(-x^2) sum of (2 x^2)^n x / (2n+1)!!
+    n = 1
+    while abs(term) > 1e-18 * abs(total):
+        term *= 2.0 * x * x / (2 * n + 1)
+        total += term
+        n += 1
+    return 2.0 / math.sqrt(math.pi) * exp(-x * x) * total
+
+
+def power(base: float, exponent: float) -> float | complex:
+    """Return a power, rounded once, in some 20 us; complex where ``base**exponent`` is.
+
+    Raises:
+        ZeroDivisionError: a negative power of zero.
+        OverflowError: a number that is too large.
+    """
+    roughly: float | complex = base**exponent
+    if isinstance(roughly, complex) or base == 0.0 or roughly == 0.0 or not math.isfinite(roughly):
+        return roughly
+    digits = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    return float(digits.power(Decimal(base), Decimal(exponent)))
+
+
 def eigen(matrix: ArrayLike) -> tuple[Array, Array]:
     """Return eigenvalues (n,), ascending, and eigenvectors as columns (n, n) of a symmetric matrix (n, n).
 
     Raises:
         ConfigurationError: a matrix that is not square, or numbers that are not finite.
     """
-    values, vectors = _core.symmetric_eigen(matrix)
+    values, vectors = symmetric_eigen(matrix)
     return values, vectors.T

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tmkit.elementary import cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
@@ -317,7 +318,7 @@ def _moved_inside(scene: SceneGraph, point: np.ndarray, turn: float, *, item: st
     Where the surface is smaller than the block, the block stands in its middle.
     """
     lower, upper = (bound[:2] for bound in shape_bounds(scene, surface))
-    sine, cosine = math.sin(turn), math.cos(turn)
+    sine, cosine = sin(turn), cos(turn)
     low, high = shape_bounds(scene, item)
     corners = np.array([[x, y] for x in (low[0], high[0]) for y in (low[1], high[1])])
     turned = corners @ np.array([[cosine, sine], [-sine, cosine]])

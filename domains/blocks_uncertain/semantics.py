@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tmkit.elementary import atan2, cos, product, sin
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
 from tmkit.planner import (
@@ -49,8 +50,8 @@ from tmkit.tasks import Fact, GroundAction, State
 ASKED = 0.95
 """The probability from which on a believed fact holds."""
 
-GRASP_SLIP = np.diag([0.001**2, 0.001**2, 0.0, 0.0, 0.0, 0.01**2])
-PLACE_SLIP = np.diag([0.001**2, 0.001**2, 0.0, 0.0, 0.0, 0.01**2])
+GRASP_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
+PLACE_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
 """Covariances that handling adds, [rho, theta] in the axes of the block: level, since a block stands."""
 
 _RESOLUTION = 0.1  # metres between neighbouring locations, as in the domain blocks
@@ -178,12 +179,12 @@ class Semantics:
         base = self.manipulator.base
         _, joint = scene.joint_gaussian([(block, base), (below, base)], q=q)
         x, y, _ = scene.pose(block, below, q=q).rotate([1.0, 0.0, 0.0])
-        turn = math.pi / 2 * round(math.atan2(y, x) / (math.pi / 2))
-        turned = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+        turn = math.pi / 2 * round(atan2(y, x) / (math.pi / 2))
+        turned = np.array([[cos(turn), -sin(turn)], [sin(turn), cos(turn)]])
         relative = np.zeros((2, 12))
         relative[:, :2], relative[:, 6:8] = turned, -np.eye(2)
         slips = PLACE_SLIP if scene.parent(block) == self.manipulator.tip else PLACE_SLIP + GRASP_SLIP
-        spread = relative @ joint @ relative.T + turned @ slips[:2, :2] @ turned.T
+        spread = product(relative, joint, relative.T) + product(turned, slips[:2, :2], turned.T)
         lower, upper = (bound[:2] for bound in shape_bounds(scene, below))
         return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
 

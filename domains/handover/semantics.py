@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
@@ -157,7 +158,7 @@ class Semantics:
         places = [scene.pose(place, root, q=q).translation for place in _places(scene)]
         middle, across = (first + second) / 2, second - first
         ahead = np.cross(across, [0.0, 0.0, 1.0])
-        ahead /= float(np.linalg.norm(ahead)) or 1.0
+        ahead /= norm(ahead) or 1.0
         if places and float(ahead @ (np.mean(places, axis=0) - middle)) < 0.0:
             ahead = -ahead
         for height in _ABOVE:

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
+from tmkit.elementary import norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
@@ -121,7 +120,7 @@ def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:
     scene = context.scene
     root_from_disc = scene.pose(disc, scene.root(disc), q=context.q)
     is_steep = root_from_disc.rotate(grasp.object_from_tool.rotate([0.0, 0.0, 1.0]))[2] < _STEEP
-    return bool(is_steep and np.linalg.norm(grasp.object_from_tool.translation[:2]) < _IN_THE_MIDDLE)
+    return bool(is_steep and norm(grasp.object_from_tool.translation[:2]) < _IN_THE_MIDDLE)
 
 
 def _width(scene: SceneGraph, disc: str) -> float:

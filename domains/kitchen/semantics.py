@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import acos
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
@@ -333,7 +334,7 @@ def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
 def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:
     """Refuse an item that leans, floats, or is sunk in."""
     pose, low = region.pose_of(scene, item), shape_bounds(scene, item)[0]
-    tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
+    tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
         what = f"item '{item}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
         raise SceneError(f"{what}; an item stands upright, its z axis along that of its region", frame=item)

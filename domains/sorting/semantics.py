@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from tmkit.elementary import norms
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
@@ -104,7 +105,7 @@ class Semantics(StandingThings):
             free &= np.any(apart >= [_NARROW, _WIDE], axis=1)
         base = scene.pose(self.manipulator.base, area, q=context.q).translation[:2]
         found = grid[free]
-        away = np.round(np.linalg.norm(found - base, axis=1), 6)
+        away = np.round(norms(found - base), 6)
         chosen: list[tuple[float, float]] = []
         for x, y in found[np.lexsort((found[:, 1], found[:, 0], away))]:
             if all(math.hypot(x - a, y - b) >= _APART for a, b in chosen):

@@ -18,12 +18,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import tmkit as tk
 from support.classic import plan_problem, problem_file
 from support.kitchen import ROBOT, kitchen, stove_goal
 from support.meshes import l_mesh
 from support.unsure_blocks import ON_B, unsure_blocks
-
-import tmkit as tk
 from tmkit.planner import PlanResult
 from tmkit.spatial import Pose
 
@@ -102,7 +101,7 @@ def main() -> None:
     if asked.renew:
         text = json.dumps({"plans": found, "versions": versions()}, indent=1, sort_keys=True)
         GOLDEN.write_text(text + "\n", encoding="utf-8")
-    print(json.dumps(found, indent=1))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

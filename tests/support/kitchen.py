@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
+
 import tmkit as tk
+from tmkit.elementary import circle
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.spatial import Pose
 
@@ -31,8 +33,9 @@ def kitchen(blocks: int, *, angles: Sequence[float] = ANGLES) -> SceneGraph:
     scene = tk.load_scene("iiwa_kitchen")
     floor = scene.pose("floor", "world")
     inertia = Inertia(_MASS)
-    for name, angle in zip(block_names(blocks), angles, strict=False):
-        at = [_RADIUS * math.cos(math.radians(angle)), _RADIUS * math.sin(math.radians(angle)), BLOCK_SIZE[2] / 2]
+    around = circle(np.radians(angles)).tolist()
+    for name, (x, y) in zip(block_names(blocks), around, strict=False):
+        at = [_RADIUS * x, _RADIUS * y, BLOCK_SIZE[2] / 2]
         color = (*_COLORS[int(name[1:]) % len(_COLORS)], 1.0)
         scene = scene.add_frame(
             name,

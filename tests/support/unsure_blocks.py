@@ -17,7 +17,7 @@ _FALLEN = 0.04  # metres from its place: a block that fell is at least 5 cm lowe
 def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
     """Return three blocks before the Panda, known to a deviation in x and y, in metres, and in turn, in radians."""
     scene = tk.load_scene("panda_alone", "unsure_blocks")
-    covariance = np.diag([deviation**2, deviation**2, 0.0, 0.0, 0.0, min(turn, 10 * deviation) ** 2])
+    covariance = np.diag(np.square([deviation, deviation, 0.0, 0.0, 0.0, min(turn, 10 * deviation)]))
     for block in ("a", "b", "c"):
         scene = scene.set_covariance(block, covariance)
     return scene

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tmkit.elementary import product
 from tmkit.errors import FileFormatError, ShapeError, TmkitError
 from tmkit.files.places import Place
 from tmkit.formats.drafts import (
@@ -164,7 +165,7 @@ def inertia_of(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: S
         ixx, ixy, ixz, iyy, iyz, izz = draft.matrix
         matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
         if draft.origin.quat_xyzw is not None or draft.origin.rpy not in (None, (0.0, 0.0, 0.0)):
-            matrix = origin.rotation @ matrix @ origin.rotation.T
+            matrix = product(origin.rotation, matrix, origin.rotation.T)
             matrix = 0.5 * (matrix + matrix.T)
         return Inertia(draft.mass, origin.translation, matrix=matrix)
     own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]

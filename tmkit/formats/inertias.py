@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.elementary import dot, product
 from tmkit.errors import ShapeError
 from tmkit.graph import Inertia, Shape
 from tmkit.spatial import Pose
@@ -44,13 +45,14 @@ def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
         squares = np.square(shape.dimensions)
         return center, np.diag(mass / 12.0 * (squares.sum() - squares))
     if shape.kind == "sphere":
-        return center, np.diag([0.4 * mass * shape.dimensions[0] ** 2] * 3)
+        return center, np.diag([0.4 * mass * shape.dimensions[0] * shape.dimensions[0]] * 3)
     radius, length = shape.dimensions
+    radius2, length2 = radius * radius, length * length
     if shape.kind == "cylinder":
-        across, along = mass * (radius**2 / 4.0 + length**2 / 12.0), mass * radius**2 / 2.0
+        across, along = mass * (radius2 / 4.0 + length2 / 12.0), mass * radius2 / 2.0
     elif shape.kind == "cone":
         center = np.array([0.0, 0.0, -length / 4.0])
-        across, along = mass * (0.15 * radius**2 + 0.0375 * length**2), 0.3 * mass * radius**2
+        across, along = mass * (0.15 * radius2 + 0.0375 * length2), 0.3 * mass * radius2
     else:
         across, along = _capsule(radius, length, mass)
     return center, np.diag([across, across, along])
@@ -58,11 +60,12 @@ def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
 
 def _capsule(radius: float, length: float, mass: float) -> tuple[float, float]:
     """Return the moments of a capsule across and along its axis."""
-    tube, ball = math.pi * radius**2 * length, 4.0 / 3.0 * math.pi * radius**3
+    radius2, length2 = radius * radius, length * length
+    tube, ball = math.pi * radius2 * length, 4.0 / 3.0 * math.pi * radius2 * radius
     tube_mass, ball_mass = mass * tube / (tube + ball), mass * ball / (tube + ball)
-    along = tube_mass * radius**2 / 2.0 + 0.4 * ball_mass * radius**2
-    across = tube_mass * (radius**2 / 4.0 + length**2 / 12.0)
-    across += ball_mass * (0.4 * radius**2 + length**2 / 4.0 + 0.375 * length * radius)
+    along = tube_mass * radius2 / 2.0 + 0.4 * ball_mass * radius2
+    across = tube_mass * (radius2 / 4.0 + length2 / 12.0)
+    across += ball_mass * (0.4 * radius2 + length2 / 4.0 + 0.375 * length * radius)
     return across, along
 
 
@@ -110,10 +113,10 @@ def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
     for shape, pose, mass in parts:
         center, matrix = solid_inertia(shape, mass)
         centers.append(pose.apply(center))
-        matrices.append(pose.rotation @ matrix @ pose.rotation.T)
+        matrices.append(product(pose.rotation, matrix, pose.rotation.T))
     middle = sum((mass * center for center, (_, _, mass) in zip(centers, parts, strict=True)), np.zeros(3)) / total
     moment = np.zeros((3, 3))
     for center, matrix, (_, _, mass) in zip(centers, matrices, parts, strict=True):
         offset = center - middle
-        moment += matrix + mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+        moment += matrix + mass * (dot(offset, offset) * np.eye(3) - np.outer(offset, offset))
     return Inertia(total, middle, matrix=0.5 * (moment + moment.T))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.elementary import product
 from tmkit.errors import MeshError, ShapeError
 from tmkit.files.places import Place
 from tmkit.files.reading import ReadingLimits, read_bytes
@@ -43,6 +44,7 @@ MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
 _FIRST_BYTES = 65536  # of a file that are looked at at a time
 
 # The parts of a COLLADA file that say how it looks and moves.
+_DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
 _LOOKS = (
     "bind_material",
     "instance_camera",
@@ -243,7 +245,8 @@ def _moved(
 ) -> MeshArrays:
     """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
-        vertices = vertices @ matrix[:3, :3].T + unit * matrix[:3, 3]
+        matrix = np.round(matrix, _DIGITS)
+        vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
         if np.linalg.det(matrix[:3, :3]) < 0.0:
             faces = faces[:, ::-1]
     return MeshArrays(vertices, faces.astype(np.int32))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmkit.elementary import power
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats.robray_syntax import Array, Binary, Expression, Name, Negation, Number, SourceText
 
@@ -34,12 +35,12 @@ __all__ = [
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
 
-_OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
+_OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
-    "^": operator.pow,
+    "^": power,
 }
 
 

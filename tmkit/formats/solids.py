@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tmkit.elementary import circle
 from tmkit.graph import Mesh, Shape
 
 __all__ = ["SIDES", "THICKNESS", "frustum", "mesh_of_cloud", "mesh_of_field", "thickened"]
@@ -27,17 +28,17 @@ def frustum(bottom: float, top: float, height: float) -> Shape:
         height: metres.
     """
     angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
-    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(SIDES)], axis=1)
+    rim = np.column_stack([circle(angles), np.zeros(SIDES)])
     half = np.array([0.0, 0.0, 0.5 * height])
     here, after = np.arange(SIDES), (np.arange(SIDES) + 1) % SIDES
     low, tip = np.full(SIDES, SIDES), np.full(SIDES, SIDES + 1)
-    vertices = [bottom * circle - half, [-half], [half]]
+    vertices = [bottom * rim - half, [-half], [half]]
     faces = [np.stack([low, after, here], axis=1)]
     if top == 0.0:
         faces.append(np.stack([here, after, tip], axis=1))
     else:
         above, beyond = here + SIDES + 2, after + SIDES + 2
-        vertices.append(top * circle + half)
+        vertices.append(top * rim + half)
         faces += [np.stack(corners, axis=1) for corners in ([here, after, beyond], [here, beyond, above])]
         faces.append(np.stack([tip, above, beyond], axis=1))
     return Mesh(np.concatenate(vertices), np.concatenate(faces).astype(np.int32))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.elementary import atan2, cos, sin
 from tmkit.errors import OutputError, SceneError, UnknownNameError
 from tmkit.files.output import write_files
 from tmkit.formats.solids import frustum, mesh_of_cloud, mesh_of_field
@@ -295,10 +296,10 @@ def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, flo
     Where pitch is a right angle only roll - yaw or roll + yaw is determined; then any yaw does, because roll and
     pitch are computed from what remains of the rotation after yaw has been undone.
     """
-    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
-    s, c = math.sin(yaw), math.cos(yaw)
-    pitch = math.atan2(-rotation[2, 0], c * rotation[0, 0] + s * rotation[1, 0])
-    roll = math.atan2(s * rotation[0, 2] - c * rotation[1, 2], c * rotation[1, 1] - s * rotation[0, 1])
+    yaw = atan2(rotation[1, 0], rotation[0, 0])
+    s, c = sin(yaw), cos(yaw)
+    pitch = atan2(-rotation[2, 0], c * rotation[0, 0] + s * rotation[1, 0])
+    roll = atan2(s * rotation[0, 2] - c * rotation[1, 2], c * rotation[1, 1] - s * rotation[0, 1])
     return roll, pitch, yaw
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
+from tmkit.elementary import norms
 from tmkit.files.output import write_text
 from tmkit.graph import SceneGraph
 from tmkit.motion.fingers import cup_frames, finger_distance, finger_frames
@@ -116,7 +117,7 @@ def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, floa
     start = scene.configuration(opened)
     others = np.tile(start, (_TRIES, 1))
     drawn = random_configurations(scene, _TRIES, seed=seed)
-    nearest = np.argsort(np.linalg.norm((drawn - middle)[:, moving], axis=1), kind="stable")
+    nearest = np.argsort(norms((drawn - middle)[:, moving]), kind="stable")
     others[:, moving] = np.vstack([middle, drawn[nearest]])[:_TRIES][:, moving]
     rounded = np.clip(np.round(others, _DIGITS), limits[:, 0], limits[:, 1])
     free = ~CollisionWorld(scene).in_collision_batch(rounded)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.motion.manipulator import Manipulator
 from tmkit.spatial import Pose
@@ -68,9 +69,9 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
     for last, frame in itertools.pairwise(moving):
         above = scene.parent(frame)
         assert above is not None, "a joint has a parent"
-        length += float(np.linalg.norm((scene.pose(above, last, q=q) @ scene.local_pose(frame)).translation))
-    length += float(np.linalg.norm(scene.pose(tool, moving[-1], q=q).translation))
-    return max(0.0, float(np.linalg.norm(root_from_tool.translation - anchor)) - length)
+        length += norm((scene.pose(above, last, q=q) @ scene.local_pose(frame)).translation)
+    length += norm(scene.pose(tool, moving[-1], q=q).translation)
+    return max(0.0, norm(root_from_tool.translation - anchor) - length)
 
 
 def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> ReachHeights:
@@ -96,18 +97,18 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
             assert above is not None, "a joint has a parent"
             step = scene.pose(above, last, q=q) @ scene.local_pose(frame)
         if up is None:
-            lowest -= float(np.linalg.norm(step.translation))
-            highest += float(np.linalg.norm(step.translation))
+            lowest -= norm(step.translation)
+            highest += norm(step.translation)
         else:
-            lowest, highest = (height + float(up @ step.translation) for height in (lowest, highest))
+            lowest, highest = (height + dot(up, step.translation) for height in (lowest, highest))
             up = np.asarray(step.inverse().rotate(up))
         if frame is None:
             break
         joint = scene.joint(frame)
-        along = 1.0 if up is None else abs(float(up @ np.asarray(joint.axis)))
+        along = 1.0 if up is None else abs(dot(up, joint.axis))
         slide = along * _longest_slide(scene, frame)
         if up is not None and joint.type == "prismatic" and joint.mimic is None:
-            ends = [float(up @ np.asarray(joint.axis)) * end for end in (joint.lower, joint.upper)]
+            ends = [dot(up, joint.axis) * end for end in (joint.lower, joint.upper)]
             lowest, highest = lowest + min(ends), highest + max(ends)
         else:
             lowest, highest = lowest - slide, highest + slide

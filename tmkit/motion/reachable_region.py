@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld
+from tmkit.elementary import circle, cos, sin
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph, Shape
 from tmkit.motion.manipulator import Manipulator
@@ -152,7 +153,7 @@ def hull_points(shape: Shape) -> NDArray[np.float64]:
         return np.asarray(shape.vertices, dtype=np.float64)
     lower, upper = (np.asarray(corner) for corner in shape.bounds)
     turn = np.linspace(0.0, 2.0 * np.pi, _ROUND, endpoint=False)
-    circle = np.column_stack([np.cos(turn), np.sin(turn), np.zeros(_ROUND)])
+    rim = np.column_stack([circle(turn), np.zeros(_ROUND)])
     if shape.kind == "plane":
         return np.zeros((0, 3))
     if shape.kind in ("box", "point_cloud", "height_field"):
@@ -162,9 +163,9 @@ def hull_points(shape: Shape) -> NDArray[np.float64]:
     radius = upper[0]
     if shape.kind in ("sphere", "capsule"):
         rise = np.linspace(-0.5 * np.pi, 0.5 * np.pi, _ROUND // 2 + 1)
-        ball = np.concatenate([circle * np.cos(angle) + [0.0, 0.0, np.sin(angle)] for angle in rise]) * radius
+        ball = np.concatenate([rim * cos(angle) + [0.0, 0.0, sin(angle)] for angle in rise]) * radius
         rise_of_cap = np.array([0.0, 0.0, upper[2] - radius])
         return np.concatenate([ball + rise_of_cap, ball - rise_of_cap])
-    low = circle * radius + [0.0, 0.0, lower[2]]
-    top = np.array([[0.0, 0.0, upper[2]]]) if shape.kind == "cone" else circle * radius + [0.0, 0.0, upper[2]]
+    low = rim * radius + [0.0, 0.0, lower[2]]
+    top = np.array([[0.0, 0.0, upper[2]]]) if shape.kind == "cone" else rim * radius + [0.0, 0.0, upper[2]]
     return np.concatenate([low, top])

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ruckig import InputParameter, Result, Ruckig, Trajectory
 
+from tmkit.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
@@ -71,7 +72,7 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
     speeds = plain_numbers(velocity_limits, "velocity_limits")
     accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
     _check(points, speeds, accelerations, rate)
-    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    lengths = norms(np.diff(points, axis=0))
     points = points[np.concatenate([[True], lengths > _SHORTEST_PIECE])]
     positions: list[NDArray[np.float64]] = [points[:1]]
     velocities: list[NDArray[np.float64]] = [np.zeros((1, points.shape[1]))]
@@ -100,7 +101,7 @@ def _smooth_runs(points: NDArray[np.float64]) -> list[tuple[int, int]]:
     if len(points) < 2:
         return []
     pieces = np.diff(points, axis=0)
-    directions = pieces / np.linalg.norm(pieces, axis=1, keepdims=True)
+    directions = pieces / norms(pieces)[:, None]
     turns = np.arccos(np.clip(np.sum(directions[:-1] * directions[1:], axis=1), -1.0, 1.0))
     cuts = [0, *(int(i) + 1 for i in np.flatnonzero(turns > _SHARP_TURN)), len(points) - 1]
     return list(pairwise(cuts))
@@ -111,7 +112,7 @@ def _time_run(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Time one run from rest to rest; the samples start one period after its beginning."""
     pieces = np.diff(points, axis=0)
-    lengths = np.linalg.norm(pieces, axis=1)
+    lengths = norms(pieces)
     directions = pieces / lengths[:, None]
     ends = np.concatenate([[0.0], np.cumsum(lengths)])
     share = np.max(np.abs(directions), axis=0)  # of each joint in the parameter's speed, at most

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit.elementary import cos, dot, norm, sin
 from tmkit.planner.actions.arm_motion import ArmMotion, Refinement
 from tmkit.planner.actions.candidates import ActionContext
 from tmkit.planner.actions.motion_pieces import NearPairs, Phase
@@ -80,7 +81,7 @@ def handovers(
     root = scene.root(item)
     bases = [scene.pose(arm.base, root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
-    across /= float(np.linalg.norm(across)) or 1.0
+    across /= norm(across) or 1.0
     tool_from_item = scene.pose(item, giving.tool, q=q)
     item_from_tool = tool_from_item.inverse()
     facing = [
@@ -88,7 +89,7 @@ def handovers(
     ]
     for point in points:
         for tilt in _TILTS:
-            axis = math.cos(tilt) * across - np.array([0.0, 0.0, math.sin(tilt)])
+            axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
             for spin in range(_SPINS):
                 exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_item
                 for grasp in facing:
@@ -97,14 +98,14 @@ def handovers(
 
 def _cosine(first: Pose, second: Pose) -> float:
     """Return the cosine of the angle between two tools' z axes."""
-    return float(first.rotate([0.0, 0.0, 1.0]) @ second.rotate([0.0, 0.0, 1.0]))
+    return dot(first.rotate([0.0, 0.0, 1.0]), second.rotate([0.0, 0.0, 1.0]))
 
 
 def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
     """Return root_from_tool at a point, its z axis along ``axis`` and turned about it."""
     level = np.cross(axis, [0.0, 0.0, 1.0])
-    level /= float(np.linalg.norm(level))
-    x = math.cos(spin) * level + math.sin(spin) * np.cross(axis, level)
+    level /= norm(level)
+    x = cos(spin) * level + sin(spin) * np.cross(axis, level)
     return Pose.from_rotation_matrix(point, np.column_stack([x, np.cross(axis, x), axis]))
 
 

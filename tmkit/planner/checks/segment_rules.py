@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tmkit.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, Exemption, Manipulator, movable_frames
 from tmkit.planner.checks.handle_rules import handle_faults
@@ -203,12 +204,12 @@ def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manip
         poses.append(scene.pose(manipulator.tool, root, q=at))
     first, last = poses[0], poses[len(path) - 1]
     along = last.translation - first.translation
-    length = float(np.linalg.norm(along))
+    length = norm(along)
     direction = along / length if length > 0.0 else along
     for pose in poses:
         offset = pose.translation - first.translation
-        share = min(max(float(offset @ direction), 0.0), length)
-        stray = float(np.linalg.norm(offset - share * direction))
+        share = min(max(dot(offset, direction), 0.0), length)
+        stray = norm(offset - share * direction)
         if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):  # NaN is no line
             return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
     return []

@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import asin, cos, dot, eigen, exp, product, sin
 from tmkit.errors import ConfigurationError
 from tmkit.planner.domains.probability import (
     DEFAULT_SAMPLES,
@@ -60,13 +61,13 @@ def inside_ellipsoid(
         raise ConfigurationError(
             f"an ellipsoid around {middle.shape} with axes {half_axes.shape} is not in {point.shape}"
         )
-    squares = half_axes.T @ half_axes
-    lengths = np.sqrt(np.diag(squares))
-    if np.any(lengths <= 0.0) or np.max(np.abs(squares - np.diag(lengths**2))) > 1e-9 * float(lengths.max()) ** 2:
+    products = product(half_axes.T, half_axes)
+    squares = np.diag(products)
+    if np.any(squares <= 0.0) or np.max(np.abs(products - np.diag(squares))) > 1e-9 * float(squares.max()):
         raise ConfigurationError("the half axes of an ellipsoid must be orthogonal and not zero")
-    to_ball = np.linalg.inv(half_axes)
-    variances, directions = np.linalg.eigh(to_ball @ spread @ to_ball.T)
-    offset = directions.T @ (to_ball @ (point - middle))
+    to_ball = half_axes.T / squares[:, None]  # the inverse, since the axes are orthogonal
+    variances, directions = eigen(product(to_ball, spread, to_ball.T))
+    offset = product(directions.T, to_ball, point - middle)
     variances = np.where(variances > NOISE_FLOOR * max(float(variances.max(initial=0.0)), 0.0), variances, 0.0)
     return _in_ball(offset, variances, seed=seed, count=count)
 
@@ -97,16 +98,14 @@ def _of_revolution(room: float, mu: Vector, sigma2: Vector, *, alone: int, other
     if first >= last:
         return Probability(0.0)
 
-    def density(angle: Vector) -> Vector:  # x = radius sin(angle): the root at the poles becomes smooth
-        x = radius * np.sin(angle)
-        across = _chi_square(room - x * x, mu[others], float(sigma2[others[0]]))
+    def density(angle: float) -> float:  # x = radius sin(angle): the root at the poles becomes smooth
+        x = radius * sin(angle)
+        across = float(_chi_square(np.array(room - x * x), mu[others], float(sigma2[others[0]])))
         scaled = (x - centre) / deviation
-        return np.asarray(
-            np.exp(-0.5 * scaled**2) / (deviation * math.sqrt(math.tau)) * across * radius * np.cos(angle)
-        )
+        return exp(-0.5 * scaled * scaled) / (deviation * math.sqrt(math.tau)) * across * radius * cos(angle)
 
-    ends = [math.asin(max(-1.0, min(1.0, x / radius))) for x in (first, last)]
-    turns = [math.asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]
+    ends = [asin(max(-1.0, min(1.0, x / radius))) for x in (first, last)]
+    turns = [asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]
     return integral(density, ends[0], ends[1], turns=turns)
 
 
@@ -115,5 +114,5 @@ def _chi_square(room: Vector, mu: Vector, sigma2: float) -> Vector:
     from scipy.stats import chi2, ncx2
 
     at = np.maximum(room, 0.0) / sigma2
-    excess = float(mu @ mu) / sigma2
+    excess = dot(mu, mu) / sigma2
     return np.asarray(ncx2.cdf(at, len(mu), excess) if excess > 1e-12 else chi2.cdf(at, len(mu)))

@@ -35,6 +35,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import circle, dot, eigen, erf, erfc, exp, product, standard_normals
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
@@ -173,7 +174,7 @@ def inside_slabs(
         raise ConfigurationError(f"directions and bounds of a vector of {len(centre)} numbers have shapes {shapes}")
     if np.any(low > high) or np.any(np.isnan(low)) or np.any(np.isnan(high)):
         raise ConfigurationError(f"each lower bound must be at most its upper one, not {low.tolist()}, {high.tolist()}")
-    return _slabs(rows @ centre, rows @ spread @ rows.T, low, high, seed=seed, count=count)
+    return _slabs(product(rows, centre), product(rows, spread, rows.T), low, high, seed=seed, count=count)
 
 
 def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed: int, count: int) -> Probability:
@@ -239,8 +240,8 @@ def _between(first: float, last: float) -> float:
         first, last = -last, -first
     root = math.sqrt(2.0)
     if last <= 0.0:
-        return max(0.0, 0.5 * (math.erfc(-last / root) - math.erfc(-first / root)))
-    return 0.5 * (math.erf(last / root) - math.erf(first / root))
+        return max(0.0, 0.5 * (erfc(-last / root) - erfc(-first / root)))
+    return 0.5 * (erf(last / root) - erf(first / root))
 
 
 def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Probability:
@@ -252,32 +253,43 @@ def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Pro
     if rest < 1e-7:  # one number in two scales: the intervals meet on a line
         a, b = sorted((float(two[0]) / rho, float(two[1]) / rho))
         return Probability(_between(max(a, float(one[0])), min(b, float(one[1]))) if a < one[1] and b > one[0] else 0.0)
-    from scipy.special import ndtr
 
-    def density(u: Vector) -> Vector:
-        inside = ndtr((two[1] - rho * u) / rest) - ndtr((two[0] - rho * u) / rest)
-        return np.asarray(np.exp(-0.5 * u * u) / math.sqrt(math.tau) * inside)
+    def density(u: float) -> float:
+        return exp(-0.5 * u * u) / math.sqrt(math.tau) * _between((two[0] - rho * u) / rest, (two[1] - rho * u) / rest)
 
     edges = [edge / rho for edge in two if math.isfinite(edge)]
     width = rest / abs(rho)
     return integral(density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)])
 
 
-def integral(density: Callable[[Vector], Vector], first: float, last: float, *, turns: list[float]) -> Probability:
+def integral(density: Callable[[float], float], first: float, last: float, *, turns: list[float]) -> Probability:
     """Return an integral, in pieces of at most one unit that end where the integrand turns."""
     points = [first, *(turn for turn in turns if first < turn < last), last]
     points += list(np.arange(math.ceil(first), last))
     edges = np.unique(np.clip(points, first, last))
 
     def total(nodes: int) -> float:
-        at, weights = np.polynomial.legendre.leggauss(nodes)
+        at, weights = _gauss_legendre(nodes)
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        values = density((middle[:, None] + half[:, None] * at).ravel()).reshape(len(half), nodes)
-        return float(np.sum(half * (values @ weights)))
+        values = [density(x) for x in (middle[:, None] + half[:, None] * at).ravel().tolist()]
+        return dot(half, product(np.reshape(values, (len(half), nodes)), weights))
 
     value = total(_NODES)
     error = max(abs(value - total(_NODES // 2)), 1e-15)
     return Probability(min(1.0, max(0.0, value)), ProbabilityMethod.QUADRATURE, error)
+
+
+@functools.cache
+def _gauss_legendre(count: int) -> tuple[Vector, Vector]:
+    """Return the nodes (count,) and weights (count,) of Gauss and Legendre on [-1, 1]; numpy's come from LAPACK."""
+    at = -circle((np.arange(count) + 0.75) * math.pi / (count + 0.5))[:, 0]
+    for _ in range(6):  # Newton's steps on the polynomial, by its recurrence
+        last, value = np.ones(count), at
+        for n in range(2, count + 1):
+            last, value = value, ((2 * n - 1) * at * value - (n - 1) * last) / n
+        slope = count * (at * value - last) / (at * at - 1.0)
+        at = at - value / slope
+    return at, 2.0 / ((1.0 - at * at) * slope * slope)
 
 
 def angle_within(variance: float, limit: float, *, mean: float = 0.0) -> Probability:
@@ -335,9 +347,9 @@ def sampled_probability(
     centre, spread = checked_gaussian(mean, covariance)
     if count < 1:
         raise ConfigurationError(f"count must be at least 1, not {count}")
-    variances, directions = np.linalg.eigh(spread)
+    variances, directions = eigen(spread)
     root = directions * np.sqrt(np.maximum(variances, 0.0))
-    samples = centre + np.random.default_rng(seed).standard_normal((count, len(centre))) @ root.T
+    samples = centre + product(standard_normals(seed, count * len(centre)).reshape(count, -1), root.T)
     return share_of(holds(samples))
 
 
@@ -360,7 +372,7 @@ def checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Ve
         raise ConfigurationError(f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}")
     if not (np.all(np.isfinite(centre)) and np.all(np.isfinite(spread))):
         raise ConfigurationError("a mean or covariance has entries that are not finite")
-    values = np.linalg.eigvalsh((spread + spread.T) / 2)
+    values, _ = eigen((spread + spread.T) / 2)
     if np.max(np.abs(spread - spread.T)) > 1e-9 * (1e-300 + np.max(np.abs(spread))) or values[0] < -1e-9 * abs(
         values[-1]
     ):

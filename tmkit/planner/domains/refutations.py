@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import cos, sin
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator, reach_heights
 from tmkit.planner.sampling.grasps import all_grasps_are_known, grasps_of
@@ -160,7 +161,7 @@ def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipul
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
     held = [grasp.object_from_tool for grasp in grasps_of(scene, item, manipulator=manipulator)]
     if heights.up is not None:  # the hand cannot lean, so the others do not hold what stands upright
-        held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= math.cos(_LEAN)]
+        held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= cos(_LEAN)]
     solid = [attached for attached in scene.shapes(item) if attached.collision]
     if not held or not solid:
         return None
@@ -178,7 +179,7 @@ def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipul
 def _lowest_height(object_from_tool: Pose) -> float:
     """Return how high the tool is over the origin of an object that stands upright, at least, should it lean a bit."""
     x, y, z = object_from_tool.translation
-    return float(z) - math.sin(_LEAN) * math.hypot(x, y) - (1.0 - math.cos(_LEAN)) * abs(float(z))
+    return float(z) - sin(_LEAN) * math.hypot(x, y) - (1.0 - cos(_LEAN)) * abs(float(z))
 
 
 def _radius(attached: AttachedShape) -> float:
@@ -216,8 +217,9 @@ def _fits(short: float, long: float, room_short: float, room_long: float, *, is_
     if is_round or long <= room_long or short > room_short:
         return False
     diagonal = math.hypot(short, long)
-    across = 2.0 * short * long * room_long + (long**2 - short**2) * math.sqrt(max(0.0, diagonal**2 - room_long**2))
-    return room_short >= across / diagonal**2
+    left = math.sqrt(max(0.0, (diagonal - room_long) * (diagonal + room_long)))
+    across = 2.0 * short * long * room_long + (long - short) * (long + short) * left
+    return room_short >= across / (diagonal * diagonal)
 
 
 def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
@@ -236,7 +238,7 @@ def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
     """Return length and width (2,) of a prism's level section; None for what is no upright box or cylinder."""
     if not attached.collision or attached.shape.kind not in ("box", "cylinder"):
         return None
-    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < math.cos(_UPRIGHT):
+    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT):
         return None
     lower, upper = attached.shape.bounds
     return np.asarray(upper - lower)[:2]
@@ -248,7 +250,7 @@ def _is_round(attached: AttachedShape) -> bool:
 
 def _area(scene: SceneGraph, item: str, region: str, *, erosion: float = _EROSION) -> float:
     """Return square metres that an item certainly takes of the level just above its bottom; 0 when that is unknown."""
-    leans = float(scene.local_pose(item).rotate([0.0, 0.0, 1.0])[2]) < math.cos(_UPRIGHT)
+    leans = float(scene.local_pose(item).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
     if leans and scene.parent(item) in (region, *scene.ancestors(region)):
         return 0.0
     found = []

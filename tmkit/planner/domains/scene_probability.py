@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import dot, norm, product
 from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.motion import CollisionWorld
 from tmkit.planner.domains.ellipsoid_probability import inside_ellipsoid
@@ -73,8 +74,8 @@ def point_distribution(
     rotation = known.mean.rotation
     x, y, z = at
     across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    jacobian = rotation @ np.hstack([np.eye(3), -across])
-    return np.asarray(known.mean.apply(at)), np.asarray(jacobian @ known.covariance @ jacobian.T)
+    jacobian = product(rotation, np.hstack([np.eye(3), -across]))
+    return np.asarray(known.mean.apply(at)), product(jacobian, known.covariance, jacobian.T)
 
 
 def point_inside(
@@ -156,7 +157,7 @@ def footprint_inside(
     low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
     known = scene.gaussian_pose(item, reference, q=q)
     if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
-        offsets = corners @ known.mean.rotation.T
+        offsets = product(corners, known.mean.rotation.T)
         mean, covariance = point_distribution(scene, item, reference, q=q)
         low, high = low - offsets[:, :2].min(axis=0), high - offsets[:, :2].max(axis=0)
         if np.any(low > high):
@@ -226,8 +227,8 @@ def turned_within(
     if axis is None:
         return inside_ellipsoid(np.zeros(3), turn, centre=np.zeros(3), axes=limit * np.eye(3))
     along = plain_numbers(axis, "axis")
-    along = along / float(np.linalg.norm(along))
-    return angle_within(float(along @ turn @ along), limit)
+    along = along / norm(along)
+    return angle_within(float(product(along, turn, along)), limit)
 
 
 def clears_at(
@@ -249,7 +250,7 @@ def clears_at(
     if found is None:
         return Probability(1.0)
     distance, maps = found
-    return clearance_at_least(distance, sum(float(row @ row) for row in maps.values()), margin=margin)
+    return clearance_at_least(distance, sum(dot(row, row) for row in maps.values()), margin=margin)
 
 
 def clears_along(
@@ -280,7 +281,7 @@ def clears_along(
     if not rows:
         return Probability(1.0)
     if len(rows) == 1:
-        return clearance_at_least(rows[0][0], sum(float(row @ row) for row in rows[0][1].values()), margin=margin)
+        return clearance_at_least(rows[0][0], sum(dot(row, row) for row in rows[0][1].values()), margin=margin)
     sources = list(dict.fromkeys(source for _, maps in rows for source in maps))
     maps = np.array(
         [np.concatenate([own.get(s, np.zeros(s.dimension)) for s in sources] or [np.zeros(0)]) for _, own in rows]
@@ -290,7 +291,11 @@ def clears_along(
         return Probability(float(np.all(distances >= margin)))
     size = maps.shape[1]
     return sampled_probability(
-        np.zeros(size), np.eye(size), lambda w: ((distances + w @ maps.T) >= margin).all(axis=1), seed=seed, count=count
+        np.zeros(size),
+        np.eye(size),
+        lambda w: np.asarray((distances + product(w, maps.T) >= margin).all(axis=1)),
+        seed=seed,
+        count=count,
     )
 
 
@@ -310,11 +315,11 @@ def _distance_and_maps(
         if noise is None:
             continue
         root_from_frame = scene.pose(frame, root, q=q)
-        turned = root_from_frame.rotation.T @ (sign * normal)  # the normal in the axes of the frame
+        turned = root_from_frame.inverse().rotate(sign * normal)  # the normal in the axes of the frame
         at = root_from_frame.inverse().apply(np.asarray(point, dtype=float))
         row = np.concatenate([turned, np.cross(at, turned)])
         for source in noise.sources:
-            maps[source] = maps.get(source, np.zeros(source.dimension)) + row @ noise.map(source)
+            maps[source] = maps.get(source, np.zeros(source.dimension)) + product(row, noise.map(source))
     return float(contact.distance), maps
 
 
@@ -338,7 +343,7 @@ def drawn_world(scene: SceneGraph, *, seed: int) -> SceneGraph:
         for source in noise.sources:
             if source not in drawn:
                 drawn[source] = random.standard_normal(source.dimension)
-            error += noise.map(source) @ drawn[source]
+            error += product(noise.map(source), drawn[source])
         return error
 
     with scene.edit() as edit:

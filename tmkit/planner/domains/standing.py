@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import acos, atan2, cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator
@@ -122,13 +123,13 @@ def alike(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
 
 def about_z(angle: float) -> list[float]:
     """Return the quaternion (4,) xyzw of a turn about z, in radians."""
-    return [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
+    return [0.0, 0.0, sin(angle / 2), cos(angle / 2)]
 
 
 def turns_nearest_first(context: ActionContext, item: str, support: str, *, count: int = 4) -> list[float]:
     """Return ``count`` equal turns about the support's z axis, the one that turns the object least first."""
     x_axis = context.scene.pose(item, support, q=context.q).rotate([1.0, 0.0, 0.0])
-    now = math.atan2(x_axis[1], x_axis[0])
+    now = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
     return sorted(turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn))
 
@@ -184,7 +185,7 @@ def require_standing(scene: SceneGraph, item: str, *, called: str = "") -> None:
     if below is None:
         return
     named = f"{called} '{item}'" if called else f"'{item}'"
-    tilt = math.acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
+    tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
         what = f"{named} leans by {math.degrees(tilt):.0f} degrees on '{below}'"
         rule = f"a {called} stands upright" if called else "it should stand upright"

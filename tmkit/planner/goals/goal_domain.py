@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tmkit.elementary import cos, sin
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
@@ -179,13 +180,14 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
     turns = [pose] if goal.radians is not None else [pose, *own]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)
-    room = math.sqrt(max(0.0, (_USED * goal.metres) ** 2 - (height - z) ** 2))
+    reach, lift = _USED * goal.metres, height - float(z)
+    room = math.sqrt(max(0.0, reach * reach - lift * lift))
     bound = math.pi if goal.radians is None else min(math.pi, _USED * goal.radians)
     for _ in range(_SAMPLES):
         distance, direction = room * math.sqrt(rng.uniform()), rng.uniform(-math.pi, math.pi)
         turn = rng.uniform(-bound, bound)
-        about = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
-        point = [x + distance * math.cos(direction), y + distance * math.sin(direction), height]
+        about = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(turn / 2), cos(turn / 2)])
+        point = [x + distance * cos(direction), y + distance * sin(direction), height]
         yield Pose(point, (about @ Pose([0.0, 0.0, 0.0], pose.quat_xyzw)).quat_xyzw)
 
 

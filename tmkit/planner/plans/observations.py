@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import atan2
 from tmkit.errors import SceneError
 from tmkit.graph import Measurement, SceneGraph
 from tmkit.spatial import Pose
@@ -94,12 +95,14 @@ class CameraModel:
     @property
     def covariance(self) -> NDArray[np.float64]:
         """(6, 6) of a measured pose, [rho, theta] in the axes of what is seen."""
-        return np.diag([self.position_deviation**2] * 3 + [self.turn_deviation**2] * 3)
+        return np.diag(
+            [self.position_deviation * self.position_deviation] * 3 + [self.turn_deviation * self.turn_deviation] * 3
+        )
 
     def fault(self, scene: SceneGraph, target: str, *, q: NDArray[np.float64]) -> str | None:
         """Return in words why the middle of a frame is not seen at a configuration (n_joints,); None when it is."""
         x, y, z = scene.pose(target, self.frame, q=q).translation
-        distance, angle = math.hypot(x, y, z), math.atan2(math.hypot(x, y), z)
+        distance, angle = math.hypot(x, y, z), atan2(math.hypot(x, y), z)
         if not self.nearest <= distance <= self.farthest:
             span = f"from {self.nearest:g} to {self.farthest:g} m"
             return f"'{target}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"

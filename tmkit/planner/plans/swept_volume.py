@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.motion import pair_distance
@@ -193,7 +194,7 @@ def _dense(
     for frame, points in clouds.items():
         corners = np.array(list(itertools.product(*zip(points.min(axis=0), points.max(axis=0), strict=True))))
         placed = _placed(corners, poses[:, column[frame]])
-        travel = np.maximum(travel, np.linalg.norm(np.diff(placed, axis=0), axis=2).max(axis=1))
+        travel = np.maximum(travel, norms(np.diff(placed, axis=0)).max(axis=1))
     return _refined(coarse, np.ceil(travel / step))
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import norms
 from tmkit.errors import PlanFileError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, Manipulator, Robots
@@ -142,7 +143,7 @@ class Segment:
     @property
     def path_length(self) -> float:
         """Joint-space length of the path: the sum of its steps, each Euclidean over the arm's joints, in radians."""
-        return float(np.sum(np.linalg.norm(np.diff(self.path, axis=0), axis=1)))
+        return float(np.sum(norms(np.diff(self.path, axis=0))))
 
     def __repr__(self) -> str:
         return f"Segment({self.kind.value}, {len(self.path)} waypoints{f', {self.held}' if self.held else ''})"

@@ -23,6 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import circle, cos, dot, norm, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.motion import Manipulator, pair_distance
@@ -182,7 +183,7 @@ class _Hand:
         found = []
         for grasp in grasps:
             back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
-            depth = reach(tuple(solids), back) - float(back @ grasp.object_from_tool.translation)
+            depth = reach(tuple(solids), back) - dot(back, grasp.object_from_tool.translation)
             if self.is_suction or depth <= self.manipulator.finger_depth:
                 found.append(grasp)
         return found
@@ -254,12 +255,12 @@ def _pinches(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> 
 def _around(pair: ContactPair) -> Iterator[Grasp]:
     """Yield the grasps of a contact pair, in the mesh's frame: from eight sides, from above first, either way round."""
     down = np.array([0.0, 0.0, -1.0]) if abs(pair.axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
-    first = down - (down @ pair.axis) * pair.axis
-    first /= np.linalg.norm(first)
+    first = down - dot(down, pair.axis) * pair.axis
+    first /= norm(first)
     second = np.cross(pair.axis, first)
     for k in range(_APPROACHES):
         angle = 2.0 * math.pi * k / _APPROACHES
-        approach = math.cos(angle) * first + math.sin(angle) * second
+        approach = cos(angle) * first + sin(angle) * second
         for turn in (1.0, -1.0):
             name = f"turned {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
             yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
@@ -281,7 +282,7 @@ def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
     """
     radius = _rim_radius(scene, manipulator)
     turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)
-    rim = radius * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(_RIM_POINTS)])
+    rim = radius * np.column_stack([circle(turns), np.zeros(_RIM_POINTS)])
     return np.concatenate([np.zeros((1, 3)), rim]) if radius > 0.0 else np.zeros((1, 3))
 
 
@@ -294,7 +295,7 @@ def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
         for attached in scene.shapes(link):
             points = at.pose(link, tool).apply(attached.pose.apply(_outline(attached)))
             foot = points[np.abs(points[:, 2]) <= _RIM_DEPTH]
-            radius = max([radius, *np.linalg.norm(foot[:, :2], axis=1).tolist()])
+            radius = max([radius, *norms(foot[:, :2]).tolist()])
     return radius
 
 

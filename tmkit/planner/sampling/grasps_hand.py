@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import atan2, cos
 from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
 from tmkit.motion import CollisionWorld, Manipulator
 from tmkit.motion.collision_rules import PLANNING_MARGIN, movable_frames
@@ -125,7 +126,7 @@ class HandCheck:
 
 def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
     """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
-    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
-    if math.cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
-        return math.atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
-    return math.atan2(rotation[1, 0], rotation[0, 0]), pitch, math.atan2(rotation[2, 1], rotation[2, 2])
+    pitch = atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    if cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
+        return atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
+    return atan2(rotation[1, 0], rotation[0, 0]), pitch, atan2(rotation[2, 1], rotation[2, 2])

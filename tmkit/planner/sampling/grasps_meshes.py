@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import cos, dot, norm, norms, product
 from tmkit.graph import Shape
 
 __all__ = [
@@ -46,7 +47,7 @@ FRICTION = 0.5
 _SAMPLES = 320  # points on the surface
 _FLAT_PARTS = 24  # middles of flat parts among them
 _PAIRS, _PAIRS_OF_AXIS = 240, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
-_NEAR, _PARALLEL = 0.008, math.cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
+_NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
 _LARGE = 20_000  # triangles above which the hull is sampled
 _RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _COPLANAR = 1e-3  # radians between triangles of one patch
@@ -104,7 +105,7 @@ def closed_triangles(shape: Shape) -> Vectors:
     a, b, c = (corners[:, k] - middle for k in range(3))
     if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
         corners = corners[:, ::-1]
-    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    areas = norms(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])) / 2
     return np.asarray(corners[areas > 1e-14])
 
 
@@ -130,12 +131,12 @@ def antipodal_pairs(
         return []
     normals = _normals(triangles)
     points, inward = _samples(triangles, normals, rng)
-    least = math.cos(math.atan(friction))
+    least = 1.0 / math.hypot(1.0, friction)  # the cosine of the friction cone's angle
     found = list(_pairs(triangles, normals, points, inward, widths, least))
-    size = float(np.linalg.norm(np.ptp(triangles.reshape(-1, 3), axis=0)))
+    size = norm(np.ptp(triangles.reshape(-1, 3), axis=0))
 
     def badness(pair: ContactPair) -> tuple[float, float, float, float, float]:
-        offset = float(np.linalg.norm(np.cross(pair.middle - centre, pair.axis))) / size
+        offset = norm(np.cross(pair.middle - centre, pair.axis)) / size
         return (round(1.0 - pair.alignment + offset, 6), round(pair.width, 9), *np.round(pair.middle, 9).tolist())
 
     return distinct_pairs(sorted(found, key=badness), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
@@ -147,8 +148,8 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
     for pair in pairs:
         if len(kept) == limit:
             break
-        parallel = [other for other in kept if abs(float(pair.axis @ other.axis)) > _PARALLEL]
-        is_new = all(np.linalg.norm(pair.middle - other.middle) >= _NEAR for other in parallel)
+        parallel = [other for other in kept if abs(dot(pair.axis, other.axis)) > _PARALLEL]
+        is_new = all(norm(pair.middle - other.middle) >= _NEAR for other in parallel)
         if is_new and len(parallel) < of_axis:
             kept.append(pair)
     return kept
@@ -167,12 +168,12 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
         return []
     found = [
         place
-        for patch, edges in flat_patches(triangles, least_area=math.pi * rim**2)
+        for patch, edges in flat_patches(triangles, least_area=math.pi * rim * rim)
         for place in _patch_points(triangles[patch], edges, rim, centre)
     ]
 
     def badness(place: SuctionPoint) -> tuple[float, ...]:
-        lever = np.linalg.norm(np.cross(centre - place.point, place.normal))
+        lever = norm(np.cross(centre - place.point, place.normal))
         return (round(float(lever), 6), *np.round([*-place.normal[::-1], *place.point], 9).tolist())
 
     return sorted(found, key=badness)
@@ -180,12 +181,12 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
 
 def _normals(triangles: Vectors) -> Vectors:
     crosses = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    return np.asarray(crosses / np.linalg.norm(crosses, axis=1)[:, None])
+    return np.asarray(crosses / norms(crosses)[:, None])
 
 
 def _areas(triangles: Vectors) -> NDArray[np.float64]:
     crosses = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    return np.asarray(np.linalg.norm(crosses, axis=1) / 2)
+    return np.asarray(norms(crosses) / 2)
 
 
 def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
@@ -221,11 +222,11 @@ def _pairs(
     for start, own, hits in zip(points, inward, _rays(triangles, points, inward), strict=True):
         exits = _exits(hits, normals, own)
         for distance, index in dict.fromkeys(exits[:1] + exits[-1:]):
-            alignment = float(normals[index] @ own)
+            alignment = dot(normals[index], own)
             if alignment >= least and widths[0] <= distance <= widths[1]:
                 yield ContactPair(start + distance / 2 * own, own, distance, min(1.0, alignment))
             mean = own + normals[index]
-            length = float(np.linalg.norm(mean))
+            length = norm(mean)
             if 1e-9 < length < 2.0 - 1e-9:
                 again.append((start, own, mean / length, distance))
     if not again:
@@ -235,23 +236,24 @@ def _pairs(
         exits = _exits(hits, normals, axis)
         if exits:
             distance, index = min(exits, key=lambda hit: abs(hit[0] - near))
-            alignment = min(float(own @ axis), float(normals[index] @ axis))
+            alignment = min(dot(own, axis), dot(normals[index], axis))
             if alignment >= least and widths[0] <= distance <= widths[1]:
                 yield ContactPair(start + distance / 2 * axis, axis, distance, min(1.0, alignment))
 
 
 def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> list[tuple[float, int]]:
     """Return the hits of a ray at which it leaves the object, nearest first."""
-    return [(distance, index) for distance, index in hits if normals[index] @ axis > _INSIDE]
+    return [(distance, index) for distance, index in hits if dot(normals[index], axis) > _INSIDE]
 
 
 def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
     """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
 
-    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell.
+    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell: by
+    BLAS, whose last bits do not matter, since the balls are larger than rounding is by far.
     """
     middles = triangles.mean(axis=1)
-    balls = np.linalg.norm(triangles - middles[:, None], axis=2).max(axis=1) + _STARTED
+    balls = norms(triangles - middles[:, None]).max(axis=1) + _STARTED
     at_once = max(1, _RAYS_AT_ONCE // len(triangles))
     found: list[list[tuple[float, int]]] = []
     for begin in range(0, len(starts), at_once):
@@ -326,30 +328,30 @@ def _components(pairs: NDArray[np.int64], count: int) -> NDArray[np.int32]:
 def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vectors) -> list[SuctionPoint]:
     """Return places on one patch with room for the rim, those nearest to the centre of mass first."""
     areas = _areas(triangles)
-    if areas.sum() < math.pi * rim**2 or not len(edges):
+    if areas.sum() < math.pi * rim * rim or not len(edges):
         return []
     normal = np.einsum("ij,i->j", _normals(triangles), areas)
-    normal /= np.linalg.norm(normal)
+    normal /= norm(normal)
     sides = edges[:, 1] - edges[:, 0]
-    tangent = sides[int(np.argmax(np.round(np.linalg.norm(sides, axis=1), 9)))]
-    tangent = tangent - (tangent @ normal) * normal
-    tangent /= np.linalg.norm(tangent)
+    tangent = sides[int(np.argmax(np.round(norms(sides), 9)))]
+    tangent = tangent - dot(tangent, normal) * normal
+    tangent /= norm(tangent)
     axes = np.column_stack([tangent, np.cross(normal, tangent)])
     origin = (triangles.mean(axis=1) * areas[:, None]).sum(axis=0) / areas.sum()
-    flat, outline = (triangles - origin) @ axes, (edges - origin) @ axes
-    target = (centre - origin) @ axes
+    flat, outline = (np.einsum("...i,ij->...j", corners - origin, axes) for corners in (triangles, edges))
+    target = product(centre - origin, axes)
     low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
     step = max(rim, float(np.max(high - low)) / 16, 1e-3)
     grid = [np.arange(math.ceil(a / step), math.floor(b / step) + 1) * step for a, b in zip(low, high, strict=True)]
     points = np.concatenate([np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T])
     room = np.where(_is_in_any(points, flat), _distance_to_sides(points, outline), -1.0)
-    order = np.lexsort((points[:, 1], points[:, 0], np.round(np.linalg.norm(points - target, axis=1), 9)))
+    order = np.lexsort((points[:, 1], points[:, 0], np.round(norms(points - target), 9)))
     kept: list[int] = []
     for i in order.tolist():
-        is_new = all(np.linalg.norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
+        is_new = all(norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
         if room[i] >= max(rim, 1e-4) and is_new and len(kept) < _PATCH_POINTS:
             kept.append(i)
-    return [SuctionPoint(origin + axes @ points[i], normal, tangent, float(room[i])) for i in kept]
+    return [SuctionPoint(origin + product(axes, points[i]), normal, tangent, float(room[i])) for i in kept]
 
 
 def _is_in_any(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
@@ -367,4 +369,4 @@ def _distance_to_sides(points: Vectors, sides: Vectors) -> NDArray[np.float64]:
     start, along = sides[:, 0], sides[:, 1] - sides[:, 0]
     offset = points[:, None] - start[None]
     share = np.clip(np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0)
-    return np.asarray(np.linalg.norm(offset - share[..., None] * along[None], axis=2).min(axis=1))
+    return np.asarray(norms(offset - share[..., None] * along[None]).min(axis=1))

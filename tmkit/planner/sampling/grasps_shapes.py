@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import cos, dot, norm, product, sin
 from tmkit.motion import Manipulator
 from tmkit.planner.sampling.grasps_values import FINGER_CLEARANCE, Grasp, tool_pose
 
@@ -55,7 +56,9 @@ def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
             for turn in (1.0, -1.0):
                 where = f"{_side(side, first)}{_side(other, second)}"
                 name = f"tilted from {where}, closing along {_side(turn, across)}"
-                pose = tool_pose(np.array(back) @ towards, -_DIAGONAL * towards.sum(axis=0), turn * axes[across])
+                pose = tool_pose(
+                    product(np.array(back), towards), -_DIAGONAL * towards.sum(axis=0), turn * axes[across]
+                )
                 yield Grasp(pose, float(size[across]), name)
 
 
@@ -99,10 +102,10 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
-    tilted = [_DIAGONAL * (a + b) for a, b in itertools.combinations(straight, 2) if abs(float(a @ b)) < 0.5]
+    tilted = [_DIAGONAL * (a + b) for a, b in itertools.combinations(straight, 2) if abs(dot(a, b)) < 0.5]
     for outward in (*straight, *tilted):
         first = np.cross(outward, np.roll(np.eye(3), 1, axis=0)[int(np.argmax(np.abs(outward)))])
-        first /= np.linalg.norm(first)
+        first /= norm(first)
         where = "".join(_side(number, i) for i, number in enumerate(outward.tolist()) if number)
         for quarter, closing in enumerate((first, np.cross(outward, first), -first, np.cross(first, outward))):
             name = f"{'tilted ' if len(where) > 2 else ''}from {where}, turned {90 * quarter} degrees"
@@ -136,7 +139,7 @@ def _directions() -> Iterator[tuple[float, Vector]]:
     """Yield angles about z and the directions (3,) that they give from x."""
     for k in range(_ANGLES):
         angle = 2.0 * math.pi * k / _ANGLES
-        yield angle, np.array([math.cos(angle), math.sin(angle), 0.0])
+        yield angle, np.array([cos(angle), sin(angle), 0.0])
 
 
 def _depth(extent: float, manipulator: Manipulator) -> float:

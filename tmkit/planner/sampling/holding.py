@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.planner.sampling.masses import lumped_inertia
@@ -86,9 +87,9 @@ def vacuum_overload(
         friction: coefficient of the rim.
         radius: metres of the rim; 0 where nothing is known of it, and no moment peels it off.
     """
-    pull = float(force @ axis)
-    across = float(np.linalg.norm(force - pull * axis))
-    bending = float(np.linalg.norm(moment - (moment @ axis) * axis))
+    pull = dot(force, axis)
+    across = norm(force - pull * axis)
+    bending = norm(moment - dot(moment, axis) * axis)
     pressing = vacuum - pull
     if pressing <= 0.0:
         return max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf, f"it pulls with {pull:.0f} N"
@@ -163,7 +164,7 @@ class Load:
         pressing = self.manipulator.grip_force - weight
         if pressing <= 0.0:
             return math.inf
-        bending = weight * float(np.linalg.norm(self.centre)) / (pressing * self.rim) if self.rim > 0.0 else 0.0
+        bending = weight * norm(self.centre) / (pressing * self.rim) if self.rim > 0.0 else 0.0
         return max(weight / self.manipulator.grip_force, weight / (self.friction * pressing), bending)
 
     def _pinched(self, force: float, moment: float) -> tuple[float, str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import dot, product
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.planner.sampling.stable_faces import solid_centre
 from tmkit.spatial import Pose
@@ -23,7 +24,7 @@ _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known
 
 def ball_inertia(mass: float, radius: float) -> Inertia:
     """Return the inertia of a ball, kg and metres, about its middle."""
-    return Inertia(mass, matrix=0.4 * mass * radius**2 * np.eye(3))
+    return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
 
 
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
@@ -48,7 +49,7 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
             base_from_frame = scene.pose(frame, frames[0])
             rotation = base_from_frame.rotation
             matrix = _moments(inertia)
-            parts.append((inertia.mass, base_from_frame.apply(inertia.center), rotation @ matrix @ rotation.T))
+            parts.append((inertia.mass, base_from_frame.apply(inertia.center), product(rotation, matrix, rotation.T)))
     if not parts:
         parts = _parts_of_shapes(scene, frames, density)
     if not parts:
@@ -58,14 +59,14 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
     matrix = np.zeros((3, 3))
     for part_mass, part_center, part_matrix in parts:
         offset = part_center - center
-        matrix += part_matrix + part_mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+        matrix += part_matrix + part_mass * (dot(offset, offset) * np.eye(3) - np.outer(offset, offset))
     return Inertia(mass, center, matrix=matrix)
 
 
 def _moments(inertia: Inertia) -> NDArray[np.float64]:
     """Return the moments (3, 3) of an inertia; those of a small ball when it is a point."""
     matrix = np.asarray(inertia.matrix, dtype=float)
-    return matrix if np.trace(matrix) > 0.0 else 0.4 * inertia.mass * 0.02**2 * np.eye(3)
+    return matrix if np.trace(matrix) > 0.0 else 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
 
 
 def _parts_of_shapes(
@@ -90,5 +91,5 @@ def _parts_of_shapes(
             moments = mass / 12.0 * np.diag([squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]])
             rotation = base_from_shape.rotation
             centre = solid_centre(attached.moved(base_from_shape))
-            parts.append((mass, centre, rotation @ moments @ rotation.T))
+            parts.append((mass, centre, product(rotation, moments, rotation.T)))
     return parts

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import norms
 from tmkit.planner.sampling.placements_polygons import crossings
 from tmkit.planner.sampling.placements_postures import PlacementSettings, Posture
 
@@ -65,7 +66,7 @@ def _points(kind: str, posture: Posture, settings: PlacementSettings) -> NDArray
 
 def _sorted(points: NDArray[np.float64], origin: NDArray[np.float64], sign: float) -> NDArray[np.float64]:
     """Return positions by their distance to a point, the nearest first when ``sign`` is 1; ties by x, then y."""
-    distances = sign * np.round(np.linalg.norm(points - origin, axis=1), 6)
+    distances = sign * np.round(norms(points - origin), 6)
     return points[np.lexsort((points[:, 1], points[:, 0], distances))]
 
 

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import atan2, circle, cos, dot, norm, norms, product
 from tmkit.errors import ShapeError
 from tmkit.spatial.plain import plain_numbers
 
@@ -72,14 +73,14 @@ class ConvexPolygon:
         if len(self.vertices) < 3:
             return _edges_of_thin(self.vertices)
         along = np.roll(self.vertices, -1, axis=0) - self.vertices
-        normals = np.column_stack([along[:, 1], -along[:, 0]]) / np.linalg.norm(along, axis=1)[:, None]
+        normals = np.column_stack([along[:, 1], -along[:, 0]]) / norms(along)[:, None]
         return normals, np.einsum("ij,ij->i", normals, self.vertices)
 
     @property
     def area(self) -> float:
         """Square metres."""
         x, y = self.vertices.T
-        return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+        return 0.5 * (dot(x, np.roll(y, -1)) - dot(y, np.roll(x, -1)))
 
     @property
     def centroid(self) -> NDArray[np.float64]:
@@ -97,7 +98,8 @@ class ConvexPolygon:
         Outside it is the distance to the line of an edge, which is at most that to the polygon.
         """
         normals, offsets = self.edges
-        return np.asarray(np.min(offsets - plain_numbers(points, "points").reshape(-1, 2) @ normals.T, axis=1))
+        given = plain_numbers(points, "points").reshape(-1, 2)
+        return np.asarray(np.min(offsets - product(given, normals.T), axis=1))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
         """Tell whether another polygon lies in this one, at most ``tolerance`` metres beyond an edge."""
@@ -106,7 +108,7 @@ class ConvexPolygon:
     def separation(self, other: ConvexPolygon) -> float:
         """Return the widest gap in metres along a normal of an edge of either; negative when the two overlap."""
         gaps = [
-            np.max(np.min(second.vertices @ normals.T, axis=0) - offsets)
+            np.max(np.min(product(second.vertices, normals.T), axis=0) - offsets)
             for first, second in ((self, other), (other, self))
             for normals, offsets in (first.edges,)
         ]
@@ -114,8 +116,8 @@ class ConvexPolygon:
 
     def turned(self, angle: float) -> ConvexPolygon:
         """Return it turned about the origin, counter-clockwise, by radians."""
-        sine, cosine = math.sin(angle), math.cos(angle)
-        return ConvexPolygon(_read_only(self.vertices @ np.array([[cosine, sine], [-sine, cosine]])))
+        cosine, sine = circle([angle])[0]
+        return ConvexPolygon(_read_only(product(self.vertices, [[cosine, sine], [-sine, cosine]])))
 
     def moved(self, offset: ArrayLike) -> ConvexPolygon:
         """Return it moved by metres (2,)."""
@@ -128,7 +130,7 @@ class ConvexPolygon:
             return ConvexPolygon.around(sums)
         first, second = (_from_lowest(polygon.vertices) for polygon in (self, other))
         sides = np.concatenate([np.roll(part, -1, axis=0) - part for part in (first, second)])
-        angles = np.arctan2(sides[:, 1], sides[:, 0]) % math.tau
+        angles = np.array([atan2(y, x) for x, y in sides.tolist()]) % math.tau
         order = np.argsort(angles, kind="stable")
         corners = first[0] + second[0] + np.concatenate([np.zeros((1, 2)), np.cumsum(sides[order], axis=0)[:-1]])
         return ConvexPolygon.around(corners)
@@ -153,7 +155,7 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
     A footprint that just fits one way has a segment of positions, or a single one.
     """
     normals, offsets = area.edges
-    room = offsets - np.max(footprint.vertices @ normals.T, axis=0)
+    room = offsets - np.max(product(footprint.vertices, normals.T), axis=0)
     low, high = area.vertices.min(axis=0) - 1.0, area.vertices.max(axis=0) + 1.0
     reach = float(np.max(np.abs(footprint.vertices)))
     corners: Points = ConvexPolygon.rectangle(low - reach, high + reach).vertices
@@ -171,7 +173,7 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
     """
     mirrored = ConvexPolygon(_read_only(-footprint.vertices))
     found = obstacle.widened(mirrored)
-    return found.widened(_regular(8, spacing / math.cos(math.pi / 8))) if spacing > 0.0 else found
+    return found.widened(_regular(8, spacing / cos(math.pi / 8))) if spacing > 0.0 else found
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
@@ -192,7 +194,7 @@ def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
 
 def circle_around(radius: float) -> ConvexPolygon:
     """Return a polygon that holds the circle about the origin and reaches as far along the axes and diagonals."""
-    return _regular(_SIDES, radius / math.cos(math.pi / _SIDES))
+    return _regular(_SIDES, radius / cos(math.pi / _SIDES))
 
 
 def circle_within(radius: float) -> ConvexPolygon:
@@ -203,7 +205,7 @@ def circle_within(radius: float) -> ConvexPolygon:
 def _regular(sides: int, radius: float) -> ConvexPolygon:
     """Return a regular polygon with an edge across the x axis."""
     angles = (np.arange(sides) + 0.5) * (math.tau / sides)
-    return ConvexPolygon(_read_only(radius * np.column_stack([np.cos(angles), np.sin(angles)])))
+    return ConvexPolygon(_read_only(radius * circle(angles)))
 
 
 def _half_hull(ordered: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
@@ -222,11 +224,11 @@ def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> f
 
 def _edges_of_thin(vertices: Points) -> tuple[Points, NDArray[np.float64]]:
     along = vertices[-1] - vertices[0]
-    length = float(np.linalg.norm(along))
+    length = norm(along)
     axis = along / length if length > 0.0 else np.array([1.0, 0.0])
     across = np.array([axis[1], -axis[0]])
     normals = np.array([axis, across, -axis, -across])
-    return normals, np.max(normals @ vertices.T, axis=1)
+    return normals, np.max(product(normals, vertices.T), axis=1)
 
 
 def _from_lowest(vertices: Points) -> Points:
@@ -236,7 +238,7 @@ def _from_lowest(vertices: Points) -> Points:
 
 def _cut(corners: Points, normal: NDArray[np.float64], offset: float) -> Points:
     """Return what is left of an outline on the inner side of a line."""
-    inside = offset - corners @ normal
+    inside = offset - product(corners, normal)
     kept: list[NDArray[np.float64]] = []
     for i in range(len(corners)):
         here, after = inside[i], inside[(i + 1) % len(corners)]

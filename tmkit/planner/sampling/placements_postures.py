@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import atan2, cos, norm, sin
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion import Manipulator
@@ -113,7 +114,7 @@ def postures_on(
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
         obstacles = list(_obstacles(scene, item, surface, top, q, manipulator, settings.spacing))
         for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
-            rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]) @ face.rotation
+            rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
             fit = fitting(surface.polygon, footprint)
             key = (face.name, np.round(footprint.vertices, 9).tobytes() if fit is not None else angle)
@@ -130,7 +131,7 @@ def postures_on(
 def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[float]:
     """Return quarter turns that lay an outline along the sides of an area, the nearest to a rotation first."""
     aligned = _side_angle(area) - _side_angle(footprint)
-    now = math.atan2(wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1])
+    now = atan2(wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1])
     quarters = (math.remainder(aligned + k * math.pi / 2, math.tau) for k in range(4))
     return sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn))
 
@@ -140,7 +141,7 @@ def _balanced(surface: SupportSurface, face: StableFace, angle: float) -> Convex
     if face.rolls:
         return None
     middle = surface.polygon.centroid
-    turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)])
+    turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)])
     position = middle - turn.apply([*face.centre, 0.0])[:2]
     contact = surface.polygon.clipped(face.outline.turned(angle).moved(position))
     if contact is None or contact.depth(middle)[0] < LEAST_MARGIN:
@@ -151,7 +152,7 @@ def _balanced(surface: SupportSurface, face: StableFace, angle: float) -> Convex
 def _side_angle(polygon: ConvexPolygon) -> float:
     """Return the direction, modulo a quarter turn, of the sides of the smallest rectangle around a polygon."""
     sides = np.roll(polygon.vertices, -1, axis=0) - polygon.vertices
-    angles = np.round(np.arctan2(sides[:, 1], sides[:, 0]) % (math.pi / 2), 9) % round(math.pi / 2, 9)
+    angles = np.round(np.array([atan2(y, x) for x, y in sides.tolist()]) % (math.pi / 2), 9) % round(math.pi / 2, 9)
     distinct: list[float] = sorted(set(angles.tolist()))
     return min(distinct, key=lambda angle: round(_rectangle_area(polygon.turned(-angle)), 12))
 
@@ -184,7 +185,7 @@ def _obstacles(
         ignored |= moved_frames(scene, manipulator)
     root = scene.root(surface.support)
     balls = (_ball(attached) for attached in solids_under(scene, item, q=q))
-    around = spacing + max(float(np.linalg.norm(middle)) + radius for middle, radius in balls)
+    around = spacing + max(norm(middle) + radius for middle, radius in balls)
     for frame in scene.frame_names:
         solids = () if frame in ignored else solids_of(scene, frame)
         if not solids or scene.root(frame) != root:
@@ -214,4 +215,4 @@ def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexP
 def _ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
     """Return middle (3,) and radius of a ball around a shape, in its frame."""
     lower, upper = attached.shape.bounds
-    return np.asarray(attached.pose.apply((lower + upper) / 2)), float(np.linalg.norm(upper - lower)) / 2
+    return np.asarray(attached.pose.apply((lower + upper) / 2)), norm(upper - lower) / 2

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import dot, product
 from tmkit.errors import ShapeError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.planner.sampling.placements_polygons import ConvexPolygon, circle_around
@@ -49,7 +50,7 @@ def reach(solids: Solids, direction: ArrayLike) -> float:
     """Return the largest coordinate along a unit vector (3,) of any point of the solids, metres."""
     along = plain_numbers(direction, "direction")
     return max(
-        float(along @ attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
+        dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
         for attached in solids
     )
 
@@ -94,7 +95,7 @@ def _reach(attached: AttachedShape, d: NDArray[np.float64]) -> float:
     """Return the support function of a shape in its own frame."""
     shape = attached.shape
     if _is_box(attached):
-        return float(np.max(_box_corners(shape) @ d))
+        return float(np.max(product(_box_corners(shape), d)))
     if shape.kind in ("cylinder", "cone"):
         radius, length = shape.dimensions
         rim = radius * math.hypot(d[0], d[1])
@@ -102,7 +103,7 @@ def _reach(attached: AttachedShape, d: NDArray[np.float64]) -> float:
             return abs(float(d[2])) * length / 2 + rim
         return max(float(d[2]) * length / 2, rim - float(d[2]) * length / 2)
     points, radius = _points(attached)
-    return float(np.max(points @ d)) + radius
+    return float(np.max(product(points, d))) + radius
 
 
 def _points(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import cos, dot, norm, product
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.planner.sampling.grasps_meshes import closed_triangles, flat_patches
@@ -31,7 +32,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["SupportSurface", "region_surface", "support_surfaces"]
 
-_LEVEL = math.cos(math.radians(1.0))
+_LEVEL = cos(math.radians(1.0))
 _TOP = 1e-4  # metres below its highest point that a corner of a mesh may be and belong to its top
 _LEAST_PATCH, _MOST_PATCHES = 1e-4, 64  # square metres of a mesh's level patch, and how many count
 _AREA_SLACK = 1e-6  # share by which a convex piece may be larger than its triangles
@@ -81,7 +82,7 @@ def support_surfaces(scene: SceneGraph, support: str, *, q: ArrayLike | None) ->
     """
     up = scene.pose(support, scene.root(support), q=q).inverse().rotate([0.0, 0.0, 1.0])
     found = [surface for attached in solids_of(scene, support) for surface in _tops(attached, support, up)]
-    return tuple(sorted(found, key=lambda surface: -float(up @ surface.support_from_surface.translation)))
+    return tuple(sorted(found, key=lambda surface: -dot(up, surface.support_from_surface.translation)))
 
 
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:
@@ -142,11 +143,11 @@ def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Itera
         yield from _patches_of(attached, frame, up)
         return
     elif shape.kind == "mesh":
-        heights = shape.vertices @ own_up
+        heights = product(shape.vertices, own_up)
         top, normal = shape.vertices[heights >= heights.max() - _TOP], own_up
     else:
         return
-    if normal @ own_up < _LEVEL:
+    if dot(normal, own_up) < _LEVEL:
         return
     normal = attached.pose.rotate(normal)
     surface_pose = _on(attached.pose.apply(top), normal)
@@ -162,8 +163,8 @@ def _patches_of(attached: AttachedShape, frame: str, up: NDArray[np.float64]) ->
     for patch, _ in flat_patches(triangles, least_area=_LEAST_PATCH, most=_MOST_PATCHES):
         first = triangles[patch[0]]
         normal = np.cross(first[1] - first[0], first[2] - first[0])
-        normal /= np.linalg.norm(normal)
-        if normal @ own_up < _LEVEL:
+        normal /= norm(normal)
+        if dot(normal, own_up) < _LEVEL:
             continue
         corners = attached.pose.apply(triangles[patch].reshape(-1, 3))
         surface_pose = _on(corners, attached.pose.rotate(normal))
@@ -200,7 +201,7 @@ def _on(points: NDArray[np.float64], normal: NDArray[np.float64]) -> Pose:
     Its origin is the old one, moved along the normal.
     """
     forward = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    x = forward - (forward @ normal) * normal
-    x /= np.linalg.norm(x)
-    height = float(np.max(points @ normal))
+    x = forward - dot(forward, normal) * normal
+    x /= norm(x)
+    height = float(np.max(product(points, normal)))
     return Pose.from_rotation_matrix(height * normal, np.column_stack([x, np.cross(normal, x), normal]))

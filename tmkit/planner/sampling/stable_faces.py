@@ -22,9 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit.elementary import cos, dot, norms, product, sin
 from tmkit.errors import SceneError, ShapeError
 from tmkit.formats.inertias import solid_inertia
-from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.planner.sampling.placements_polygons import ConvexPolygon
 from tmkit.planner.sampling.placements_solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
@@ -34,7 +35,7 @@ __all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "solid_centre", "stab
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
 
-_COPLANAR = math.cos(1e-3)  # of the angle between the normals of triangles of one facet
+_COPLANAR = cos(1e-3)  # of the angle between the normals of triangles of one facet
 _SAME_HEIGHT = 1e-5  # metres between the corners of one facet, across it
 _ROLLS = 8  # turns about the axis in which a round object may lie
 _ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
@@ -67,7 +68,7 @@ class StableFace:
     @property
     def is_upright(self) -> bool:
         """Whether the object's z axis points up, within a degree."""
-        return float(self.rotation.rotation[2, 2]) >= math.cos(math.radians(1.0))
+        return float(self.rotation.rotation[2, 2]) >= cos(math.radians(1.0))
 
 
 def stable_faces(
@@ -129,12 +130,13 @@ def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:
     import trimesh
 
     hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
-    return float(hull.volume), attached.pose.apply(np.asarray(hull.center_mass))
+    convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
+    return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
 
 
 def _steadiness(face: StableFace, centre: Vector) -> float:
     """Return the tangent of the angle by which the object must be tilted to fall over."""
-    return face.margin / max(1e-9, face.height + float((face.rotation.rotation @ centre)[2]))
+    return face.margin / max(1e-9, face.height + float(face.rotation.rotate(centre)[2]))
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:
@@ -156,7 +158,7 @@ def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[Stable
     elif kind != "cone":
         for k in range(_ROLLS):
             angle = k * math.tau / _ROLLS
-            yield _face(solids, centre, math.cos(angle) * axes[:, 0] + math.sin(angle) * axes[:, 1], rolls=True)
+            yield _face(solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], rolls=True)
 
 
 def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, rolls: bool = False) -> StableFace:
@@ -164,7 +166,7 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, ro
     rotation = _turned_down(down)
     height = reach(solids, down)
     points = np.concatenate([solid_points(attached) for attached in solids])
-    depths = points @ down
+    depths = product(points, down)
     lowest = points[depths >= float(np.max(depths)) - _SAME_HEIGHT]
     outline = ConvexPolygon.around(rotation.apply(lowest)[:, :2])
     below = rotation.apply(centre)[:2]
@@ -185,12 +187,12 @@ def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:
     except QhullError:
         return []  # flat as paper: nothing that physics could put down
     corners = hull.points[hull.simplices]
-    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    areas = norms(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     order = np.lexsort((*np.round(hull.equations.T, 6), -np.round(areas, 12)))
     found: list[Vector] = []
     for i in order:
         normal = hull.equations[i, :3]
-        if not np.any(is_round[hull.simplices[i]]) and all(normal @ other < _COPLANAR for other in found):
+        if not np.any(is_round[hull.simplices[i]]) and all(dot(normal, other) < _COPLANAR for other in found):
             found.append(normal)
     return found
 
