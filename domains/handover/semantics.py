@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.elementary import norm
+from tmkit.elementary import dot, norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator, movable_frames
@@ -159,7 +159,7 @@ class Semantics:
         middle, across = (first + second) / 2, second - first
         ahead = np.cross(across, [0.0, 0.0, 1.0])
         ahead /= norm(ahead) or 1.0
-        if places and float(ahead @ (np.mean(places, axis=0) - middle)) < 0.0:
+        if places and dot(ahead, np.mean(places, axis=0) - middle) < 0.0:
             ahead = -ahead
         for height in _ABOVE:
             for distance in _AHEAD:

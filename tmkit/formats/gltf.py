@@ -23,6 +23,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.elementary import product
 from tmkit.errors import MeshError
 from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats.folders import below, real_path
@@ -114,7 +115,7 @@ class _Document:
                 raise ValueError(f"node {number} has several parents")
             seen.add(number)
             node = nodes[self._index(number, nodes)]
-            matrix = above @ _transform(node)
+            matrix = product(above, _transform(node))
             if "mesh" in node:
                 yield node["mesh"], matrix
             waiting.extend((child, matrix) for child in reversed(node.get("children", ())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmkit.elementary import circle
+from tmkit.elementary import circle, eigen, norms, product
 from tmkit.graph import Mesh, Shape
 
 __all__ = ["SIDES", "THICKNESS", "frustum", "mesh_of_cloud", "mesh_of_field", "thickened"]
@@ -79,8 +79,11 @@ def thickened(mesh: Shape) -> Shape | None:
     The mesh is there once on either side of where it was; one whose points lie on a line, on four sides.
     """
     points = np.asarray(mesh.vertices)
-    _, spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=len(points) < 3)
-    thin = [axis for axis, size in zip(axes, (*spread, 0.0, 0.0), strict=False) if size <= _FLAT * spread[0]]
+    offsets = points - points.mean(axis=0)
+    offsets /= float(np.max(np.abs(offsets))) or 1.0
+    axes = eigen(product(offsets.T, offsets))[1].T[::-1]  # the longest first
+    spread = norms(product(axes, offsets.T))
+    thin = [axis for axis, size in zip(axes, spread, strict=True) if size <= _FLAT * spread[0]]
     if not thin:
         return None
     corners, faces = points, np.asarray(mesh.faces)
