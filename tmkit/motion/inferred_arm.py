@@ -11,6 +11,7 @@ many joints.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -225,7 +226,7 @@ def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
     pose = inferred.inverse() @ scene.pose(frame, tip, q=scene.configuration({}))
     x, y, z = pose.translation
     turn = pose.rotation
-    return bool(abs(z) < 0.04 and np.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9)
+    return bool(abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9)
 
 
 def _direction(scene: SceneGraph, tip: str, tool: str) -> str:

@@ -11,15 +11,17 @@ Invariants: an :class:`InferredHand` opens by at least a centimetre; everything 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
+from tmkit.elementary import cos, dot, norm, norms, product
 from tmkit.graph import SceneGraph
 from tmkit.motion.robot_chains import rigid_frames
 from tmkit.spatial import Pose
@@ -97,7 +99,7 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     palm = _solid(scene, rigid_frames(scene, tip))
     branches = [_solid(scene, scene.subtree(frame)) for frame in _moving_children(scene, tip)]
     branches = [branch for branch in branches if branch]
-    pairs = [pair for first, second in combinations(branches, 2) for pair in product(first, second)]
+    pairs = [pair for first, second in combinations(branches, 2) for pair in itertools.product(first, second)]
     best = _widest(scene, joints, pairs)
     if best is None:
         return None
@@ -133,7 +135,7 @@ def _widest(
     """Return the pair that opens widest and closes, with the values and distances at which it is open and closed."""
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
     best, most = None, LEAST_STROKE
-    for ways in product((False, True), repeat=len(joints) - 1):
+    for ways in itertools.product((False, True), repeat=len(joints) - 1):
         sweep = []
         for share in np.linspace(0.0, 1.0, _STEPS):
             shares = [share, *(1.0 - share if turned else share for turned in ways)]
@@ -178,7 +180,7 @@ def _points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Arr
                 corners = (
                     np.asarray(part.shape.vertices)
                     if mesh
-                    else np.array(list(product(*zip(*part.shape.bounds, strict=True))))
+                    else np.array(list(itertools.product(*zip(*part.shape.bounds, strict=True))))
                 )
                 found.append((pose @ part.pose).apply(corners))
     return np.concatenate(found)
@@ -204,21 +206,21 @@ def _tool(
     middle = np.mean([_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
     slides = scene.joint(tops[0]).type == "prismatic"
     reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
-    reach -= (reach @ y) * y
-    if np.linalg.norm(reach) < 0.005:
+    reach -= dot(reach, y) * y
+    if norm(reach) < 0.005:
         reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), tip, q=q_closed).translation)
-        reach -= (reach @ y) * y
-    z = _snapped(reach if np.linalg.norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
-    z = _unit(z - (z @ y) * y)
+        reach -= dot(reach, y) * y
+    z = _snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
+    z = _unit(z - dot(z, y) * y)
     x = np.cross(y, z)
     ends = [_points(scene, finger, tip, q_closed) for finger in fingers]
-    height = min(float((points @ z).max()) for points in ends) - _FINGERTIP
-    near = [points[points @ z > height - 2 * _FINGERTIP] for points in ends]
-    inner = (float((near[0] @ y).max()), float((near[1] @ y).min())) if len(near[1]) else (0.0, 0.0)
-    across = float(np.mean([(points @ x).mean() for points in near if len(points)]))
+    height = min(float(product(points, z).max()) for points in ends) - _FINGERTIP
+    near = [points[product(points, z) > height - 2 * _FINGERTIP] for points in ends]
+    inner = (float(product(near[0], y).max()), float(product(near[1], y).min())) if len(near[1]) else (0.0, 0.0)
+    across = float(np.mean([product(points, x).mean() for points in near if len(points)]))
     origin = height * z + 0.5 * sum(inner) * y + across * x
     backs = [
-        points[np.abs(points @ x - across) < 0.05] @ z
+        product(points[np.abs(product(points, x) - across) < 0.05], z)
         for points in ([_points(scene, palm, tip, q_closed)] if palm else [])
     ]
     below = [float(values.max()) for values in backs if len(values)]
@@ -238,7 +240,7 @@ def _end_motion(
 ) -> Array:
     """Return how the end of a finger moves when it closes."""
     opened, closed = (_points(scene, finger, tip, q) for q in (q_open, q_closed))
-    away = np.linalg.norm(closed - hinge, axis=1)
+    away = norms(closed - hinge)
     far = away >= 0.8 * away.max()
     move: Array = closed[far].mean(axis=0) - opened[far].mean(axis=0)
     return move
@@ -251,14 +253,14 @@ def _matrix(x: Array, y: Array, z: Array, origin: Array) -> Array:
 
 
 def _unit(vector: Array) -> Array:
-    return vector / np.linalg.norm(vector)
+    return vector / norm(vector)
 
 
 def _snapped(vector: Array) -> Array:
     """Return a direction, along an axis where it is within 15 degrees of one."""
     unit = _unit(vector)
     axis = int(np.argmax(np.abs(unit)))
-    if abs(unit[axis]) < math.cos(math.radians(15.0)):
+    if abs(unit[axis]) < cos(math.radians(15.0)):
         return unit
     snapped = np.zeros(3)
     snapped[axis] = math.copysign(1.0, unit[axis])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import InverseKinematicsStatus, inverse_kinematics
+from tmkit.elementary import atan2
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion import Manipulator
 from tmkit.motion.collision_rules import CollisionRules
@@ -111,7 +112,7 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
         q, pose = poses[number]
         place = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
         x = pose.rotation[:, 0]
-        yaw = float(np.arctan2(x[1], x[0]))
+        yaw = atan2(x[1], x[0])
         if _reaches(scene, arm, place, yaw, q, seed):
             yield place
 
