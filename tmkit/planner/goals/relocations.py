@@ -16,6 +16,7 @@ Invariants: only the planner sees the extended domain; plans and diagnoses name 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.elementary import norms
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.motion import movable_frames
@@ -186,7 +188,7 @@ def _rooms_missing(
         return [0] * len(points)
     at = np.array([pose.translation[:2] for pose, _ in others])
     radii = np.array([_radius(scene, frame) for _, frame in others])
-    gaps = np.min(np.linalg.norm(points[:, None] - at, axis=2) - own - radii, axis=1)
+    gaps = np.min(norms(points[:, None] - at) - own - radii, axis=1)
     return [int(count) for count in np.sum(gaps[:, None] < np.array(_ROOM), axis=1)]
 
 
@@ -200,7 +202,7 @@ def _radius(scene: SceneGraph, frame: str) -> float:
         bounds = np.abs(np.array(shape_bounds(scene, frame)))
     except SceneError:
         return 0.0
-    return float(np.hypot(*bounds.max(axis=0)[:2]))
+    return math.hypot(*bounds.max(axis=0)[:2].tolist())
 
 
 # --- extending --------------------------------------------------------------------------------------------------------
