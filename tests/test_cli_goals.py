@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -146,3 +147,43 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
         assert (code, out) == (cli.ExitCode.BAD_INPUT, ""), err
         assert words in err
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("goals", "told"),
+    [
+        (["(on a"], r"goals.json: goal:1:1: this parenthesis is never closed"),
+        ([{"joints": {"nojoint": 0.1}}], r"goals.json: [0]: unknown joint 'nojoint'"),
+        (["(on a b)", {"object": "zz", "in": "table"}], r"goals.json: [1]: unknown frame 'zz'"),
+    ],
+)
+def test_errors_of_a_goal_file_name_it(run: Run, tmp_path: Path, goals: list[object], told: str) -> None:
+    """Also what is found out only when the domain and the scene are there."""
+    (tmp_path / "goals.json").write_text(json.dumps(goals))
+    code, _, err = run(*PLAN, "--goal-file", "goals.json")
+    assert (code, told in " ".join(err.split())) == (2, True), err
+
+
+def test_errors_of_start_and_robot_files_name_them(run: Run, tmp_path: Path) -> None:
+    """A joint of ``--start FILE`` and a tip of ``--robot FILE`` that the scene does not have."""
+    (tmp_path / "start.json").write_text('{"nojoint": 0.1}')
+    code, _, err = run(*PLAN, "--goal", "(on a b)", "--start", "start.json")
+    assert (code, "--start start.json: unknown joint 'nojoint'" in err) == (2, True), err
+    arm = (Path(tk.__file__).parents[1] / "scenes" / "robots" / "panda.toml").read_text()
+    (tmp_path / "arm.toml").write_text(re.sub(r"(?m)^tip = .*$", 'tip = "nowhere"', arm))
+    code, _, err = run(*PLAN, "--goal", "(on a b)", "--robot", "arm.toml")
+    assert (code, "arm.toml: tip names frame 'nowhere'" in err) == (2, True), err
+
+
+def test_errors_of_a_plan_name_its_file(run: Run, tmp_path: Path) -> None:
+    """A goal or domain of a plan that is refused only when the plan is checked."""
+    assert run(*PLAN, "--goal", "(on a b)", "-o", "plan.json")[0] == 0
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "goal.json").write_text(json.dumps(document | {"goal": "(foo a)"}))
+    (tmp_path / "domain.json").write_text(json.dumps(document | {"domain": document["domain"] | {"name": "nothing"}}))
+    for file, told in (
+        ("goal.json", "goal:1:2: unknown predicate 'foo'"),
+        ("domain.json", "the plan's domain 'nothing'"),
+    ):
+        code, _, err = run("check", file)
+        assert (code, f"{file}: {told}" in err) == (2, True), err

@@ -30,7 +30,9 @@ __all__ = [
     "MeshError",
     "MissingExtraError",
     "MissingFileError",
+    "NumberOverflowError",
     "OutputError",
+    "PickledStateError",
     "PlanFileError",
     "RobotError",
     "SamplerError",
@@ -134,6 +136,14 @@ class StampError(SceneError):
 
     Attributes: ``frame``, ``stamp``; of a time outside of a history also ``oldest`` and ``newest``.
     """
+
+
+class NumberOverflowError(SceneError, OverflowError):
+    """A result that is beyond the range of floating-point numbers, which would be infinite or no number at all."""
+
+
+class PickledStateError(TmkitError, ValueError):
+    """A pickled state is damaged: an entry is missing, of another type, or refers to what is not there."""
 
 
 class CapacityError(TmkitError, OverflowError):

@@ -19,6 +19,7 @@ from tmkit.cli.common import require_writable
 from tmkit.cli.events import error_fields, write_event
 from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
+from tmkit.files.terminal import printable
 
 __all__ = ["app", "command_line", "run"]
 
@@ -155,9 +156,9 @@ def _explain(error: Exception, reporter: Reporter) -> int:
     elif is_usage:
         error.show()  # type: ignore[attr-defined]  # see _UsageError
     elif isinstance(error, TmkitError):
-        reporter.console.print(f"error: {error}", markup=False)
+        reporter.console.print(printable(f"error: {error}"), markup=False)
     else:
-        reporter.console.print(lines, markup=False)
+        reporter.console.print(printable(lines), markup=False)
         reporter.console.print(
             "internal error of tmkit: please report it, with the lines above and the input, to its issue tracker"
         )

@@ -13,7 +13,8 @@ import typer
 
 from tmkit.cli import ExitCode
 from tmkit.cli.reporting import Work, current_reporter
-from tmkit.errors import OutputError
+from tmkit.errors import MissingExtraError, OutputError, TmkitError
+from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
     from tmkit.files.remarks import Remark
@@ -31,6 +32,7 @@ __all__ = [
     "Scenes",
     "Seed",
     "SemanticsOption",
+    "errors_about",
     "fail",
     "load",
     "load_goal",
@@ -40,6 +42,7 @@ __all__ = [
     "print_json",
     "progress",
     "require_writable",
+    "say",
     "write_json",
 ]
 
@@ -155,6 +158,22 @@ def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
     return folders
 
 
+@contextmanager
+def errors_about(path: object | None) -> Iterator[None]:
+    """Begin the message of an error with the file whose content is refused, where the library does not know the file.
+
+    Errors of outputs and of missing packages are not about it, and nothing is when it is None.
+    """
+    try:
+        yield
+    except (OutputError, MissingExtraError):
+        raise
+    except TmkitError as error:
+        if path is not None and str(path) not in error.message:
+            error.message = f"{path}: {error.message}"
+        raise
+
+
 def make_folder(folder: Path) -> Path:
     """Make a folder for outputs, unless it is there, and prove that files can be written into it.
 
@@ -194,7 +213,12 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=1))
 
 
+def say(text: str) -> None:
+    """Print a line or more for a person; names in it come from files, and the terminal obeys none of them."""
+    typer.echo(printable(text))
+
+
 def fail(message: str) -> NoReturn:
     """Print why the answer is no, and end with that exit code."""
-    typer.echo(message)
+    say(message)
     raise typer.Exit(ExitCode.NO)

@@ -16,20 +16,23 @@ Invariants: an option says what :func:`tmkit.plan` would be given, and nothing t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmkit.cli.common import errors_about
 from tmkit.cli.json_files import read_json_file
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, FileFormatError
 
 if TYPE_CHECKING:
     from tmkit.formats.json_reading import JsonNode
+    from tmkit.graph import SceneGraph
     from tmkit.planner import ContinuousGoal
 
-__all__ = ["GoalArm", "GoalAt", "GoalFile", "GoalIn", "wanted_goals"]
+__all__ = ["GoalArm", "GoalAt", "GoalFile", "GoalIn", "check_goals", "errors_about_goals", "wanted_goals"]
 
 GoalAt = Annotated[
     list[str] | None,
@@ -70,6 +73,36 @@ def wanted_goals(
     if not found:
         return None
     return goal if goal is not None and len(found) == 1 else found
+
+
+def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
+    """Refuse a goal of the file that names what the scene does not have; options are checked when planning begins.
+
+    Raises:
+        UnknownNameError, ConfigurationError: the message says which goal of the file.
+    """
+    from tmkit.planner import ContinuousGoal
+
+    if file is None or not isinstance(goals, list):
+        return
+    of_file = _read(file)
+    for number, goal in enumerate(of_file):
+        if isinstance(goal, ContinuousGoal):
+            with errors_about(f"{file}: [{number}]"):
+                goal.check(scene)
+
+
+@contextmanager
+def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
+    """Name the file of goals in an error about a goal in PDDL, unless another option gives that goal."""
+    try:
+        yield
+    except FileFormatError as error:
+        shown = error.message.split("\n")[1:2]
+        if error.path == "goal" and not (other_goal and shown and shown[0].strip() in other_goal):
+            with errors_about(file):
+                raise
+        raise
 
 
 def _at(text: str) -> ContinuousGoal:

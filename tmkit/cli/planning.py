@@ -22,6 +22,7 @@ from tmkit.cli.common import (
     Scenes,
     Seed,
     SemanticsOption,
+    errors_about,
     fail,
     load,
     load_goal,
@@ -29,9 +30,10 @@ from tmkit.cli.common import (
     print_json,
     progress,
     require_writable,
+    say,
     write_json,
 )
-from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, wanted_goals
+from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
 from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file
 from tmkit.cli.start import start_configuration
 
@@ -56,8 +58,8 @@ def demo(
 ) -> None:
     """Plan a tower of three blocks with a Panda, check it, play it in physics, and draw pictures of it."""
     folder = make_folder(out)
-    say = _say_nothing if as_json else typer.echo
-    say(f"Goal: {_DEMO_GOAL}")
+    tell = _say_nothing if as_json else say
+    tell(f"Goal: {_DEMO_GOAL}")
     scene = load(["panda_table", "blocks3"])
     result = _plan(scene, None, goal=_DEMO_GOAL, robot="panda", seed=seed, limit=60.0)
     if result.plan is None:
@@ -67,14 +69,14 @@ def demo(
         fail(result.explanation)
     result.plan.save(folder / "plan.json")
     for number, action in enumerate(result.plan.actions, start=1):
-        say(f"  {number}. {action}")
-    say(f"Planned in {result.statistics.total_seconds:.2f} s.")
+        tell(f"  {number}. {action}")
+    tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
     checked = _check(result.plan)
-    say(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
+    tell(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
     report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
     write_json(folder / "report.json", report.to_json())
-    say(f"Simulated: {report!r}")
-    say(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
+    tell(f"Simulated: {report!r}")
+    tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
     ok = checked.ok and report.ok
     if as_json:
         print_json(
@@ -165,14 +167,17 @@ def plan(
     scene = load(scenes, allow=allow, packages=package, meshes=meshes)
     robots = robot or ["panda"]
     q = start_configuration(scene, robots, start)
+    check_goals(goals, scene, file=goal_file)
     wanted = load_goal(scene, goal_scene, allow=allow, packages=package, meshes=meshes) if goal_scene else None
     best: list[Plan] = []
     try:
-        result = _plan(
-            scene, q, domain=domain, semantics=semantics, goal=goals, problem=problem, goal_scene=wanted, robot=robots,
-            seed=seed, limit=time_limit, max_iterations=max_iterations,
-            seeds=processes if seeds is None else seeds, processes=processes, improve=iterations, on_plan=best.append,
-        )  # fmt: skip
+        with errors_about_goals(goal_file, other_goal=goal):
+            result = _plan(
+                scene, q, domain=domain, semantics=semantics, goal=goals, problem=problem, goal_scene=wanted,
+                robot=robots, seed=seed, limit=time_limit, max_iterations=max_iterations,
+                seeds=processes if seeds is None else seeds, processes=processes, improve=iterations,
+                on_plan=best.append,
+            )  # fmt: skip
     except KeyboardInterrupt:
         if best:
             _give_best(best[-1], output, as_json=as_json)
@@ -182,13 +187,13 @@ def plan(
     if as_json:
         print_json(result.to_dict())
     else:
-        typer.echo(result.explanation)
+        say(result.explanation)
         for number, action in enumerate(result.plan.actions if result.plan else (), start=1):
-            typer.echo(f"  {number}. {action}")
+            say(f"  {number}. {action}")
         if result.plan is not None and output is not None:
-            typer.echo(f"Written to {output}")
+            say(f"Written to {output}")
     if picture is not None and not result.solved:
-        _draw(result, picture, say=_say_nothing if as_json else typer.echo)
+        _draw(result, picture, say=_say_nothing if as_json else say)
     if not result.solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -218,15 +223,16 @@ def check(
     )  # fmt: skip
     own = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and not is_tmp else None
     own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
-    report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)
+    with errors_about(path):
+        report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)
     if as_json:
         print_json(report.to_dict())
     else:
         for problem in report.problems:
-            typer.echo(f"  {problem}")
+            say(f"  {problem}")
         for assumption in report.assumptions:
-            typer.echo(f"  not checked: {assumption}")
-        typer.echo(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
+            say(f"  not checked: {assumption}")
+        say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
     if not report.ok:
         raise typer.Exit(ExitCode.NO)
 
@@ -272,17 +278,18 @@ def simulate(
         packages=package,
         meshes=meshes,
     )
-    result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
+    with errors_about(path):
+        result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:
         write_json(report, result.to_json())
     if as_json:
         print_json(json.loads(result.to_json()))
     else:
         for name, error in result.errors.items():
-            typer.echo(f"  {name}: {error}")
+            say(f"  {name}: {error}")
         for remark in result.remarks:
-            typer.echo(f"  {remark}")
-        typer.echo(repr(result))
+            say(f"  {remark}")
+        say(repr(result))
     if not result.ok:
         raise typer.Exit(ExitCode.NO)
 
@@ -295,11 +302,11 @@ def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"status": "interrupted", "actions": actions, "cost": plan.cost, "path_length": plan.path_length})
         return
-    typer.echo(f"Interrupted; the best plan so far has {len(actions)} actions and {plan.path_length:.2f} rad of paths.")
+    say(f"Interrupted; the best plan so far has {len(actions)} actions and {plan.path_length:.2f} rad of paths.")
     for number, action in enumerate(actions, start=1):
-        typer.echo(f"  {number}. {action}")
+        say(f"  {number}. {action}")
     if output is not None:
-        typer.echo(f"Written to {output}")
+        say(f"Written to {output}")
 
 
 def _say_nothing(_: object) -> None:

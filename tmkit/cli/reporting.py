@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 
 from tmkit.cli.events import write_event
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
+from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -181,7 +183,10 @@ def _write_progress(progress: Progress) -> None:
 
 
 def _work_of(status: Status) -> Work:
-    return Work(status.update, lambda progress: status.update(str(progress)))
+    def show(text: object) -> None:
+        status.update(escape(printable(str(text))))
+
+    return Work(show, show)
 
 
 class _ConsoleHandler(logging.Handler):
@@ -192,7 +197,7 @@ class _ConsoleHandler(logging.Handler):
         self._console = console
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._console.print(self.format(record), markup=False)
+        self._console.print(printable(self.format(record)), markup=False)
 
 
 class _EventHandler(logging.Handler):

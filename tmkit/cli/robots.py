@@ -23,6 +23,7 @@ from tmkit.cli.common import (
     print_json,
     progress,
     require_writable,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -193,23 +194,23 @@ def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], m
     """Print a report for people."""
     width = max((len(row.name) for row in report.joints), default=0)
     for row in report.joints:
-        typer.echo(_line(row, width))
+        say(_line(row, width))
     for chain in report.chains[:4]:
-        typer.echo(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
+        say(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
     if arm is not None:
-        typer.echo(f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}', {arm.gripper_kind} gripper")
+        say(f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}', {arm.gripper_kind} gripper")
     for first, second in report.always:
-        typer.echo(f"  always in collision: {first} and {second}")
-    typer.echo(f"  {len(report.never)} checked pairs never collided")
+        say(f"  always in collision: {first} and {second}")
+    say(f"  {len(report.never)} checked pairs never collided")
     for remark in report.remarks:
-        typer.echo(f"  remark: {remark}")
+        say(f"  remark: {remark}")
     for problem in report.problems:
-        typer.echo(f"  problem: {problem}")
+        say(f"  problem: {problem}")
     for line in lines:
-        typer.echo(f"  {line if line.startswith('trial') else f'inferred: {line}'}")
+        say(f"  {line if line.startswith('trial') else f'inferred: {line}'}")
     if missing:
-        typer.echo(f"  missing: {missing}")
-    typer.echo(repr(report))
+        say(f"  missing: {missing}")
+    say(repr(report))
 
 
 def _line(row: JointRow, width: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +19,9 @@ from tmkit.cli.common import (
     print_json,
     progress,
     require_writable,
+    say,
 )
+from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
     from tmkit.files.remarks import Remark
@@ -46,7 +47,7 @@ def dump(
 
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False)
     if as_json:
-        typer.echo(json.dumps(scene_dump(scene), indent=1))
+        print_json(scene_dump(scene))
         return
     for root in scene.root_names:
         for name, depth in _in_tree_order(scene, root):
@@ -54,7 +55,7 @@ def dump(
             kind = f" [{joint.type}{f' {joint.name}' if joint.is_actuated else ''}]" if joint.type != "fixed" else ""
             classes = f" ({', '.join(scene.classes(name))})" if scene.classes(name) else ""
             look = f": {', '.join(a.shape.kind for a in shapes)}" if shapes else ""
-            typer.echo(f"{_indentation(depth)}{name}{kind}{classes}{look}")
+            say(f"{_indentation(depth)}{printable(f'{name}{kind}{classes}{look}', keep='')}")
 
 
 @app.command()
@@ -76,10 +77,10 @@ def check(
     else:
         for kind, texts in (("problem", report.problems), ("remark", report.remarks)):
             for text in texts:
-                typer.echo(f"{kind}: {text}")
+                say(f"{kind}: {text}")
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
         verdict = "ok" if report.ok else f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"
-        typer.echo(f"{', '.join(scenes)}: {counts}: {verdict}")
+        say(f"{', '.join(scenes)}: {counts}: {verdict}")
     if not report.ok:
         raise typer.Exit(ExitCode.NO)
 
@@ -102,7 +103,7 @@ def convert(
     with progress("writing the scene"):
         files = convert_scene(scene, output)
     for file in files:
-        typer.echo(f"Written to {file}")
+        say(f"Written to {file}")
 
 
 def _indentation(depth: int) -> str:

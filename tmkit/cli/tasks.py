@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit.cli import ExitCode
-from tmkit.cli.common import AsJson, print_json, progress, require_writable
+from tmkit.cli.common import AsJson, print_json, progress, require_writable, say
+from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
     from tmkit.tasks import Problem, TaskPlanner, TaskPlanResult
@@ -53,10 +54,10 @@ def task(
     if as_json:
         print_json(_document(result))
     elif result.solved:
-        typer.echo(text if output is None else f"Written to {output}", nl=output is not None)
+        typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        typer.echo(f"{_WORDS[result.status.value]}{reason}")
+        say(f"{_WORDS[result.status.value]}{reason}")
     if not result.solved:
         raise typer.Exit(ExitCode.NO)
 

@@ -130,8 +130,9 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     if not set(manipulator.joints) & set(scene.joint_names):
         raise _no_such_robot(manipulator, scene)
+    source = None if isinstance(robot, Manipulator) else str(resolve_name(robot, "scenes/robots", suffixes=(".toml",)))
     try:
-        manipulator.check(scene)
+        manipulator.check(scene, source=source)
     except UnknownNameError as error:
         raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
     return manipulator

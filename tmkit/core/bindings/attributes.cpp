@@ -19,10 +19,18 @@ nb::object attribute_value(const std::string& text) { return nb::module_::import
 Attributes attributes_of(const AttributeMapping& values) {
     Attributes attributes;
     for (nb::handle item : values.items()) {
-        std::string key;
-        if (!nb::try_cast(item[0], key) || key.empty()) throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " + nb::cast<std::string>(nb::repr(item[0])));
+        std::string_view text;
+        if (!nb::try_cast(item[0], text) || text.empty()) throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " + nb::cast<std::string>(nb::repr(item[0])));
+        const std::string key(text);
         attributes.emplace_back(key, attribute_text(key, item[1]));
     }
+    return attributes;
+}
+
+Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text) {
+    if (key.empty()) throw Error(ErrorKind::scene, "an attribute needs a key that is not empty");
+    std::erase_if(attributes, [&](const auto& entry) { return entry.first == key; });
+    attributes.emplace_back(key, text);
     return attributes;
 }
 

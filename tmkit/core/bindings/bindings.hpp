@@ -4,22 +4,14 @@
 // documentation. No rule of the scene graph lives here.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "casters.hpp"
 #include "tmkit/covariance.hpp"
 #include "tmkit/pose.hpp"
 #include "tmkit/scene_arrays.hpp"
@@ -70,6 +62,11 @@ std::vector<double> read_vector(nb::handle values, const char* what, std::size_t
 class HeldVector {
 public:
     HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
+    // For what the conversion itself may change, as it may run code of the user's: the expected number is asked again after it.
+    template <std::invocable Expected>
+    HeldVector(nb::handle values, const char* what, Expected&& expected) : HeldVector(values, what, expected()) {
+        if (numbers_.size() != expected()) throw Error(ErrorKind::configuration, std::string(what) + " was read while the number of joints changed");
+    }
     HeldVector(const HeldVector&) = delete;
     HeldVector& operator=(const HeldVector&) = delete;
     ~HeldVector() {
@@ -96,9 +93,16 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
 // Throws unknown_name for what is no level.
 CollisionLevel read_level(const std::string& name);
 
+// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to nothing) there is make_owned.
 inline ReadOnlyArray make_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
+    require_in_range(values, "the result");
     return make_owned(std::move(values), shape);
 }
+inline Pose in_range(const Pose& pose) {
+    require_in_range(pose, "the resulting pose");
+    return pose;
+}
+GaussianPose in_range(const GaussianPose& pose);
 
 template <std::size_t N>
 ReadOnlyArray make_array(const std::array<double, N>& values) {
@@ -108,7 +112,7 @@ ReadOnlyArray make_array(const std::array<double, N>& values) {
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
     ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene) {
-        if (q) held.emplace(*q, "q", scene.joint_count());
+        if (q) held.emplace(*q, "q", [&] { return scene.joint_count(); });
     }
     const double* get() const { return held ? held->numbers().data() : nullptr; }
     std::optional<HeldVector> held;
@@ -124,6 +128,7 @@ nb::object attribute_value(const std::string& text);
 Attributes attributes_of(const AttributeMapping& values);
 const Attributes& attributes_on(const FrameRecord& record);
 nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes);
+Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text);
 Joint joint_of(const FrameRecord& record);
 
 // Twist edges: name of the reference body, and six numbers.
@@ -149,13 +154,19 @@ struct SourceHandle {
     Ref<const NoiseSource> source;
 };
 
+// A shape on a frame, checked.
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color, bool visual,
+                            bool collision, const std::optional<double>& friction, const std::optional<std::string>& level);
+// The same error, to the bit as it was once given; throws Error(scene) where it is not that of the maps.
+Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);
+
 // What a group holds, as Python sees it.
 struct Group {
     std::vector<std::string> frames, groups;
 };
 
 nb::tuple scene_state(const SceneGraph& scene);
-SceneGraph scene_from_state(const nb::tuple& state);
+SceneGraph scene_from_state(nb::handle state);
 
 // Shortest text that reads back to the same number.
 std::string number_text(double value);

@@ -1,7 +1,5 @@
 #include "tmkit/collision_world.hpp"
 
-#include <nanobind/stl/map.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -108,7 +106,7 @@ nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& worl
 
 ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
     const Rows rows(world, argument, threads);
-    return make_array(without_gil([&](const auto& interrupted) {
+    return make_owned(without_gil([&](const auto& interrupted) {
         return world.distance_rows(rows.numbers.data(), rows.count, {threads, interrupted});
     }), {rows.count});
 }
@@ -203,7 +201,7 @@ CheckedPairs checked_pairs(const CollisionWorld& world) {
 }
 
 void bind_contact(nb::module_& m) {
-    nb::class_<NamedContact>(m, "Contact", R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
+    nb::class_<NamedContact>(m, "Contact", nb::is_weak_referenceable(), R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
         .def_ro("frame_a", &NamedContact::frame_a, "The frame that was named first, or comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
         .def_ro("distance", &NamedContact::distance,
@@ -221,7 +219,7 @@ void bind_contact(nb::module_& m) {
         .def("__repr__", [](const NamedContact& c) {
             return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) + ")";
         });
-    nb::class_<NamedEdgeCollision>(m, "EdgeCollision", "Where a straight joint motion first meets a collision.")
+    nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(), "Where a straight joint motion first meets a collision.")
         .def_ro("fraction", &NamedEdgeCollision::fraction, "How far along the motion, 0 to 1.")
         .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q, {e.q.size()}); },
                      "(n_joints,) the configuration there, read-only.")
@@ -236,7 +234,7 @@ void bind_contact(nb::module_& m) {
 
 void bind_collision_world(nb::module_& m) {
     bind_contact(m);
-    nb::class_<CollisionWorld>(m, "CollisionWorld", R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+    nb::class_<CollisionWorld>(m, "CollisionWorld", nb::is_weak_referenceable(), R"(Collision checks of one version of a scene: which pairs count, and at what margin.
 
 Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are rigidly
 joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its margin, so with

@@ -10,8 +10,22 @@ namespace tmkit::bindings {
 // Many edits, one new version: see the docstring below.
 struct SceneEditHandle {
     SceneEdit edit;
-    bool discarded = false;
+    bool discarded = false;      // by an exception
+    bool out_of_memory = false;  // in the middle of changes in place, which only a copy of all could have taken back
+
+    void require_kept() const {
+        if (out_of_memory) throw Error(ErrorKind::scene, "this edit was discarded as memory ran out; begin another with scene.edit()");
+        if (discarded) throw Error(ErrorKind::scene, "this edit was discarded; begin another with scene.edit()");
+    }
 };
+
+// The scene that an edit will find, to check arguments against. They are converted before the edit begins: what converts them
+// may run code of the user's, which may edit the same scene.
+inline const SceneGraph& scene_before(const nb::typed<nb::object, SceneGraph>& self) { return nb::cast<const SceneGraph&>(self); }
+inline const SceneGraph& scene_before(const SceneEditHandle& self) {
+    self.require_kept();
+    return self.edit.scene();
+}
 
 // A SceneGraph's edit gives a new version, or the very same object when nothing changed; a SceneEdit's works in place.
 template <class Edit>
@@ -25,8 +39,14 @@ nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> s
 
 template <class Edit>
 void apply_edit(SceneEditHandle& self, Edit&& edit) {
-    if (self.discarded) throw Error(ErrorKind::scene, "this edit was discarded; begin another with scene.edit()");
-    edit(self.edit);
+    self.require_kept();
+    try {
+        edit(self.edit);
+    } catch (const std::bad_alloc&) {
+        self.edit = SceneEdit(SceneGraph());
+        self.out_of_memory = true;
+        throw;
+    }
 }
 
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.

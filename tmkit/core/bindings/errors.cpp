@@ -16,6 +16,8 @@ const char* class_name(ErrorKind kind) {
         case ErrorKind::configuration: return "ConfigurationError";
         case ErrorKind::concurrent_write: return "ConcurrentWriteError";
         case ErrorKind::stamp: return "StampError";
+        case ErrorKind::pickled_state: return "PickledStateError";
+        case ErrorKind::overflow: return "NumberOverflowError";
     }
     return "TmkitError";
 }

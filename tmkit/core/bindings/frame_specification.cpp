@@ -23,7 +23,7 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
 }
 
 void bind_frame_specification(nb::module_& m) {
-    nb::class_<FrameSpecification>(m, "FrameSpecification", R"(All that is said of one frame of a scene. Immutable.
+    nb::class_<FrameSpecification>(m, "FrameSpecification", nb::is_weak_referenceable(), R"(All that is said of one frame of a scene. Immutable.
 
 Args:
     name: unique among frames.
@@ -62,7 +62,7 @@ Args:
         .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; }, "How the frame moves relative to its parent.")
         .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; }, "Name of the body it sits on.")
         .def_prop_ro("classes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes))); }, "What the frame is.")
-        .def_prop_ro("shapes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(nb::tuple(nb::cast(f.shapes))); }, "The shapes on it.")
+        .def_prop_ro("shapes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(nb::tuple(nb::cast(std::vector<AttachedShape>(f.shapes)))); }, "The shapes on it.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; }, "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); }, "Its free tags, a new dict.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); }, "Name of the reference body and (6,) the twist, or None.")

@@ -3,9 +3,7 @@
 #include <cmath>
 #include <variant>
 
-#include <nanobind/stl/variant.h>
-
-#include "bindings.hpp"
+#include "state.hpp"
 
 namespace tmkit::bindings {
 
@@ -17,6 +15,12 @@ Covariance read_covariance(const ArrayArgument& matrix, std::string_view what) {
     Matrix6 m;
     std::copy(v.begin(), v.end(), m.begin());
     return Covariance::checked(m, what);
+}
+
+GaussianPose in_range(const GaussianPose& pose) {
+    require_in_range(pose.mean, "the mean of the resulting pose");
+    require_in_range(pose.covariance.matrix(), "the covariance of the resulting pose");
+    return pose;
 }
 
 ReadOnlyArray covariance_array(const Covariance& covariance) {
@@ -37,7 +41,7 @@ std::string text_of(const GaussianPose& g) {
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
-    auto cls = nb::class_<GaussianPose>(m, "GaussianPose", R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+    auto cls = nb::class_<GaussianPose>(m, "GaussianPose", nb::is_weak_referenceable(), R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
 ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean (the right,
 local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of different poses as
@@ -56,12 +60,12 @@ Raises:
         }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
         .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); }, "(6, 6) of xi = [rho, theta] in the child's axes, read-only.")
-        .def("inverse", &GaussianPose::inverse, "Return ``child_from_parent``; exact.")
-        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return a * b; }, nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return a * GaussianPose{b, {}}; }, nb::is_operator(), "Compose with an exact pose.")
-        .def("__rmatmul__", [](const GaussianPose& b, const Pose& a) { return GaussianPose{a * b.mean, b.covariance}; }, nb::is_operator(), "Compose an exact pose with this one.")
+        .def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); }, "Return ``child_from_parent``; exact.")
+        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); }, nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); }, nb::is_operator(), "Compose with an exact pose.")
+        .def("__rmatmul__", [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); }, nb::is_operator(), "Compose an exact pose with this one.")
         .def_static("from_left", [](const Pose& mean, const ArrayArgument& covariance) {
-            return GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)};
+            return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
         }, nb::arg("mean"), nb::arg("covariance"),
              R"(Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
 
@@ -72,7 +76,7 @@ Raises:
         .def("compose", [](const GaussianPose& a, const GaussianPose& b, int order) {
             if (order != 1 && order != 4)
                 throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
-            return order == 1 ? a * b : composed_to_fourth_order(a, b);
+            return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
         }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
              R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
 
@@ -84,9 +88,11 @@ Raises:
     SceneError: another order.)")
         .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); }, nb::arg("other").none())
         .def("__hash__", [](const GaussianPose& g) { return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0])); })
-        .def("__repr__", &text_of)
-        .def("__getstate__", [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); })
-        .def("__setstate__", [](GaussianPose& self, const nb::tuple& state) { new (&self) GaussianPose{nb::cast<Pose>(state[0]), read_covariance({state[1]}, "covariance")}; });
+        .def("__repr__", &text_of);
+    bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); }, [](nb::handle state) {
+        const StateTuple s(state, "an uncertain pose", 2);
+        return GaussianPose{s.get<Pose>(0), read_covariance({s.at(1)}, "covariance")};
+    });
     m.def("compose", [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
         if (order != 1 && order != 4)
             throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
@@ -103,7 +109,7 @@ Raises:
             product = first ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
             first = false;
         }
-        return product;
+        return in_range(product);
     }, nb::arg("poses"), nb::kw_only(), nb::arg("order") = 1,
           R"(Return the product of independent uncertain poses, from left to right.
 

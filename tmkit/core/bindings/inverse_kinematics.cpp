@@ -83,7 +83,7 @@ void bind_results(nb::module_& m) {
         .value("SOLVED", InverseKinematicsStatus::solved, "the tolerances are met, the limits kept")
         .value("NOT_FOUND", InverseKinematicsStatus::not_found, "no try succeeded; a solution may exist")
         .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach, "proved: the target is farther than the links are long");
-    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", "What ``inverse_kinematics`` found.")
+    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", nb::is_weak_referenceable(), "What ``inverse_kinematics`` found.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
                      "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
@@ -96,7 +96,7 @@ void bind_results(nb::module_& m) {
                    number_text(r.position_error) + ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" +
                    std::to_string(r.restarts) + ")";
         });
-    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
+    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", nb::is_weak_referenceable(), "What ``inverse_kinematics_solutions`` found.")
         .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; }, "SOLVED when there is at least one.")
         .def_prop_ro("configurations", &configurations,
                      "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")

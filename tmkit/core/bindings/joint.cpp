@@ -1,6 +1,6 @@
 #include "tmkit/joint.hpp"
 
-#include "bindings.hpp"
+#include "state.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -9,6 +9,12 @@ struct Mimic {
     std::string joint;
     double multiplier = 1.0, offset = 0.0;
 };
+
+Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
+    if (joint.empty()) throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
+    if (!std::isfinite(multiplier) || !std::isfinite(offset)) throw Error(ErrorKind::scene, "the mimic rule of joint '" + joint + "' is not finite");
+    return {joint, multiplier, offset};
+}
 
 Joint make_joint(JointType type, const Vector3& axis, double lower, double upper, double velocity, double effort,
                  double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
@@ -81,7 +87,7 @@ Joint joint_of(const FrameRecord& record) {
 }
 
 void bind_joint(nb::module_& m) {
-    nb::class_<Mimic>(m, "Mimic", R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+    auto rule = nb::class_<Mimic>(m, "Mimic", nb::is_weak_referenceable(), R"(The rule of a joint that follows another: value = multiplier * leader + offset.
 
 Args:
     joint: name of the leading joint.
@@ -92,10 +98,7 @@ Raises:
     SceneError: an empty name, or numbers that are not finite.)")
         .def("__init__",
              [](Mimic* self, const std::string& joint, double multiplier, double offset) {
-                 if (joint.empty()) throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
-                 if (!std::isfinite(multiplier) || !std::isfinite(offset))
-                     throw Error(ErrorKind::scene, "the mimic rule of joint '" + joint + "' is not finite");
-                 new (self) Mimic{joint, multiplier, offset};
+                 new (self) Mimic(make_mimic(joint, multiplier, offset));
              },
              nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
@@ -109,13 +112,13 @@ Raises:
         .def("__hash__", [](const Mimic& a) { return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset)); })
         .def("__repr__", [](const Mimic& a) {
             return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) + ", offset=" + number_text(a.offset) + ")";
-        })
-        .def("__getstate__", [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); })
-        .def("__setstate__", [](Mimic& self, const std::tuple<std::string, double, double>& s) {
-            new (&self) Mimic{std::get<0>(s), std::get<1>(s), std::get<2>(s)};
         });
+    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); }, [](nb::handle state) {
+        const StateTuple s(state, "a mimic rule", 3);
+        return make_mimic(s.get<std::string>(0), s.get<double>(1), s.get<double>(2));
+    });
 
-    nb::class_<Joint>(m, "Joint", R"(How a frame moves relative to its parent. Immutable.
+    auto cls = nb::class_<Joint>(m, "Joint", nb::is_weak_referenceable(), R"(How a frame moves relative to its parent. Immutable.
 
 Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
 parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)")
@@ -136,16 +139,17 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
         }, "The rule of a joint that follows another, or None.")
         .def("__eq__", [](const Joint& a, nb::handle b) { return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b)); }, nb::arg("other").none())
         .def("__hash__", [](const Joint& j) { return nb::hash(nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2])); })
-        .def("__repr__", &joint_text)
-        .def("__getstate__", [](nb::handle self) {
-            const Joint& j = nb::cast<const Joint&>(self);
-            return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
-        })
-        .def("__setstate__", [](Joint& self, const nb::tuple& s) {
-            new (&self) Joint(make_joint(static_cast<JointType>(nb::cast<int>(s[0])), read_vector3(s[1], "axis"), nb::cast<double>(s[2]), nb::cast<double>(s[3]),
-                                         nb::cast<double>(s[4]), nb::cast<double>(s[5]), nb::cast<double>(s[6]), nb::cast<double>(s[7]),
-                                         nb::cast<std::string>(s[8]), nb::cast<std::optional<Mimic>>(s[9])));
-        });
+        .def("__repr__", &joint_text);
+    bind_state(cls, [](nb::handle self) {
+        const Joint& j = nb::cast<const Joint&>(self);
+        return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
+    }, [](nb::handle state) {
+        const StateTuple s(state, "a joint", 10);
+        const int type = s.get<int>(0);
+        if (type < 0 || type > static_cast<int>(JointType::free)) throw damaged_state("there is no joint type " + std::to_string(type));
+        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), s.get<double>(2), s.get<double>(3), s.get<double>(4), s.get<double>(5),
+                          s.get<double>(6), s.get<double>(7), s.get<std::string>(8), s.get<std::optional<Mimic>>(9));
+    });
     m.def("Fixed", [] { return Joint{}; }, "Make an edge that does not move.");
     m.def("Free", [] { Joint j; j.type = JointType::free; return j; },
           "Make an edge that may stand anywhere: its pose is scene data, it has no entry in the configuration.");

@@ -5,7 +5,7 @@
 namespace tmkit::bindings {
 
 void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics>(m, "Kinematics", R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+    nb::class_<Kinematics>(m, "Kinematics", nb::is_weak_referenceable(), R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
 
 Made by ``scene.at(q)``. Immutable.)")
         .def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
@@ -24,7 +24,7 @@ Made by ``scene.at(q)``. Immutable.)")
             return make_array(std::move(rows), {k.size(), 7});
         }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.")
         .def("pose", [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
-            return reference ? k.pose(target, *reference) : k.pose(target);
+            return in_range(reference ? k.pose(target, *reference) : k.pose(target));
         }, nb::arg("target"), nb::arg("reference") = nb::none(), R"(Return reference_from_target; relative to the root when no reference is given.
 
 Raises:

@@ -189,7 +189,7 @@ void bind_path_result(nb::module_& m) {
         .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed, "paths were found but none passed the finer check; see ``pair``");
-    nb::class_<NamedPath>(m, "PathResult", "What ``search_path`` found.")
+    nb::class_<NamedPath>(m, "PathResult", nb::is_weak_referenceable(), "What ``search_path`` found.")
         .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
         .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
                      "(k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is "
@@ -218,7 +218,7 @@ void bind_line_result(nb::module_& m) {
         .value("JOINT_LIMIT", StraightLineStatus::joint_limit, "the motion goes on only beyond the limit of ``joint``")
         .value("JOINT_JUMP", StraightLineStatus::joint_jump, "``joint`` would have to move too far at once")
         .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
-    nb::class_<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
+    nb::class_<NamedLine>(m, "StraightLineResult", nb::is_weak_referenceable(), "What ``straight_line`` found.")
         .def_prop_ro("status", [](const NamedLine& r) { return r.result.status; }, "How the motion ended.")
         .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.result.path, r.joint_count); },
                      "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
@@ -240,7 +240,7 @@ void bind_recheck_result(nb::module_& m) {
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
         .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
-    nb::class_<NamedRecheck>(m, "RecheckResult", "What ``recheck_path`` found first.")
+    nb::class_<NamedRecheck>(m, "RecheckResult", nb::is_weak_referenceable(), "What ``recheck_path`` found first.")
         .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
         .def_prop_ro("ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; }, "Whether the path passed.")
         .def_prop_ro("segment", [](const NamedRecheck& r) { return r.result.segment; },

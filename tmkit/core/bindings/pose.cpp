@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "bindings.hpp"
+#include "state.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -69,7 +69,7 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
 }  // namespace
 
 void bind_pose(nb::module_& m) {
-    auto pose = nb::class_<Pose>(m, "Pose", R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+    auto pose = nb::class_<Pose>(m, "Pose", nb::is_weak_referenceable(), R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
 Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
 ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see ``is_close``.
@@ -106,7 +106,7 @@ Raises:
         .def_static("exp",
                     [](const ArrayArgument& xi) {
                         const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
-                        return Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]});
+                        return in_range(Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]}));
                     },
                     nb::arg("xi"),
                     "Return the exponential of xi = [rho, theta], (6,): metres, then radians.")
@@ -135,17 +135,21 @@ Raises:
                  return make_array(std::array<double, 7>{t[0], t[1], t[2], q[0], q[1], q[2], q[3]});
              },
              "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.")
-        .def("__matmul__", [](const Pose& a, const Pose& b) { return a * b; }, nb::is_operator(),
+        .def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
              "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-        .def("inverse", &Pose::inverse, "Return ``child_from_parent`` of ``parent_from_child``.")
+        .def("inverse", [](const Pose& p) { return in_range(p.inverse()); }, "Return ``child_from_parent`` of ``parent_from_child``.")
         .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); }, nb::arg("points"),
              "Map points (3,) or (n, 3), metres in the child, to the parent.")
         .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
              nb::arg("vectors"),
              "Express free vectors (3,) or (n, 3) of the child in the parent.")
-        .def("interpolate", &Pose::interpolate, nb::arg("other"), nb::arg("fraction"),
+        .def("interpolate", [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); }, nb::arg("other"), nb::arg("fraction"),
              "Return the pose at ``fraction`` of the way to ``other``: linear in translation, along the shorter arc in rotation.\n\nA fraction below 0 or above 1 goes on beyond the ends.\n\nRaises:\n    SceneError: a fraction that is not finite.")
-        .def("distance", [](const Pose& a, const Pose& b) { const auto d = a.distance(b); return std::make_pair(d[0], d[1]); },
+        .def("distance", [](const Pose& a, const Pose& b) {
+            const auto d = a.distance(b);
+            require_in_range(d, "the distance");
+            return std::make_pair(d[0], d[1]);
+        },
              nb::arg("other"),
              "Return the distance of the origins in metres and the angle between the orientations in radians.")
         .def("is_close",
@@ -164,9 +168,13 @@ Raises:
                  for (double v : p.quat_xyzw) numbers.append(v);
                  return nb::hash(nb::tuple(numbers));
              })
-        .def("__repr__", &pose_text)
-        .def("__getstate__", [](const Pose& p) { return std::make_pair(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]), nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3])); })
-        .def("__setstate__", [](Pose& self, const std::pair<nb::tuple, nb::tuple>& state) { new (&self) Pose(make_pose({nb::borrow(state.first)}, {nb::borrow(state.second)})); });
+        .def("__repr__", &pose_text);
+    bind_state(pose, [](const Pose& p) {
+        return nb::make_tuple(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]), nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));
+    }, [](nb::handle state) {
+        const StateTuple s(state, "a pose", 2);
+        return make_pose({s.at(0)}, {s.at(1)});
+    });
     pose.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 

@@ -1,6 +1,7 @@
 #include "tmkit/scene_arrays.hpp"
 
 #include "edits.hpp"
+#include "tmkit/no_fork.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -14,7 +15,7 @@ using PoseRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device:
 struct GivenConfiguration {
     GivenConfiguration(const std::optional<ArrayArgument>& q, const SceneArrays& arrays) {
         if (!q) return;
-        held.emplace(*q, "q", arrays.joint_count());
+        held.emplace(*q, "q", [&] { return arrays.joint_count(); });
         configuration = held->numbers();
     }
     std::optional<HeldVector> held;
@@ -22,10 +23,11 @@ struct GivenConfiguration {
 };
 
 void forward(SceneArrays& arrays, const ArrayArgument& q) {
-    const HeldVector held(q, "q", arrays.joint_count());
+    const HeldVector held(q, "q", [&] { return arrays.joint_count(); });
     if (arrays.size() < frames_worth_a_release) return arrays.forward(held.numbers());
     const std::vector<double> own = held.copy();  // others may write to the array now
     const nb::gil_scoped_release release;
+    const NoFork whole;
     arrays.forward(own);
 }
 
@@ -39,7 +41,9 @@ std::size_t write_poses(const SceneArrays& arrays, const nb::object& out) {
     PoseRows rows;
     if (!nb::try_cast<PoseRows>(out, rows, false))
         throw Error(ErrorKind::configuration, "out must be a writable, C-contiguous array (n, 7) of float64");
-    return arrays.write_poses({rows.data(), rows.size()});
+    const std::size_t count = arrays.write_poses({rows.data(), rows.size()});
+    require_in_range(std::span<const double>(rows.data(), 7 * count), "a pose");
+    return count;
 }
 
 ReadOnlyArray present(const SceneArrays& arrays) {
@@ -156,11 +160,8 @@ Raises:
         .def("set_attributes", [](SceneArrays& self, std::string_view frame, const AttributeMapping& attributes) { self.set_attributes(frame, attributes_of(attributes)); },
              nb::arg("frame"), nb::arg("attributes"), "Set all free tags of a frame: text, numbers, true, false, None, lists and dicts of these.")
         .def("set_attribute", [](SceneArrays& self, std::string_view frame, const std::string& key, nb::handle value) {
-            Attributes attributes = self.specification(frame).attributes;
-            if (key.empty()) throw Error(ErrorKind::scene, "an attribute needs a key that is not empty");
-            std::erase_if(attributes, [&](const auto& entry) { return entry.first == key; });
-            attributes.emplace_back(key, attribute_text(key, value));
-            self.set_attributes(frame, std::move(attributes));
+            const std::string text = attribute_text(key, value);
+            self.set_attributes(frame, with_attribute(self.specification(frame).attributes, key, text));
         }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), "Set one free tag of a frame; see ``set_attributes``.")
         .def("specification", [](const SceneArrays& self, std::string_view frame) { return self.specification(frame); }, nb::arg("frame"),
              "Return all that is said of one frame, as ``SceneGraph.specification``; the writer asks.\n\nRaises:\n    UnknownNameError: no such frame.")
@@ -188,7 +189,7 @@ void bind_queries(nb::class_<SceneArrays>& cls) {
 Raises:
     ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.)")
         .def("pose", [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference, const std::optional<ArrayArgument>& q) {
-            return self.pose(target, reference, GivenConfiguration(q, self).configuration);
+            return in_range(self.pose(target, reference, GivenConfiguration(q, self).configuration));
         }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return reference_from_target. O(depth); O(1) without reference and q.
 
 The same bits as ``SceneGraph.pose`` gives at this configuration.
@@ -204,7 +205,7 @@ Raises:
     ConfigurationError: q has the wrong length or numbers that are not finite.)")
         .def("pose", [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference, double stamp,
                         const std::optional<ArrayArgument>& q, std::string_view policy) {
-            return self.pose(target, reference, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)});
+            return in_range(self.pose(target, reference, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
         }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
            R"(Return reference_from_target at a time, by the stamped poses of the edges on the path. O(depth + poses of the edges).
 
@@ -270,7 +271,7 @@ Raises:
 }  // namespace
 
 void bind_scene_arrays(nb::module_& m) {
-    nb::class_<SceneArrays> arrays(m, "SceneArrays", R"(A scene at a configuration in preallocated arrays, edited in place: for control loops.
+    nb::class_<SceneArrays> arrays(m, "SceneArrays", nb::is_weak_referenceable(), R"(A scene at a configuration in preallocated arrays, edited in place: for control loops.
 
 It begins as a copy of a scene at the zero configuration. Edits and ``forward`` work in place and allocate nothing; after
 each, all poses are those of the scene as it is now. Edits keep the rules of ``SceneGraph`` and raise the same errors;
@@ -296,7 +297,10 @@ Args:
 Raises:
     CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names the
         capacity, ``capacity`` is its size.
-    ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.)");
+    ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.
+
+``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to read and to
+write, and what either process writes later the other does not see.)");
     arrays.def("__init__", [](SceneArrays* self, const SceneGraph& scene, const std::optional<std::size_t>& capacity, const std::optional<std::size_t>& bodies,
                               const std::optional<std::size_t>& shapes, const std::optional<std::size_t>& allowed_pairs, const std::optional<std::size_t>& name_bytes,
                               const std::optional<std::size_t>& twists, const std::optional<std::size_t>& stamps, const std::optional<std::size_t>& groups,

@@ -51,17 +51,17 @@ Names names_where(const SceneDifference& difference, Choose&& choose) {
 }  // namespace
 
 void bind_scene_difference(nb::module_& m) {
-    nb::class_<FrameDifference>(m, "FrameDifference", "How one frame differs between two versions of a scene. Immutable.")
+    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(), "How one frame differs between two versions of a scene. Immutable.")
         .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
         .def_prop_ro("before", [](const FrameDifference& d) { return d.before; }, "All that the first version says of it, None when it is not there.")
         .def_prop_ro("after", [](const FrameDifference& d) { return d.after; }, "All that the second version says of it, None when it is not there.")
         .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); }, "Names of the fields that differ; empty when the frame was added or removed.")
         .def("__repr__", [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
 
-    nb::class_<SceneDifference>(m, "SceneDifference", R"(What differs between two versions of a scene. Immutable.
+    nb::class_<SceneDifference>(m, "SceneDifference", nb::is_weak_referenceable(), R"(What differs between two versions of a scene. Immutable.
 
 Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.)")
-        .def_prop_ro("frames", [](const SceneDifference& d) { return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(nb::tuple(nb::cast(d.frames))); }, "One entry for each frame that was added, removed or changed, in insertion order.")
+        .def_prop_ro("frames", [](const SceneDifference& d) { return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(nb::tuple(nb::cast(std::vector<FrameDifference>(d.frames)))); }, "One entry for each frame that was added, removed or changed, in insertion order.")
         .def_prop_ro("added", [](const SceneDifference& d) {
             return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
         }, "Names of the frames that only the second version has.")

@@ -1,6 +1,7 @@
 #include "tmkit/scene_graph.hpp"
 
 #include "edits.hpp"
+#include "state.hpp"
 #include "tmkit/scene_difference.hpp"
 #include "../src/scene_errors.hpp"
 
@@ -154,11 +155,12 @@ Raises:
         }, nb::arg("frame"), nb::arg("name"), "Give a frame another name; its joint and body keep theirs. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.\n    DuplicateNameError: the new name is taken.")
         .def("reparent", [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose, const std::optional<ArrayArgument>& q,
                             const std::optional<ArrayArgument>& covariance) {
+            if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
+            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+            const ConfigurationArgument configuration(q, scene_before(self));
             return apply_edit(self, [&](SceneEdit& s) {
-                if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
-                Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
-                if (pose) s.reparent(frame, parent, *pose, std::move(noise));
-                else s.reparent_keeping_pose(frame, parent, ConfigurationArgument(q, s.scene()).get(), std::move(noise));
+                if (pose) s.reparent(frame, parent, *pose, noise);
+                else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
             });
         }, nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(), nb::arg("covariance") = nb::none(),
            R"(Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
@@ -209,20 +211,16 @@ Raises:
             return apply_edit(self, [&](SceneEdit& s) { s.forbid_collision(a, b); });
         }, nb::arg("a"), nb::arg("b"), "Check a pair of frames again. O(log n).")
         .def("set_attributes", [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, attributes_of(attributes)); });
+            Attributes tags = attributes_of(attributes);
+            return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, std::move(tags)); });
         }, nb::arg("frame"), nb::arg("attributes"), R"(Set all free tags of a frame: values that JSON can say, by key. O(log n).
 
 Raises:
     UnknownNameError: no such frame.
     SceneError: a key that is no text or empty, or a value that JSON cannot say.)")
         .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
-            return apply_edit(self, [&](SceneEdit& s) {
-                Attributes attributes = attributes_on(s.scene().record(frame));
-                if (key.empty()) throw Error(ErrorKind::scene, "an attribute needs a key that is not empty");
-                std::erase_if(attributes, [&](const auto& entry) { return entry.first == key; });
-                attributes.emplace_back(key, attribute_text(key, value));
-                s.set_attributes(frame, std::move(attributes));
-            });
+            const std::string text = attribute_text(key, value);
+            return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, with_attribute(attributes_on(s.scene().record(frame)), key, text)); });
         }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), "Set one free tag of a frame; see ``set_attributes``. O(log n).")
         .def("set_group", [](Self self, const std::string& name, const std::vector<std::string>& frames, const std::vector<std::string>& groups) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_group({name, frames, groups}); });
@@ -293,7 +291,7 @@ Raises:
 }  // namespace
 
 void bind_scene_graph(nb::module_& m) {
-    nb::class_<SceneGraph> scene(m, "SceneGraph", R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
+    nb::class_<SceneGraph> scene(m, "SceneGraph", nb::is_weak_referenceable(), R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
 An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an edit
 that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in insertion order;
@@ -314,26 +312,29 @@ Args:
         .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, nb::arg("memo"))
         .def("__repr__", [](const SceneGraph& s) {
             return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
-        })
-        .def("__getstate__", &scene_state)
-        .def("__setstate__", [](SceneGraph& self, const nb::tuple& state) { new (&self) SceneGraph(scene_from_state(state)); });
+        });
+    bind_state(scene, &scene_state, &scene_from_state);
 
-    nb::class_<SceneEditHandle> edit(m, "SceneEdit", R"(Many edits that make one new version.
+    nb::class_<SceneEditHandle> edit(m, "SceneEdit", nb::is_weak_referenceable(), R"(Many edits that make one new version.
 
 Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with stays as
-it was. Used with ``with``, an exception discards all edits.)");
+it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.)");
     bind_edits<SceneEditHandle&>(edit);
     bind_noise_edits(scene, edit);
-    edit.def_prop_ro("scene", [](const SceneEditHandle& e) { return e.edit.scene(); }, "The scene with the edits so far.")
+    edit.def_prop_ro("scene", [](const SceneEditHandle& e) {
+            if (e.out_of_memory) e.require_kept();
+            return e.edit.scene();
+        }, "The scene with the edits so far.")
         .def("finish", [](const SceneEditHandle& e) {
             if (e.discarded) throw Error(ErrorKind::scene, "this edit was discarded by an exception");
+            e.require_kept();
             return e.edit.scene();
         }, "Return the new version. May be called again after more edits.\n\nRaises:\n    SceneError: the edits were discarded.")
         .def("__enter__", [](nb::typed<nb::object, SceneEditHandle> self) { return self; })
         .def("__exit__", [](SceneEditHandle& e, nb::handle type, nb::handle, nb::handle) {
             if (!type.is_none()) e.discarded = true;
         }, nb::arg("exception_type").none(), nb::arg("exception").none(), nb::arg("traceback").none())
-        .def("__repr__", [](const SceneEditHandle& e) { return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" + (e.discarded ? ", discarded)" : ")"); });
+        .def("__repr__", [](const SceneEditHandle& e) { return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" + (e.discarded || e.out_of_memory ? ", discarded)" : ")"); });
 
     m.def("diff", &difference, nb::arg("a"), nb::arg("b"), R"(Return what differs between two versions of a scene.
 

@@ -1,5 +1,4 @@
 // Uncertainty of scenes: noise, measurements, the edits and the queries.
-#include <nanobind/stl/array.h>
 
 #include <cmath>
 
@@ -10,7 +9,8 @@ namespace tmkit::bindings {
 
 Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view parent) {
     if (!covariance) return nullptr;
-    const std::string edge = "'" + std::string(frame) + "' in '" + std::string(parent) + "'";
+    std::string edge(1, '\'');
+    edge.append(frame).append("' in '").append(parent).append("'");
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
 }
 
@@ -18,6 +18,19 @@ Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covaria
     if (!covariance) return nullptr;
     const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of the " + edge), edge);
+}
+
+Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
+    const Matrix6 given = covariance.matrix(), made = noise.covariance.matrix();
+    double greatest = 0.0, defect = 0.0;
+    for (std::size_t i = 0; i < 36; ++i) {
+        greatest = std::max(greatest, std::abs(made[i]));
+        defect = std::max(defect, std::abs(made[i] - given[i]));
+    }
+    if (defect > 1e-9 * greatest) throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
+    const Ref<EdgeNoise> copy(new EdgeNoise(noise));
+    copy->covariance = covariance;
+    return Ref<const EdgeNoise>(copy);
 }
 
 namespace {
@@ -38,19 +51,6 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
         sum.add(source.source, columns, [](const Vector6& column) { return column; });
     }
     return sum.edge();
-}
-
-Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
-    const Matrix6 given = covariance.matrix(), made = noise.covariance.matrix();
-    double greatest = 0.0, defect = 0.0;
-    for (std::size_t i = 0; i < 36; ++i) {
-        greatest = std::max(greatest, std::abs(made[i]));
-        defect = std::max(defect, std::abs(made[i] - given[i]));
-    }
-    if (defect > 1e-9 * greatest) throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
-    const Ref<EdgeNoise> copy(new EdgeNoise(noise));
-    copy->covariance = covariance;
-    return Ref<const EdgeNoise>(copy);
 }
 
 ReadOnlyArray map_array(std::span<const Vector6> columns) {
@@ -114,23 +114,25 @@ ConditionOptions options_of(const std::optional<int>& iterations) {
     return options;
 }
 
-void condition(SceneEdit& edit, const Measurement& measurement, const std::optional<ArrayArgument>& q, const std::optional<int>& iterations) {
-    const ConfigurationArgument configuration(q, edit.scene());
+void condition(SceneEdit& edit, const Measurement& measurement, const double* q, const std::optional<int>& iterations) {
     SceneEdit attempt(edit.scene());
-    const ConditionReport report = attempt.condition(measurement, configuration.get(), options_of(iterations));
+    const ConditionReport report = attempt.condition(measurement, q, options_of(iterations));
     if (!report.converged && !iterations)
         throw Error(ErrorKind::scene, "conditioning on the measurement of '" + measurement.target + "' in '" + measurement.reference + "' did not come to rest in " + std::to_string(report.iterations) +
                                           " iterations: it lies too far from what is expected for the errors that are known; look at scene.innovation, and give iterations= to take what was reached");
     edit = std::move(attempt);
 }
 
+std::string parent_name(const SceneGraph& scene, std::string_view frame) {
+    const FrameRecord& record = scene.record(frame);
+    return record.parent == no_frame ? std::string() : scene.record(record.parent).name->text;
+}
+
 template <class Self>
 void bind_noise_edits_of(auto& cls) {
     cls.def("set_covariance", [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
-            return apply_edit(self, [&](SceneEdit& s) {
-                const FrameRecord& on = s.scene().record(frame);
-                s.set_noise(frame, own_noise(covariance, frame, on.parent == no_frame ? std::string_view() : std::string_view(s.scene().record(on.parent).name->text)));
-            });
+            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
+            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
         }, nb::arg("frame"), nb::arg("covariance").none(), R"(Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero, in metres
@@ -145,7 +147,8 @@ Raises:
     UnknownNameError: no such frame.
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.)")
         .def("set_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise_of(maps)); });
+            const Ref<const EdgeNoise> noise = noise_of(maps);
+            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
         }, nb::arg("frame"), nb::arg("maps"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
@@ -162,10 +165,12 @@ Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or a map of another shape.)")
         .def("add_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            return apply_edit(self, [&](SceneEdit& s) { if (const auto noise = noise_of(maps)) s.add_noise(frame, *noise); });
+            const Ref<const EdgeNoise> noise = noise_of(maps);
+            return apply_edit(self, [&](SceneEdit& s) { if (noise) s.add_noise(frame, *noise); });
         }, nb::arg("frame"), nb::arg("maps"), "Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are summed.")
         .def("set_twist_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise_of(maps)); });
+            const Ref<const EdgeNoise> noise = noise_of(maps);
+            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise); });
         }, nb::arg("frame"), nb::arg("maps"))
         .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
             return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
@@ -193,7 +198,8 @@ Raises:
     UnknownNameError: no such joint.
     SceneError: a mimic joint, or a variance that is negative or not finite.)")
         .def("condition", [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q, const std::optional<int>& iterations) {
-            return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, q, iterations); });
+            const ConfigurationArgument configuration(q, scene_before(self));
+            return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
         }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
            R"(Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
 
@@ -221,7 +227,7 @@ void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>
 }
 
 void bind_noise(nb::module_& m) {
-    nb::class_<SourceHandle>(m, "NoiseSource", R"(Where errors come from: a standard normal vector, independent of all other sources.
+    nb::class_<SourceHandle>(m, "NoiseSource", nb::is_weak_referenceable(), R"(Where errors come from: a standard normal vector, independent of all other sources.
 
 Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is called.
 
@@ -238,7 +244,7 @@ Args:
         .def("__hash__", [](const SourceHandle& s) { return std::hash<const NoiseSource*>()(s.source.get()); })
         .def("__repr__", [](const SourceHandle& s) { return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')"; });
 
-    nb::class_<NoiseHandle>(m, "EdgeNoise", R"(The error of one edge: a linear map of noise sources. Immutable.
+    nb::class_<NoiseHandle>(m, "EdgeNoise", nb::is_weak_referenceable(), R"(The error of one edge: a linear map of noise sources. Immutable.
 
 Made by ``scene.noise(frame)`` and of maps.
 
@@ -267,7 +273,7 @@ Raises:
 }
 
 void bind_measurement(nb::module_& m) {
-    nb::class_<Measurement>(m, "Measurement", R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
+    nb::class_<Measurement>(m, "Measurement", nb::is_weak_referenceable(), R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
 
 Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)")
         .def_static("of_pose", [](const std::string& target, const std::string& reference, const Pose& pose, const ArrayArgument& covariance) {
@@ -312,7 +318,7 @@ Args:
         .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); }, "(m, m) of what was measured, read-only.")
         .def("__repr__", [](const Measurement& z) { return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in '" + z.reference + "')"; });
 
-    nb::class_<ConditionReport>(m, "Innovation", "How far a measurement lies from what was expected. Made by ``scene.innovation``.")
+    nb::class_<ConditionReport>(m, "Innovation", nb::is_weak_referenceable(), "How far a measurement lies from what was expected. Made by ``scene.innovation``.")
         .def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation, {r.innovation.size()}); }, "(m,) measured minus expected, in the measurement's own tangent; read-only.")
         .def_prop_ro("covariance", [](const ConditionReport& r) { const std::size_t n = r.innovation.size(); return make_array(r.innovation_covariance, {n, n}); }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
         .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; }, "Square of the residual in standard deviations; chi-square with m degrees of freedom when all is as assumed.")
@@ -321,7 +327,7 @@ Args:
 
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
     cls.def("gaussian_pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            return gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get());
+            return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
         }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another and how sure it is: reference_from_target. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, and takes all their correlations into account; its
@@ -338,6 +344,7 @@ Raises:
     ConfigurationError: a joint is on the path and q is missing, or q does not fit.)")
         .def("joint_gaussian", [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const std::optional<ArrayArgument>& q) {
             JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
+            for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
             const std::size_t n = 6 * pairs.size();
             return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))), make_array(std::move(joint.covariance), {n, n})};
         }, nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return several relative poses with the covariance of all their errors together.
@@ -432,9 +439,9 @@ Raises:
             return covariance_array(noise ? noise->covariance : Covariance{});
         }, nb::arg("frame"), "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The writer's query.")
         .def("gaussian_pose", [](SceneArrays& self, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            if (!q) return self.gaussian_pose(target, reference);
-            const std::vector<double> numbers = read_vector(*q, "q", self.joint_count());
-            return self.gaussian_pose(target, reference, std::span<const double>(numbers));
+            if (!q) return in_range(self.gaussian_pose(target, reference));
+            const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
+            return in_range(self.gaussian_pose(target, reference, numbers.numbers()));
         }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
 
 The same bits as ``SceneGraph.gaussian_pose``. The writer's query: it works in the arrays' own scratch.

@@ -32,7 +32,7 @@ ReadOnlyArray joint_property(const SceneGraph& scene, double Joint::*property) {
     std::vector<double> values;
     for (const std::string& name : scene.joint_names()) values.push_back(*scene.record(scene.joint_frame(name)).joint.*property);
     const std::size_t count = values.size();
-    return make_array(std::move(values), {count});
+    return make_owned(std::move(values), {count});
 }
 
 ReadOnlyArray joint_limits(const SceneGraph& scene) {
@@ -43,7 +43,7 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
         values.push_back(joint.upper);
     }
     const std::size_t count = values.size() / 2;
-    return make_array(std::move(values), {count, 2});
+    return make_owned(std::move(values), {count, 2});
 }
 
 ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping, nb::str, double>& values, const std::optional<ArrayArgument>& base) {
@@ -51,8 +51,9 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping
     const std::vector<std::string> names = scene.joint_names();
     for (nb::handle item : values.items()) {
         const nb::handle key = item[0], value = item[1];
-        std::string name;
-        if (!nb::try_cast(key, name)) throw Error(ErrorKind::configuration, "joint names are text, not " + nb::cast<std::string>(nb::repr(key)));
+        std::string_view text;
+        if (!nb::try_cast(key, text)) throw Error(ErrorKind::configuration, "joint names are text, not " + nb::cast<std::string>(nb::repr(key)));
+        const std::string name(text);
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) {
             const FrameRecord& record = scene.record(scene.joint_frame(name));  // an unknown name is refused here
@@ -128,7 +129,7 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
         }, "Pairs of frames that may touch, with the reason: (a, b, reason).")
         .def("__len__", &SceneGraph::size)
         .def("__contains__", [](const SceneGraph& s, nb::handle name) {
-            std::string text;
+            std::string_view text;
             return nb::try_cast(name, text) && s.find(text);
         })
         .def("parent", [](const SceneGraph& s, const std::string& frame) {
@@ -249,7 +250,7 @@ Content is what ``==`` compares: insertion order, names, parents, bodies, joints
 allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers, so that q and -q, one rotation, make two
 scenes.)")
         .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            return s.pose(target, reference, ConfigurationArgument(q, s).get());
+            return in_range(s.pose(target, reference, ConfigurationArgument(q, s).get()));
         }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
 
 Args:
@@ -262,7 +263,7 @@ Raises:
     DisconnectedError: the frames stand in different trees.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.)")
         .def("pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
-            return s.pose(target, reference, ConfigurationArgument(q, s).get(), {stamp, stamp_policy(policy)});
+            return in_range(s.pose(target, reference, ConfigurationArgument(q, s).get(), {stamp, stamp_policy(policy)}));
         }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
            R"(Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
 
@@ -360,7 +361,7 @@ Raises:
 }
 
 void bind_group(nb::module_& m) {
-    nb::class_<Group>(m, "Group", "What a group holds itself: frames and other groups. Immutable.")
+    nb::class_<Group>(m, "Group", nb::is_weak_referenceable(), "What a group holds itself: frames and other groups. Immutable.")
         .def_prop_ro("frames", [](const Group& g) { return tuple_of(g.frames); }, "Its frames, as they were given.")
         .def_prop_ro("groups", [](const Group& g) { return tuple_of(g.groups); }, "The groups in it, as they were given.")
         .def("__eq__", [](const Group& g, nb::handle o) {

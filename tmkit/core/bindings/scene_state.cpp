@@ -1,9 +1,10 @@
 // What pickle keeps of a scene, and how it is read back.
-#include <nanobind/stl/array.h>
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
-#include "bindings.hpp"
+#include "state.hpp"
 #include "tmkit/scene_edit.hpp"
 
 namespace tmkit::bindings {
@@ -56,60 +57,103 @@ nb::tuple scene_state(const SceneGraph& scene) {
     return nb::make_tuple(8, shapes, frames, allowed, groups, scene.bare_bodies(), sources);
 }
 
-SceneGraph scene_from_state(const nb::tuple& state) {
-    const int format = nb::cast<int>(state[0]);
-    if (format < 2 || format > 8)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise, 7 none of twists
+namespace {
+
+constexpr int newest_format = 8;
+
+int read_format(nb::handle state) {
+    const int format = StateTuple(state, "a scene", 1, 7).get<int>(0);
+    if (format < 2 || format > newest_format)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise, 7 none of twists
         throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 8 are read");
-    const auto shapes = nb::cast<std::vector<ShapeHandle>>(state[1]);
+    return format;
+}
+
+// The shapes and noise sources that the frames of a pickled scene refer to by number.
+struct SharedParts {
+    std::vector<ShapeHandle> shapes;
     std::vector<Ref<const NoiseSource>> sources;
-    if (format > 6)
-        for (const auto& [dimension, label] : nb::cast<std::vector<std::pair<std::size_t, std::string>>>(state[6]))
-            sources.emplace_back(new NoiseSource(dimension, label));
-    const auto read_noise = [&](nb::handle entry) -> Ref<const EdgeNoise> {
-        if (entry.is_none()) return nullptr;
-        const nb::tuple n = nb::cast<nb::tuple>(entry);
-        const auto made = make_ref<EdgeNoise>();
-        made->covariance = Covariance::checked(nb::cast<Matrix6>(n[0]), "covariance");
-        std::size_t columns = 0;
-        for (const std::size_t number : nb::cast<std::vector<std::size_t>>(n[1])) {
-            made->terms.push_back({sources.at(number), columns});
-            columns += sources.at(number)->dimension;
-        }
-        made->maps = nb::cast<std::vector<Vector6>>(n[2]);
-        if (made->maps.size() != columns) throw Error(ErrorKind::scene, "a pickled scene holds a covariance whose maps do not fit its sources");
-        return made;
-    };
-    std::vector<FrameSpecification> specifications;
-    for (nb::handle entry : nb::cast<nb::list>(state[2])) {
-        const nb::tuple f = nb::cast<nb::tuple>(entry);
-        std::vector<AttachedShape> attached;
-        for (nb::handle item : nb::cast<nb::list>(f[6])) {
-            const nb::tuple a = nb::cast<nb::tuple>(item);
-            attached.push_back({shapes.at(nb::cast<std::size_t>(a[0])).shape, nb::cast<Pose>(a[1]), nb::cast<std::array<double, 4>>(a[2]),
-                                nb::cast<bool>(a[3]), nb::cast<bool>(a[4]), nb::cast<bool>(a[5]), nb::cast<std::optional<double>>(a[6]), std::nullopt});
-            if (format > 3 && !a[7].is_none()) attached.back().level = read_level(nb::cast<std::string>(a[7]));
-        }
-        specifications.push_back({nb::cast<std::string>(f[0]), f[1].is_none() ? "" : nb::cast<std::string>(f[1]), nb::cast<Pose>(f[3]),
-                                  nb::cast<Joint>(f[4]), nb::cast<std::string>(f[2]), nb::cast<std::vector<std::string>>(f[5]), std::move(attached),
-                                  nb::cast<std::optional<Inertia>>(f[7]),
-                                  nb::len(f) > 8 ? nb::cast<Attributes>(f[8]) : Attributes{},
-                                  nb::len(f) > 9 ? read_twist(nb::cast<std::optional<TwistArgument>>(f[9])) : std::nullopt,
-                                  nb::len(f) > 10 ? stamps_from_state(f[10]) : nullptr,
-                                  nb::len(f) > 11 ? read_noise(f[11]) : nullptr});
-        if (nb::len(f) > 12 && specifications.back().twist) specifications.back().twist->noise = read_noise(f[12]);
+
+    Ref<const EdgeNoise> noise(nb::handle state) const;
+    AttachedShape attached(nb::handle state) const;
+};
+
+Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
+    if (state.is_none()) return nullptr;
+    const StateTuple n(state, "noise", 3);
+    EdgeNoise made;
+    made.maps = n.get<std::vector<Vector6>>(2);
+    for (const Vector6& column : made.maps)
+        for (const double number : column)
+            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds " + number_text(number));
+    std::size_t columns = 0;
+    for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
+        if (number >= sources.size()) throw damaged_state("it names noise source " + std::to_string(number) + " of " + std::to_string(sources.size()));
+        const Ref<const NoiseSource>& source = sources[number];
+        if (std::any_of(made.terms.begin(), made.terms.end(), [&](const NoiseTerm& term) { return term.source == source; }))
+            throw damaged_state("an edge has two maps of noise source '" + source->label + "'");
+        if (source->dimension > made.maps.size() - columns) throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
+        made.terms.push_back({source, columns});
+        columns += source->dimension;
     }
+    if (columns != made.maps.size()) throw damaged_state("an edge has more maps than its noise sources have dimensions");
+    made.covariance = Covariance::of_columns(made.maps);
+    return with_covariance(made, Covariance::checked(n.get<Matrix6>(0), "covariance"));
+}
+
+AttachedShape SharedParts::attached(nb::handle state) const {
+    const StateTuple a(state, "an attached shape", 7, 8);
+    const std::size_t number = a.get<std::size_t>(0);
+    if (number >= shapes.size()) throw damaged_state("it names shape " + std::to_string(number) + " of " + std::to_string(shapes.size()));
+    const std::optional<ArrayArgument> color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
+    return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5), a.get<std::optional<double>>(6),
+                         a.get<std::optional<std::string>>(7, std::nullopt));
+}
+
+Attributes read_attributes(const StateTuple& frame, std::size_t i) {
+    Attributes attributes = frame.get<Attributes>(i, {});
+    for (const auto& [key, text] : attributes)
+        if (key.empty() || attribute_text(key, attribute_value(text)) != text) throw damaged_state("attribute '" + key + "' is not kept as JSON");
+    std::sort(attributes.begin(), attributes.end());
+    const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end()) throw damaged_state("a frame has two attributes of one key");
+    return attributes;
+}
+
+FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
+    const StateTuple f(state, "a frame", 8, 13);
+    FrameSpecification frame{f.get<std::string>(0), f.get<std::optional<std::string>>(1).value_or(""), f.get<Pose>(3), f.get<Joint>(4), f.get<std::string>(2),
+                             f.get<std::vector<std::string>>(5), {}, f.get<std::optional<Inertia>>(7), read_attributes(f, 8), {}, {}, {}};
+    for (const nb::object& item : f.items(6)) frame.shapes.push_back(parts.attached(item));
+    if (f.size() > 9) frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
+    if (f.size() > 10) frame.stamps = stamps_from_state(f.at(10));
+    if (f.size() > 11) frame.noise = parts.noise(f.at(11));
+    if (f.size() > 12 && frame.twist) frame.twist->noise = parts.noise(f.at(12));
+    return frame;
+}
+
+}  // namespace
+
+SceneGraph scene_from_state(nb::handle state) {
+    const int format = read_format(state);
+    const StateTuple s(state, "a scene", format > 6 ? 7 : format > 4 ? 6 : format > 2 ? 5 : 4, 7);
+    SharedParts parts{s.get<std::vector<ShapeHandle>>(1), {}};
+    if (format > 6)
+        for (const auto& [dimension, label] : s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
+            if (dimension == 0) throw damaged_state("a noise source has no dimension");
+            parts.sources.emplace_back(new NoiseSource(dimension, label));
+        }
+    std::vector<FrameSpecification> frames;
+    for (const nb::object& entry : s.items(2)) frames.push_back(read_frame(entry, parts));
     SceneEdit edit{SceneGraph()};
     if (format > 4)
-        for (const std::string& body : nb::cast<std::vector<std::string>>(state[5])) edit.add_body(body);
-    edit.add_frames(specifications);
-    for (nb::handle entry : nb::cast<nb::list>(state[3])) {
-        const nb::tuple pair = nb::cast<nb::tuple>(entry);
-        edit.allow_collision(nb::cast<std::string>(pair[0]), nb::cast<std::string>(pair[1]), nb::cast<std::string>(pair[2]));
-    }
+        for (const std::string& body : s.get<std::vector<std::string>>(5)) edit.add_body(body);
+    edit.add_frames(frames);
+    using Text = std::string;
+    for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3)) edit.allow_collision(a, b, reason);
     if (format > 2) {
-        const auto groups = nb::cast<std::vector<std::tuple<std::string, std::vector<std::string>, std::vector<std::string>>>>(state[4]);
+        const auto groups = s.get<std::vector<std::tuple<Text, std::vector<Text>, std::vector<Text>>>>(4);
         for (const auto& group : groups) edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
-        for (const auto& [name, frames, nested] : groups) edit.set_group({name, frames, nested});
+        for (const auto& [name, members, nested] : groups) edit.set_group({name, members, nested});
     }
     return std::move(edit).take();
 }

@@ -1,8 +1,6 @@
 #include "tmkit/shape.hpp"
 
-#include <nanobind/stl/array.h>
-
-#include "bindings.hpp"
+#include "state.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -59,19 +57,19 @@ Ref<const Shape> make_field(const ArrayArgument& heights, const ArrayArgument& s
 
 // What pickle keeps: (kind, dimensions, arrays, source); before there were clouds and fields, vertices and faces stood in
 // the place of the arrays.
-Ref<const Shape> shape_from_state(const nb::tuple& state) {
-    const auto kind = nb::cast<std::string>(state[0]);
-    auto dimensions = nb::cast<std::vector<double>>(state[1]);
-    const std::size_t size = nb::len(state);
-    const auto source = nb::cast<std::string>(state[size - 1]);
-    const auto array = [&](std::size_t i) {
-        return ArrayArgument{nb::borrow(size == 5 ? nb::object(state[2 + i]) : nb::object(state[2][i]))};
+Ref<const Shape> shape_from_state(nb::handle state) {
+    const StateTuple s(state, "a shape", 4, 5);
+    const auto kind = s.get<std::string>(0), source = s.get<std::string>(s.size() - 1);
+    auto dimensions = s.get<std::vector<double>>(1);
+    const std::vector<nb::object> arrays = s.size() == 5 ? std::vector{s.at(2), s.at(3)} : s.items(2);
+    const auto require = [&](std::size_t dimension_count, std::size_t array_count) {
+        if (dimensions.size() != dimension_count || arrays.size() != array_count)
+            throw damaged_state("a shape of kind '" + kind + "' cannot have " + std::to_string(dimensions.size()) + " dimensions and " + std::to_string(arrays.size()) + " arrays");
     };
-    if (kind == "mesh") return make_mesh(array(0), array(1), source);
+    if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source);
     if (kind == "plane") return Shape::plane();
-    if (kind == "point_cloud") return make_cloud(array(0), dimensions.at(0), source);
-    if (kind == "height_field")
-        return make_field(array(0), {nb::make_tuple(dimensions.at(0), dimensions.at(1))}, dimensions.at(2), source);
+    if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
+    if (kind == "height_field") return require(3, 1), make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])}, dimensions[2], source);
     for (const ShapeKind candidate : {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return Shape::primitive(candidate, std::move(dimensions));
     throw Error(ErrorKind::shape, "unknown shape kind '" + kind + "'");
@@ -93,22 +91,6 @@ OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>&
     auto* owned = new Ref<const Shape>(handle.shape);
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Ref<const Shape>*>(p); });
     return {nb::cast(nb::ndarray<nb::numpy, const Number>(numbers.data(), shape.size(), shape.begin(), owner))};
-}
-
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                            bool visual, bool collision, const std::optional<double>& friction,
-                            const std::optional<std::string>& level) {
-    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
-    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction, std::nullopt};
-    if (level) attached.level = read_level(*level);
-    if (color) {
-        const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
-        for (double v : c)
-            if (v < 0.0 || v > 1.0) throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
-        std::copy(c.begin(), c.end(), attached.color.begin());
-    }
-    return attached;
 }
 
 }  // namespace
@@ -174,7 +156,7 @@ Raises:
 }
 
 void bind_attached_shape(nb::module_& m) {
-    nb::class_<AttachedShape>(m, "AttachedShape", R"(A shape on a frame: where it sits and what it is for. Immutable.
+    auto attached = nb::class_<AttachedShape>(m, "AttachedShape", nb::is_weak_referenceable(), R"(A shape on a frame: where it sits and what it is for. Immutable.
 
 Args:
     shape: the shape.
@@ -214,20 +196,34 @@ Raises:
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
         .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); }, nb::arg("other").none())
         .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
-        .def("__repr__", &attached_text)
-        .def("__getstate__", [](nb::handle self) {
-            return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
-                                  self.attr("collision"), self.attr("friction"), self.attr("level"));
-        })
-        .def("__setstate__", [](AttachedShape& self, const nb::tuple& s) {
-            const auto level = nb::len(s) > 6 ? nb::cast<std::optional<std::string>>(s[6]) : std::nullopt;
-            new (&self) AttachedShape(make_attached(nb::cast<ShapeHandle>(s[0]), nb::cast<Pose>(s[1]),
-                                                    nb::cast<std::optional<ArrayArgument>>(s[2]), nb::cast<bool>(s[3]),
-                                                    nb::cast<bool>(s[4]), nb::cast<std::optional<double>>(s[5]), level));
-        });
+        .def("__repr__", &attached_text);
+    bind_state(attached, [](nb::handle self) {
+        return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
+                              self.attr("collision"), self.attr("friction"), self.attr("level"));
+    }, [](nb::handle state) {
+        const StateTuple s(state, "an attached shape", 6, 7);
+        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<std::optional<ArrayArgument>>(2), s.get<bool>(3), s.get<bool>(4),
+                             s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6, std::nullopt));
+    });
 }
 
 }  // namespace
+
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
+                            bool visual, bool collision, const std::optional<double>& friction,
+                            const std::optional<std::string>& level) {
+    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
+    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction, std::nullopt};
+    if (level) attached.level = read_level(*level);
+    if (color) {
+        const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
+        for (double v : c)
+            if (v < 0.0 || v > 1.0) throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
+        std::copy(c.begin(), c.end(), attached.color.begin());
+    }
+    return attached;
+}
 
 CollisionLevel read_level(const std::string& name) {
     for (const CollisionLevel level : {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
@@ -236,7 +232,7 @@ CollisionLevel read_level(const std::string& name) {
 }
 
 void bind_shape(nb::module_& m) {
-    nb::class_<ShapeHandle>(m, "Shape", R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
+    auto shape = nb::class_<ShapeHandle>(m, "Shape", nb::is_weak_referenceable(), R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
 Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and ``HeightField``.
 Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of it. Metres throughout, in
@@ -262,9 +258,16 @@ the shape's own axes. Arrays are read-only and show the shape's own memory, whic
         .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
                      "32 hexadecimal digits that depend on the content alone, the same in every process.")
         .def_prop_ro("bounds",
-                     [](const ShapeHandle& s) { return std::make_pair(make_array(s.shape->lower()), make_array(s.shape->upper())); },
+                     [](const ShapeHandle& s) {
+                         const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end()), {3}); };
+                         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
+                     },
                      "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
-        .def_prop_ro("volume", [](const ShapeHandle& s) { return s.shape->volume(); },
+        .def_prop_ro("volume", [](const ShapeHandle& s) {
+                         const double volume = s.shape->volume();
+                         if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
+                         return volume;
+                     },
                      "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face outwards; "
                      "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
         .def("__eq__", [](const ShapeHandle& a, nb::handle b) {
@@ -273,9 +276,8 @@ the shape's own axes. Arrays are read-only and show the shape's own memory, whic
         .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
         .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) { return s; })
-        .def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"))
-        .def("__getstate__", &shape_state)
-        .def("__setstate__", [](ShapeHandle& self, const nb::tuple& state) { new (&self) ShapeHandle{shape_from_state(state)}; });
+        .def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"));
+    bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
         m.def(name, [kind](double radius, double length) { return ShapeHandle{Shape::primitive(kind, {radius, length})}; },
               nb::arg("radius"), nb::arg("length"), text);

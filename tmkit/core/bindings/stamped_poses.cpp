@@ -1,6 +1,6 @@
 #include "tmkit/stamped_poses.hpp"
 
-#include "bindings.hpp"
+#include "state.hpp"
 
 namespace tmkit::bindings {
 
@@ -48,18 +48,21 @@ std::vector<Pose> poses_of(const StampedPoses& s) {
 
 nb::tuple state_of(const StampedPoses& s) { return nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window); }
 
+StampedPoses read_state(nb::handle state) {
+    const StateTuple s(state, "stamped poses", 4);
+    return made(s.get<std::vector<double>>(0), s.get<std::vector<Pose>>(1), s.get<std::size_t>(2), s.get<double>(3));
+}
+
 }  // namespace
 
 nb::object stamps_state(const Ref<const StampedPoses>& stamps) { return stamps ? nb::object(state_of(*stamps)) : nb::none(); }
 
 Ref<const StampedPoses> stamps_from_state(nb::handle state) {
-    if (state.is_none()) return nullptr;
-    const auto [stamps, poses, capacity, window] = nb::cast<std::tuple<std::vector<double>, std::vector<Pose>, std::size_t, double>>(state);
-    return stamps_ref(made(stamps, poses, capacity, window));
+    return state.is_none() ? nullptr : stamps_ref(read_state(state));
 }
 
 void bind_stamped_poses(nb::module_& m) {
-    nb::class_<StampedPoses>(m, "StampedPoses", R"(Where a frame was: a short history of the pose of its edge. Immutable.
+    auto cls = nb::class_<StampedPoses>(m, "StampedPoses", nb::is_weak_referenceable(), R"(Where a frame was: a short history of the pose of its edge. Immutable.
 
 Args:
     stamps: seconds, ascending.
@@ -77,7 +80,7 @@ Raises:
         .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); }, "parent_from_frame at joint value 0, one for each stamp.")
         .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
         .def_ro("window", &StampedPoses::window, "Seconds that may lie between the oldest and the newest; inf without end.")
-        .def("at", [](const StampedPoses& s, double stamp, std::string_view policy) { return s.at({stamp, stamp_policy(policy)}, ""); },
+        .def("at", [](const StampedPoses& s, double stamp, std::string_view policy) { return in_range(s.at({stamp, stamp_policy(policy)}, "")); },
              nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated", "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
         .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"), "Return the same history relative to another parent, which does not move relative to the old one.")
         .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
@@ -86,11 +89,8 @@ Raises:
         .def("__repr__", [](const StampedPoses& s) {
             if (s.entries.empty()) return std::string("StampedPoses()");
             return "StampedPoses(" + std::to_string(s.entries.size()) + " poses from " + number_text(s.oldest()) + " s to " + number_text(s.newest()) + " s)";
-        })
-        .def("__getstate__", &state_of)
-        .def("__setstate__", [](StampedPoses& self, const std::tuple<std::vector<double>, std::vector<Pose>, std::size_t, double>& state) {
-            new (&self) StampedPoses(made(std::get<0>(state), std::get<1>(state), std::get<2>(state), std::get<3>(state)));
         });
+    bind_state(cls, &state_of, &read_state);
 }
 
 }  // namespace tmkit::bindings

@@ -1,10 +1,18 @@
 #include "tmkit/error.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <numeric>
 
 namespace tmkit {
+
+void require_in_range(std::span<const double> numbers, const char* what) {
+    constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
+    bool out = false;
+    for (const double number : numbers) out |= (std::bit_cast<std::uint64_t>(number) & exponent) == exponent;
+    if (out) throw Error(ErrorKind::overflow, std::string(what) + " is beyond the range of floating-point numbers (1.8e308)");
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };

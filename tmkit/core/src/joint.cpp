@@ -23,6 +23,7 @@ void Joint::check() {
     if (lower == unlimited || upper == -unlimited) refuse("has limits that no value meets");
     if (!(velocity >= 0.0) || !(effort >= 0.0)) refuse("has a negative velocity or effort limit");
     if (!(damping >= 0.0) || !(friction >= 0.0)) refuse("has a negative damping or friction");
+    if (std::isinf(damping) || std::isinf(friction)) refuse("has an infinite damping or friction");
     if (!std::isfinite(mimic_multiplier) || !std::isfinite(mimic_offset)) refuse("has a mimic rule that is not finite");
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tmkit/error.hpp"
+
 namespace tmkit {
 
 Ref<const EdgeNoise> EdgeNoise::of_covariance(const Covariance& covariance, std::string label) {
@@ -37,6 +39,7 @@ void NoiseSum::write_edge(EdgeNoise& edge) const {
         edge.maps.insert(edge.maps.end(), columns.begin(), columns.end());
     }
     edge.covariance = Covariance::of_columns(edge.maps);
+    require_in_range(edge.covariance.matrix(), "a covariance");
 }
 
 Ref<const EdgeNoise> NoiseSum::edge() const {

@@ -52,6 +52,11 @@ Vector4 quaternion_of(const Vector3& theta) {
 
 }  // namespace
 
+void require_in_range(const Pose& pose, const char* what) {
+    require_in_range(pose.translation, what);
+    require_in_range(pose.quat_xyzw, what);
+}
+
 Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
     require_finite(translation.data(), 3, "translation");
     require_finite(quat_xyzw.data(), 4, "quat_xyzw");

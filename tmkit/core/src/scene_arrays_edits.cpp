@@ -186,6 +186,7 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     Slot root = parent;
     for (Slot at = parent; at != none; root = at, at = parent_[at])
         if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
+    require_in_range(pose, "the pose of a frame");
     const auto at = static_cast<std::size_t>(moving);
     if (old_parent != parent) check_bodies_on_move(moving, parent, root);
     const bool stays = stays_on_body(moving, parent, pose);
@@ -264,6 +265,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     noise_sum_.clear();
     sum_errors(noisy_way(moving, target, q), noise_sum_);
     require_noise_fits(noise_sum_.columns().size());
+    require_in_range(noise_sum_.covariance().matrix(), "a covariance");
     move(moving, target, pose);
     noise_sum_.write_edge(*noise_[static_cast<std::size_t>(moving)]);
 }

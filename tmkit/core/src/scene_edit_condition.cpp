@@ -380,6 +380,8 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
             shift = motion * shift * motion.inverse();
         }
         made.emplace_back(shift == Pose{} ? edge.pose : edge.pose * shift, sum.edge());
+        require_in_range(made.back().first, "the pose of a frame");
+        require_in_range(changes[e].xi, "the correction of an edge");
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
         const FrameId id = changes[e].frame;

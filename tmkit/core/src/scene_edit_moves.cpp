@@ -135,6 +135,7 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     if (moving.parent == parent.id && moving.pose == pose) return;
     if (scene_.is_ancestor(moving.id, parent.id))
         throw refusals::cycle(moving.name->text, parent.name->text);
+    require_in_range(pose, "the pose of a frame");
     check_bodies_on_move(moving, parent);
     const bool stays = stays_on_body(moving, parent, pose);
     if (stays && moving.parent == parent.id) return;
@@ -183,8 +184,9 @@ void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view p
     if (!scene_.has_noise() && !slip) return move(moving, target, parent_from_frame);
     NoiseSum error = path_noise(scene_, target, moving, q);
     if (slip) error.add(*slip, [](const Vector6& column) { return column; });
+    Ref<const EdgeNoise> noise = error.edge();
     move(moving, target, parent_from_frame);
-    put_noise(id, error.edge());
+    put_noise(id, std::move(noise));
 }
 
 void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) {

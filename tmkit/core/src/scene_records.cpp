@@ -34,6 +34,8 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
         for (int j = 0; j < 3; ++j)
             for (int k = 0; k < 3; ++k)
                 for (int l = 0; l < 3; ++l) result.matrix[3 * i + j] += r[3 * i + k] * matrix[3 * k + l] * r[3 * j + l];
+    require_in_range(result.center, "the centre of mass");
+    require_in_range(result.matrix, "the inertia");
     return result;
 }
 

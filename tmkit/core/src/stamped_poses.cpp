@@ -117,7 +117,10 @@ Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
 
 StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
     StampedPoses made = *this;
-    for (StampedPose& entry : made.entries) entry.pose = parent_from_old_parent * entry.pose;
+    for (StampedPose& entry : made.entries) {
+        entry.pose = parent_from_old_parent * entry.pose;
+        require_in_range(entry.pose, "a stamped pose");
+    }
     return made;
 }
 

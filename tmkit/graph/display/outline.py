@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.errors import SceneError
+from tmkit.files.terminal import printable
 
 __all__ = ["Describer", "FrameWords", "Outline", "Row", "clean", "count_of", "number", "outline_of", "unit_of"]
 
@@ -218,7 +219,7 @@ def unit_of(joint: Joint) -> str:
 def clean(name: str) -> str:
     """Return a name on one line, without anything that a terminal or page would obey, cut when it is long."""
     cut = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    return printable(cut, keep="")
 
 
 def number(value: float) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
-from tmkit.errors import SceneError, UnknownNameError
+from tmkit.errors import NumberOverflowError, SceneError, UnknownNameError
 from tmkit.graph.relating.names import body_of, frames_on
 from tmkit.graph.relating.queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
@@ -65,7 +65,12 @@ def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
         except SemanticError as refusal:
             unknown[frame] = refusal
             continue
-        motion = twist * dt
+        with np.errstate(over="ignore"):
+            motion = twist * dt
+        if not np.isfinite(motion).all():
+            raise NumberOverflowError(
+                f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers"
+            )
         pose = scene.pose(frame, _parent(scene, frame)) @ Pose.exp(motion)
         noise: EdgeNoise | Maps | None = scene.noise(frame)
         if error is not None or (noise is not None and motion.any()):

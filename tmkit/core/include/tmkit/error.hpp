@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ enum class ErrorKind {
     configuration,
     concurrent_write,
     stamp,
+    pickled_state,
+    overflow,
 };
 
 class Error : public std::runtime_error {
@@ -43,6 +46,10 @@ private:
     ErrorKind kind_;
     std::vector<Fact> facts_;
 };
+
+// Throws Error(overflow) that names `what` unless all numbers are finite: for results, of which arguments that are finite may
+// still make an infinity.
+void require_in_range(std::span<const double> numbers, const char* what);
 
 // The number of letters to insert, delete, replace or swap with their neighbour, case ignored. O(|a| |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -94,6 +94,9 @@ inline Pose Pose::inverse() const {
     return result;
 }
 
+// Throws Error(overflow) unless the translation is finite; the quaternion of a product always is.
+void require_in_range(const Pose& pose, const char* what);
+
 // Rotation by `angle` radians about the unit vector `axis`.
 inline Vector4 quaternion_about(const Vector3& axis, double angle) {
     const auto [s, c] = sine_cosine(0.5 * angle);

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "tmkit/no_fork.hpp"
 #include "tmkit/pose.hpp"
 #include "tmkit/reference.hpp"
 
@@ -85,7 +86,10 @@ public:
     template <class Build>
     const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
         const auto slot = static_cast<std::size_t>(level);
-        std::call_once(built_[slot], [&] { structures_[slot] = build(*this); });
+        std::call_once(built_[slot], [&] {
+            const NoFork whole;
+            structures_[slot] = build(*this);
+        });
         return *structures_[slot];
     }
 

@@ -52,6 +52,7 @@ CollisionWorld::Base::~Base() {
 
 FramePair CollisionWorld::Base::constant_collision() const {
     std::call_once(constant_checked_, [this] {
+        const NoFork whole;
         Borrowed scratch(*this);
         model().visit_constant(at_zero.data(), [&](const CollisionView::Model::Candidate& c) {
             if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin, (*scratch).data()))
@@ -96,6 +97,7 @@ struct CollisionWorld::State {
     const Base& of_this_version() {
         if (!parts) return *base;
         std::call_once(anew_made, [this] {
+            const NoFork whole;
             scene.layout();
             anew = std::make_shared<const Base>(scene, *options);
         });

@@ -1,0 +1,63 @@
+// Reading what pickles keep, believing nothing of it: a file may be damaged, of another version, or made by somebody else.
+//
+// Every length, kind and number is checked before it is used, and what is wrong is an Error: of its own kind where a rule of
+// the value is broken, else a PickledStateError.
+#pragma once
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+Error damaged_state(const std::string& why);
+
+// The entries of a tuple. It owns them, so that what runs while they are converted can take none away.
+class StateTuple {
+public:
+    StateTuple(nb::handle state, const char* what, std::size_t least, std::size_t most);
+    StateTuple(nb::handle state, const char* what, std::size_t count) : StateTuple(state, what, count, count) {}
+
+    std::size_t size() const { return nb::len(items_); }
+    nb::object at(std::size_t i) const { return nb::borrow(PyTuple_GetItem(items_.ptr(), static_cast<Py_ssize_t>(i))); }
+    template <class T>
+    T get(std::size_t i) const {
+        try {
+            return nb::cast<T>(at(i));
+        } catch (const std::bad_cast&) {
+            throw wrong_entry(i);
+        }
+    }
+    template <class T>
+    T get(std::size_t i, T otherwise) const {  // where states of older formats end
+        return i < size() ? get<T>(i) : otherwise;
+    }
+    // The entries of a list or tuple that stands at a place.
+    std::vector<nb::object> items(std::size_t i) const;
+
+private:
+    Error wrong_entry(std::size_t i) const;
+
+    const char* what_;
+    nb::tuple items_;
+};
+
+// What `read` makes of a state; a conversion that Python refuses is an Error too.
+template <class Read>
+auto restored(Read&& read) {
+    try {
+        return read();
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError)) throw;
+        throw damaged_state(nb::str(error.value()).c_str());
+    }
+}
+
+// __getstate__ and __setstate__ of an immutable class; nanobind refuses the latter where there is a value already.
+template <class Value, class Get, class Read>
+void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
+    cls.def("__getstate__", std::forward<Get>(get))
+        .def("__setstate__", [read](Value& self, nb::handle state) {
+            new (&self) Value(restored([&] { return read(state); }));
+        }, nb::arg("state").none());
+}
+
+}  // namespace tmkit::bindings
