@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from support.floors import REPEAT, Floor, compiled_floors
+from support.floors import REPEAT, Floor, compiled_floors, floor_of_same_bits
 
 from tmkit.graph import Fixed, Revolute, SceneArrays, SceneGraph
 from tmkit.spatial import Pose
@@ -59,12 +59,22 @@ def floors(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes.CDLL]:
     return compiled_floors(tmp_path_factory.mktemp("floors"))
 
 
-def test_forward_beside_a_plain_loop(benchmark: BenchmarkFixture, scene: SceneGraph, floors: list[ctypes.CDLL]) -> None:
-    """Forward kinematics of the arrays beside the floor, which computes the same bits."""
+@pytest.fixture(scope="module")
+def same_bits(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Compile the floor that computes the same bits."""
+    return floor_of_same_bits(tmp_path_factory.mktemp("same_bits"))
+
+
+def test_forward_beside_a_plain_loop(
+    benchmark: BenchmarkFixture, scene: SceneGraph, floors: list[ctypes.CDLL], same_bits: ctypes.CDLL
+) -> None:
+    """Forward kinematics of the arrays beside the floor: the same bits, but for those of the C library's sines."""
     q = np.linspace(-1.0, 1.0, len(scene.joint_names))
     arrays, floor = SceneArrays(scene, 256), Floor(scene)
     ours, *loops = least_times(lambda: arrays.forward(q), *(floor.runner(library, q) for library in floors))
     theirs = min(loops) / REPEAT
+    assert np.allclose(arrays.poses, floor.poses[floor.rows], rtol=0.0, atol=1e-14)
+    floor.runner(same_bits, q)()
     assert np.array_equal(arrays.poses, floor.poses[floor.rows])
     benchmark.extra_info["ratio_to_floor"] = ours / theirs
     benchmark(arrays.forward, q)

@@ -2,9 +2,24 @@
 //
 // Compiled by the benchmarks with `g++ -O3 -ffp-contract=off -shared -fPIC` and called by ctypes. Nothing here knows names,
 // edits, threads or errors; every function does its task `repeat` times, so that the cost of the call does not count.
+//
+// Sines are the C library's; with -DTMKIT_SINES they are those of the library, and then all bits are the same as its own.
 #include <cmath>
 
+#ifdef TMKIT_SINES
+#include "tmkit/elementary.hpp"
+#endif
+
 namespace {
+
+#ifdef TMKIT_SINES
+using tmkit::sine_cosine;
+#else
+struct SineCosine {
+    double sine, cosine;
+};
+SineCosine sine_cosine(double angle) { return {std::sin(angle), std::cos(angle)}; }
+#endif
 
 struct Vector {
     double x, y, z;
@@ -43,8 +58,8 @@ extern "C" void floor_forward(int repeat, int frames, const int* parent, const i
             } else if (entry[i] < 0) {
                 poses[i] = compose(poses[parent[i]], pose[i]);
             } else {
-                const double half = 0.5 * q[entry[i]], s = std::sin(half);
-                const Quaternion turn{s * axis[i].x, s * axis[i].y, s * axis[i].z, std::cos(half)};
+                const auto [s, c] = sine_cosine(0.5 * q[entry[i]]);
+                const Quaternion turn{s * axis[i].x, s * axis[i].y, s * axis[i].z, c};
                 poses[i] = compose(poses[parent[i]], compose(pose[i], {{0, 0, 0}, turn}));
             }
         }

@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.floors import REPEAT, Floor, compiled_floors
+from support.floors import REPEAT, Floor, compiled_floors, floor_of_same_bits
 
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, diff
 from tmkit.spatial import Pose
@@ -210,7 +210,7 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
 def sweeps(clock: Clock) -> Callable[[], list[Row]]:
     """All poses of 128 frames, beside a plain loop in C++ and pinocchio."""
     with tempfile.TemporaryDirectory() as folder:
-        floors = compiled_floors(Path(folder))
+        floors, same_bits = compiled_floors(Path(folder)), floor_of_same_bits(Path(folder))
     for joints in MIXES:
         scene = joints_scene(joints)
         q = np.random.default_rng(1).uniform(-1, 1, len(scene.joint_names))
@@ -219,8 +219,10 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         for number, library in enumerate(floors):
             loop = floor.runner(library, q)
             loop()
-            assert floor.poses[floor.rows].tolist() == scene.at(q).poses.tolist()
+            assert np.allclose(floor.poses[floor.rows], scene.at(q).poses, rtol=0.0, atol=1e-14)
             clock.add(f"floor {joints}, {number}", loop, per_call=REPEAT)
+        floor.runner(same_bits, q)()
+        assert floor.poses[floor.rows].tolist() == scene.at(q).poses.tolist()
         clock.add(f"arrays {joints}", lambda a=arrays, q=q: a.forward(q))  # type: ignore[misc]
         clock.add(f"later {joints}", lambda s=scene, q=q: s.at(q))  # type: ignore[misc]
         poses = itertools.cycle([Pose([0, 0, 0.1]), Pose([0, 0, 0.2])])

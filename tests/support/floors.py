@@ -1,7 +1,8 @@
 """Floors: forward kinematics as a plain C++ loop over arrays, compiled on the spot, for benchmarks to stand beside.
 
 ``tests/benchmarks/floors.cpp`` is compiled twice, with and without vectors of two numbers, since either may be the
-faster; who compares takes the faster. Invariant: a floor computes the same bits as the library, which callers assert.
+faster; who compares takes the faster. Floors take their sines from the C library. A third one takes them from ours, and
+has no other purpose than that: it computes the same bits as the library, which callers assert.
 """
 
 from __future__ import annotations
@@ -16,21 +17,28 @@ from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 
-__all__ = ["REPEAT", "Floor", "compiled_floors"]
+__all__ = ["REPEAT", "Floor", "compiled_floors", "floor_of_same_bits"]
 
 REPEAT = 20  # how often one call of a floor does its work, so that the call itself does not count
 _SOURCE = Path(__file__).resolve().parents[1] / "benchmarks" / "floors.cpp"
+_CORE = Path(__file__).resolve().parents[2] / "tmkit" / "core"
 
 
 def compiled_floors(folder: Path) -> list[ctypes.CDLL]:
     """Compile the floors into a folder, with and without vectors of two numbers."""
-    libraries = []
-    for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize"):
-        library = folder / f"floors{option}.so"
-        flags = ["-std=c++20", "-O3", "-ffp-contract=off", option, "-shared", "-fPIC"]
-        subprocess.run(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)
-        libraries.append(ctypes.CDLL(str(library)))
-    return libraries
+    return [_compiled(folder, option) for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize")]
+
+
+def floor_of_same_bits(folder: Path) -> ctypes.CDLL:
+    """Compile the floor with the sines of the library into a folder."""
+    return _compiled(folder, "-DTMKIT_SINES", f"-I{_CORE / 'include'}", str(_CORE / "src" / "elementary.cpp"))
+
+
+def _compiled(folder: Path, *options: str) -> ctypes.CDLL:
+    library = folder / f"floors{options[0]}.so"
+    flags = ["-std=c++20", "-O3", "-ffp-contract=off", *options, "-shared", "-fPIC"]
+    subprocess.run(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
 
 
 class Floor:
