@@ -12,10 +12,12 @@ many joints.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from tmkit._core import CollisionWorld
 from tmkit.graph import SceneGraph
 from tmkit.motion.fingers import cup_frames
 from tmkit.motion.guessed_arm import ready_values
@@ -79,7 +81,9 @@ def infer_arm(
     found = [(chain, infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
     chain, hand = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
     if base is None:
-        chain = _own(scene, chain, [one for one, other in found if other is not None and one.tip != chain.tip])
+        own = _own(scene, chain, [one for one, other in found if other is not None and one.tip != chain.tip])
+        opened = hand.opened if hand is not None else {}
+        chain = own if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed) else chain
     inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'" + _others(found, chain)]
     if hand is not None:
         return _with_hand(scene, chain, hand, inferred, name=name, seed=seed)
@@ -89,6 +93,13 @@ def infer_arm(
 def _others(found: list[tuple[JointChain, InferredHand | None]], chosen: JointChain) -> str:
     others = [f"'{chain.tip}'" for chain, _ in found if chain.tip != chosen.tip]
     return f"; other arms end at {', '.join(others[:4])}, choose by --tip" if others else ""
+
+
+def _is_free(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> bool:
+    """Whether a chain has a ready configuration in which nothing that it moves collides."""
+    moved = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
+    q = scene.configuration({**ready_values(scene, chain, opened, seed), **opened})
+    return not any(moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q))
 
 
 def _own(scene: SceneGraph, chain: JointChain, others: list[JointChain]) -> JointChain:
