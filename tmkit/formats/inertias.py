@@ -112,6 +112,8 @@ def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
     centers, matrices = [], []
     for shape, pose, mass in parts:
         center, matrix = solid_inertia(shape, mass)
+        if not np.all(np.isfinite(matrix)):
+            raise OverflowError
         centers.append(pose.apply(center))
         matrices.append(product(pose.rotation, matrix, pose.rotation.T))
     middle = sum((mass * center for center, (_, _, mass) in zip(centers, parts, strict=True)), np.zeros(3)) / total
