@@ -99,7 +99,7 @@ def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator
         yield
     except FileFormatError as error:
         shown = error.message.split("\n")[1:2]
-        if error.path == "goal" and not (other_goal and shown and shown[0].strip() in other_goal):
+        if error.data.get("path") == "goal" and not (other_goal and shown and shown[0].strip() in other_goal):
             with errors_about(file):
                 raise
         raise
