@@ -84,14 +84,15 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=near)
 
 
-def is_built_in(name: str, kind_folder: str) -> bool:
+def is_built_in(name: str, kind_folder: str, *, suffix: str = "") -> bool:
     """Return whether a name is that of a built-in domain or scene; no path is, wherever it leads.
 
     Args:
         name: the name, from anybody.
-        kind_folder: as for :func:`resolve_name`; only names of folders are looked for.
+        kind_folder: as for :func:`resolve_name`.
+        suffix: of the files; by default only names of folders count.
     """
-    return _is_bare(name) and name in _known(kind_folder, ("",))
+    return _is_bare(name) and name in _known(kind_folder, (suffix,))
 
 
 def _is_bare(name: str) -> bool:

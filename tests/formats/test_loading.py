@@ -135,8 +135,8 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("x.sdf", r"unknown scene format '.sdf'; did you mean '.srdf'\? \(accepted: .robray, .urdf, .json, .srdf\)"),
-        ("x.xacro", r"unknown scene format '.xacro' \(accepted"),
+        ("x.sdff", r"unknown scene format '.sdff'; did you mean '.srdf'\? \(accepted: .robray, .urdf, .json, .srdf\)"),
+        ("x.blend", r"unknown scene format '.blend' \(accepted"),
     ],
 )
 def test_unknown_formats_are_refused(name: str, reason: str, tmp_path: Path) -> None:

@@ -271,8 +271,8 @@ def test_an_object_out_of_the_fingers_reach_is_not_held() -> None:
 
 
 def test_an_arm_of_another_scene_is_refused() -> None:
-    """A robot whose frames the scene lacks is named."""
-    with pytest.raises(RobotError, match="robot 'panda': base names frame 'panda_link0', which the scene does not"):
+    """A robot whose joints the scene lacks is named."""
+    with pytest.raises(RobotError, match=r"robot 'panda': the scene has none of its joints \(panda_joint1"):
         tk.plan(two(), goal="(on a b)", robot="panda")
 
 

@@ -30,7 +30,7 @@ TmpScenes = Annotated[
 TmpRobot = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, panda when left out; repeatable, for several."
+        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, if not its own; repeatable, for several."
     ),
 ]
 TmpGoal = Annotated[
@@ -63,6 +63,7 @@ def load_plan_file(
         typer.BadParameter: a ``.tmp`` plan has no scene, or a JSON plan has what it says itself.
     """
     from tmkit.planner import Plan
+    from tmkit.planner.checks.tmp_plan import read_tmp_header
 
     if path.suffix != ".tmp":
         given: dict[str, object] = {"--goal": goal, "--start": start}
@@ -79,10 +80,10 @@ def load_plan_file(
             param_hint="--scene",
         )
     scene = load(scenes, allow=allow, packages=packages, meshes=meshes)
-    arms = robot or ["panda"]
+    arms = robot or list(read_tmp_header(path).robots)
     return Plan.load_tmp(
-        path, scene, q=start_configuration(scene, arms, start), domain=domain or "blocks", semantics=semantics,
-        robot=arms, goal=goal,
+        path, scene, q=start_configuration(scene, arms, start), domain=domain, semantics=semantics, robot=arms,
+        goal=goal,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.blocks import SUSSMAN, blocks_scene
 from support.gantry import GANTRY
+from support.unsure_blocks import ON_B, unsure_blocks
 
 import tmkit as tk
 from tmkit.errors import PlanFileError
@@ -86,3 +87,27 @@ def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str
     (tmp_path / "plan.tmp").write_text(text)
     with pytest.raises(PlanFileError, match=r"plan.tmp: has no actions, so it is no plan"):
         Plan.load_tmp(tmp_path / "plan.tmp", plan.scene, robot=GANTRY)
+
+
+def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
+    """A plan of another domain and arm needs nothing but its scene; a path in the header is not used."""
+    scene = tk.load_scene("iiwa_table", "blocks2")
+    result = tk.plan(scene, domain="kitchen", goal="(holding a)", robot="iiwa", max_iterations=4)
+    assert result.plan is not None
+    path = tmp_path / "plan.tmp"
+    result.plan.save(path)
+    read = Plan.load_tmp(path, scene)
+    assert (read.domain, read.robots[0].name, read.goal) == ("kitchen", "iiwa", "(holding a)")
+    assert read.check().ok
+    path.write_text(path.read_text().replace("Task Domain: kitchen", f"Task Domain: {tmp_path}"))
+    with pytest.raises(PlanFileError, match="unknown action 'pick'"):  # of the domain blocks
+        Plan.load_tmp(path, scene)
+
+
+def test_observations_are_not_written(tmp_path: Path) -> None:
+    """A plan that looks at something has no form in this format, and nothing is written."""
+    plan = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B, max_iterations=4).plan
+    assert plan is not None
+    with pytest.raises(PlanFileError, match=r"step 1 \(look a\) observes frames, which the format cannot express"):
+        plan.save(tmp_path / "plan.tmp")
+    assert list(tmp_path.iterdir()) == []

@@ -32,7 +32,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.errors import FileFormatError, PlanFileError, TaskError, TmkitError
+from tmkit.data import is_built_in
+from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
 from tmkit.files.places import Place, did_you_mean
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
@@ -48,9 +49,8 @@ from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Reparentin
 from tmkit.planner.sampling.samplers import Samplers, Sampling
 from tmkit.tasks import GroundAction, parse_goal
 
-__all__ = ["load_tmp_plan"]
+__all__ = ["TmpHeader", "load_tmp_plan", "read_tmp_header"]
 
-_GOAL = "Goal: "
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
 _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
@@ -61,9 +61,9 @@ def load_tmp_plan(
     scene: SceneGraph,
     *,
     q: ArrayLike | None = None,
-    domain: str | Path | PythonDomain = "blocks",
+    domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None,
-    robot: Robots = "panda",
+    robot: Robots | None = None,
     goal: str | None = None,
 ) -> Plan:
     """Read a plan file of the original for a scene; see :meth:`Plan.load_tmp`.
@@ -74,24 +74,54 @@ def load_tmp_plan(
         TaskError: the goal is none in the words of the domain.
         RobotError: the arm does not fit the scene.
     """
-    manipulators = find_manipulators(robot, scene)
-    words = load_planning_domain(domain, manipulator=manipulators, semantics=semantics)
-    objects = words.semantics.objects(scene)
-    names = (*objects, *(constant.name for constant in words.domain.constants))
-    base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
-    scene.at(base)
     try:
         all_entries = read_tmp(path).entries
-        claimed = _claimed_goal(all_entries, path)
+        header = _header(all_entries, path)
+        manipulators = find_manipulators(header.robots if robot is None else robot, scene)
+        words = load_planning_domain(domain or header.domain, manipulator=manipulators, semantics=semantics)
+        objects = words.semantics.objects(scene)
+        names = (*objects, *(constant.name for constant in words.domain.constants))
+        base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
+        scene.at(base)
         if goal is not None:
             parse_goal(goal, words.domain, objects=objects)
         entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
         reader = _PlanReader(scene, base, manipulators, words, names)
-        read = reader.read(entries, goal=claimed if goal is None else goal)
+        read = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
-            _require_goal(claimed, words, objects, path)
+            _require_goal(header.goal, words, objects, path)
         return read
-    except (PlanFileError, TaskError):
+    except (PlanFileError, RobotError, TaskError):
+        raise
+    except FileFormatError as error:
+        raise PlanFileError(str(error), **error.data) from error
+
+
+@dataclass(frozen=True)
+class TmpHeader:
+    """What the header of a plan file says that tmkit has written; the defaults for other files.
+
+    Attributes:
+        domain: name of a built-in domain.
+        robots: names of built-in arms.
+        goal: the goal in PDDL.
+    """
+
+    domain: str = "blocks"
+    robots: tuple[str, ...] = ("panda",)
+    goal: str = "(and)"
+
+
+def read_tmp_header(path: str | Path) -> TmpHeader:
+    """Return the header of a plan file.
+
+    Raises:
+        MissingFileError: no such file.
+        PlanFileError: the file is broken, cut off, or has no action.
+    """
+    try:
+        return _header(read_tmp(path).entries, path)
+    except PlanFileError:
         raise
     except FileFormatError as error:
         raise PlanFileError(str(error), **error.data) from error
@@ -105,8 +135,12 @@ def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str
         raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
 
 
-def _claimed_goal(entries: Sequence[TmpEntry], path: str | Path) -> str:
-    """Return the goal in the header of a file that tmkit has written; other files claim none.
+def _is_built_in_robot(name: str) -> bool:
+    return is_built_in(name, "scenes/robots", suffix=".toml")
+
+
+def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
+    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file.
 
     Raises:
         PlanFileError: the file is cut off, or has no action.
@@ -116,11 +150,16 @@ def _claimed_goal(entries: Sequence[TmpEntry], path: str | Path) -> str:
     if not entries or entries[0] != TmpComment(TMP_HEADER):
         if not actions:
             raise PlanFileError.at(path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'")
-        return "(and)"
+        return TmpHeader()
     if entries[-1] != TmpComment(tmp_footer(actions)):
         raise PlanFileError.at(path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line")
-    said = next((text for text in comments if text.startswith(_GOAL)), _GOAL + "(and)")
-    return said.removeprefix(_GOAL)
+    said = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
+    domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
+    return TmpHeader(
+        domain if is_built_in(domain, "domains") else TmpHeader.domain,
+        robots if robots and all(map(_is_built_in_robot, robots)) else TmpHeader.robots,
+        said.get("Goal", TmpHeader.goal),
+    )
 
 
 @dataclass(slots=True)

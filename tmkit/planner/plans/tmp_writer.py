@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit.errors import PlanFileError
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, write_tmp
 from tmkit.graph import SceneGraph
 from tmkit.motion import Manipulator
 
 if TYPE_CHECKING:
-    from tmkit.planner.plans.values import Configuration, Plan, Segment
+    from tmkit.planner.plans.values import Configuration, Plan, PlanStep, Segment
 
 __all__ = ["TMP_HEADER", "save_tmp_plan", "tmp_footer"]
 
@@ -38,10 +39,27 @@ def save_tmp_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan in the original's format: all of it, or nothing; the same plan has the same bytes.
 
     Raises:
+        PlanFileError: a step observes something or moves a joint of the scene by its handle, which the format cannot
+            express.
         FileFormatError: a name that the format cannot hold, since it has a blank or a ``#`` in it.
         OutputError: the file cannot be written.
     """
+    for number, step in enumerate(plan.steps, start=1):
+        if (reason := _inexpressible(plan, step)) is not None:
+            what = f"step {number} {step.action} {reason}, which the format cannot express; save the plan as .json"
+            raise PlanFileError.at(path, what)
     write_tmp(tuple(_entries(plan)), path)
+
+
+def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
+    """Return what a step does that no entry of the format says; None when all of it can be written."""
+    if step.observations:
+        return "observes frames"
+    for segment in step.segments:
+        operated = set(segment.joint_names) - set(plan.arm(segment.robot).joints)
+        if operated:
+            return f"moves joint '{min(operated)}' by its handle"
+    return None
 
 
 def _entries(plan: Plan) -> Iterator[TmpEntry]:

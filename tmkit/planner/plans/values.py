@@ -322,9 +322,9 @@ class Plan:
         scene: SceneGraph,
         *,
         q: ArrayLike | None = None,
-        domain: str | Path | PythonDomain = "blocks",
+        domain: str | Path | PythonDomain | None = None,
         semantics: str | Path | None = None,
-        robot: Robots = "panda",
+        robot: Robots | None = None,
         goal: str | None = None,
     ) -> Plan:
         """Read a plan in the format of the original TMKit, which says nothing of scene, arm and domain.
@@ -334,9 +334,10 @@ class Plan:
             scene: the scene at the start.
             q: (n_joints,) where the joints are at the start that the file does not name; the arm's ready configuration
                 when left out.
-            domain: as for :func:`tmkit.plan`.
+            domain: as for :func:`tmkit.plan`; by default the built-in domain that the header of a file of tmkit's own
+                names, else ``blocks``.
             semantics: as for :func:`tmkit.plan`.
-            robot: as for :func:`tmkit.plan`.
+            robot: as for :func:`tmkit.plan`; by default the built-in arms that such a header names, else ``panda``.
             goal: the goal in PDDL, for the checker; by default the one that a file of tmkit's own says in its header,
                 else none.
 
