@@ -206,7 +206,9 @@ def test_a_door_turns() -> None:
 
 def test_the_original_format_has_no_word_for_it(plan: Plan, tmp_path: Path) -> None:
     """A plan that the original's format cannot express is not written in it."""
-    with pytest.raises(PlanFileError, match=r"step 1 \(open-drawer .* moves joint 'drawer_slide' by its handle.* as .json"):
+    with pytest.raises(
+        PlanFileError, match=r"step 1 \(open-drawer .* moves joint 'drawer_slide' by its handle.* as .json"
+    ):
         plan.save(tmp_path / "plan.tmp")
     assert list(tmp_path.iterdir()) == []
 
