@@ -38,7 +38,7 @@ def harness(name: str) -> list[Target]:
 # What each reader asks when a name is wrong or a part is missing, which no whole input makes it do.
 PLACES = {
     "robray": "tmkit.formats.robray.did_you_mean",
-    "urdf": "tmkit.formats.urdf.did_you_mean",
+    "urdf": "tmkit.files.xml.nearest_name",
     "srdf": "tmkit.srdf.reader.did_you_mean",
     "toml": "tmkit.motion.manipulator.did_you_mean",
     "json": "tmkit.formats.json_reading.did_you_mean",

@@ -116,11 +116,12 @@ class XmlElement:
 
     def wanted(self, tag: str) -> XmlElement | None:
         """Return the first child element of that name, ``None`` when there is none, nor one that is misspelt."""
-        found = self.child(tag)
+        if (found := self.child(tag)) is not None:
+            return found
         near = nearest_name(tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)])
-        if found is None and near is not None:
+        if near is not None:
             raise self.place.error(f"<{self.tag}> needs <{tag}>, it has <{near}>")
-        return found
+        return None
 
     def refuse_xacro(self, format_name: str) -> None:
         """Refuse a file of macros that have not been expanded.
