@@ -274,7 +274,7 @@ def uncertain_robot(random: np.random.Generator, frames: int) -> SceneGraph:
     return scene
 
 
-@settings(max_examples=scaled_examples(60))
+@settings(max_examples=scaled_examples(0.6))
 @given(SEEDS, st.booleans())
 def test_folding_is_exact(seed: int, by_json: bool) -> None:
     """All that is known of the frames that stay is the same: poses, covariances, correlations, shares, conditioning."""

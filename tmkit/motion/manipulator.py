@@ -269,8 +269,15 @@ class Manipulator:
                     raise RobotError.at(source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}")
 
     def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
-        """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene."""
+        """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene.
+
+        Raises:
+            RobotError: the scene lacks a joint of the arm.
+        """
         names = scene.joint_names
+        missing = next((joint for joint in self.joints if joint not in names), None)
+        if missing is not None:
+            _require(f"robot '{self.name}'", "joints", missing, names, "joint")
         return np.array([names.index(joint) for joint in self.joints], dtype=np.intp)
 
     def velocity_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
