@@ -93,7 +93,6 @@ bool SceneArrays::is_below(Slot top, Slot slot) const {
 // As SceneGraph::twist_on_way beside stamps, for readers: the frame of such an edge.
 SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) const {
     if (counts_.load(twist_count) == 0 || target == none || reference == none) return none;
-    const std::vector<TwistRow> rows = twist_rows();
     const auto reaches = [this](Slot edge, Slot body) {
         for (std::size_t i = 0; i < size(); ++i) {
             const Slot frame = sequence_.load(static_cast<std::int32_t>(i));
@@ -107,8 +106,13 @@ SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) cons
         for (Slot at = from; at != none && !is_below(at, to) && is_below(root, at); at = above) {
             above = parent_.load(at);
             if (above == none || body_.load(above) == body_.load(at) || stamp_count_.load(at) != none) continue;
-            for (const TwistRow& row : rows)
-                if (root_of(row.frame) == root && is_below(at, row.frame) != reaches(at, row.reference)) return row.frame;
+            Slot found = none;
+            for (Slot twist = 0; twist < static_cast<Slot>(counts_.load(twist_count)); ++twist) {
+                const Slot frame = twist_frame_.load(twist);
+                if (frame == none || root_of(frame) != root || is_below(at, frame) == reaches(at, twist_reference_.load(twist))) continue;
+                if (found == none || id_.load(frame) < id_.load(found)) found = frame;  // the one that a scene names
+            }
+            if (found != none) return found;
         }
     }
     return none;
