@@ -85,7 +85,7 @@ void wrap(nb::handle function) {
 }
 
 void wrap_all(nb::handle names) {
-    for (nb::handle entry : nb::borrow<nb::list>(PyMapping_Values(names.ptr()))) {
+    for (nb::handle entry : nb::steal<nb::list>(PyMapping_Values(names.ptr()))) {
         const char* type = Py_TYPE(entry.ptr())->tp_name;
         if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method"))
             wrap(entry);
