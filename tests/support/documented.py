@@ -1,0 +1,86 @@
+"""Which public functions of a module do not document each of their arguments, read from its source or its stub.
+
+Run as a script, it lists them for files or folders: ``python tests/support/documented.py tmkit/graph``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def public_functions(source: str) -> Iterator[tuple[str, list[Function], str]]:
+    """Yield the qualified name, the overloads and the documentation of each public function, method and constructor.
+
+    The documentation of a constructor is that of its class as well.
+    """
+    yield from _functions(ast.parse(source).body, "", "")
+
+
+def undocumented_names(source: str) -> list[str]:
+    """Return the public classes, functions, methods and properties without a docstring."""
+    tree = ast.parse(source)
+    classes = [c for c in tree.body if isinstance(c, ast.ClassDef) and not c.name.startswith("_")]
+    missing = [c.name for c in classes if not ast.get_docstring(c)]
+    return missing + [name for name, _, text in public_functions(source) if not text.strip()]
+
+
+def undocumented_arguments(source: str) -> list[str]:
+    """Return ``function: argument, ...`` for each public function of two or more arguments that leaves some undocumented.
+
+    An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``.
+    """
+    found = []
+    for name, overloads, text in public_functions(source):
+        for arguments in map(_arguments, overloads):
+            missing = [a for a in arguments if a not in _documented(text)]
+            if len(arguments) > 1 and missing:
+                found.append(f"{name}: {', '.join(missing)}")
+                break
+    return found
+
+
+def _functions(body: list[ast.stmt], prefix: str, class_text: str) -> Iterator[tuple[str, list[Function], str]]:
+    overloads: dict[str, list[Function]] = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from _functions(node.body, f"{prefix}{node.name}.", ast.get_docstring(node) or "")
+        elif isinstance(node, Function) and (node.name == "__init__" or not node.name.startswith("_")):
+            overloads.setdefault(node.name, []).append(node)
+    for name, functions in overloads.items():
+        texts = [ast.get_docstring(function) or "" for function in functions]
+        yield prefix + name, functions, "\n".join([class_text, *texts] if name == "__init__" else texts)
+
+
+def _arguments(function: Function) -> list[str]:
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
+    every += [given.kwarg] if given.kwarg else []
+    return [a.arg for a in every if a.arg not in ("self", "cls") and not a.arg.startswith("_")]
+
+
+def _documented(text: str) -> set[str]:
+    """Return the names of the lines of all sections ``Args:`` of a docstring."""
+    names: set[str] = set()
+    for section in re.finditer(r"^( *)(?:Args|Attributes):\n((?:\1 +\S.*\n?|\s*\n)*)", text, re.MULTILINE):
+        for heads in re.findall(r"^ *((?:\*{0,2}\w+(?:, | and )?)+)(?: \([^)]*\))?:", section[2], re.MULTILINE):
+            names.update(re.findall(r"\w+", heads))
+    return names
+
+
+def main(paths: list[str]) -> int:
+    """Print what is left undocumented."""
+    files = [f for path in map(Path, paths) for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    lines = [f"{file}: {line}" for file in files for line in undocumented_arguments(file.read_text(encoding="utf-8"))]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write(f"{len(lines)} functions do not document each of their arguments\n")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
