@@ -31,7 +31,7 @@ def undocumented_names(source: str) -> list[str]:
 
 
 def undocumented_arguments(source: str) -> list[str]:
-    """Return ``function: argument, ...`` for each public function of two or more arguments that leaves some undocumented.
+    """Return ``function: argument, ...`` for each public function of two or more arguments that leaves some out.
 
     An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``.
     """
