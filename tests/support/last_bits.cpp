@@ -1,8 +1,9 @@
 // A library to preload: every result of libm, BLAS and LAPACK comes back with its last bit turned over.
 //
-// What a plan does not owe to them stays the same to the byte. Results that only an exact evaluation gives (zero, powers
-// of two, integers: the low 20 bits are zero) stay as they are, since every CPU finds those. Of BLAS and LAPACK, it
-// stands before what numpy calls. With LAST_BITS_LOG=FILE the calls are counted there, by function and by who called.
+// What a plan does not owe to them stays the same to the byte. Results that only an exact evaluation gives (zero,
+// powers of two, integers: the low 20 bits are zero) stay as they are, since every CPU finds those. Of BLAS and LAPACK,
+// it stands before what numpy calls. With LAST_BITS_LOG=FILE the calls are counted there, by function and by who
+// called.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -25,7 +26,8 @@ struct Writer {
     ~Writer() {
         const char* path = std::getenv("LAST_BITS_LOG");
         if (FILE* file = path ? std::fopen(path, "a") : nullptr) {
-            for (const auto& [key, count] : calls) std::fprintf(file, "%s\t%s\t%ld\n", key.first, key.second.c_str(), count);
+            for (const auto& [key, count] : calls)
+                std::fprintf(file, "%s\t%s\t%ld\n", key.first, key.second.c_str(), count);
             std::fclose(file);
         }
     }
@@ -71,12 +73,10 @@ template <class Function>
 Function* in_openblas(const char* name) {
     static void* library = [] {
         std::string path;
-        dl_iterate_phdr(
-            [](dl_phdr_info* info, std::size_t, void* found) {
-                if (std::strstr(info->dlpi_name, "openblas64")) *static_cast<std::string*>(found) = info->dlpi_name;
-                return 0;
-            },
-            &path);
+        dl_iterate_phdr([](dl_phdr_info* info, std::size_t, void* found) {
+            if (std::strstr(info->dlpi_name, "openblas64")) *static_cast<std::string*>(found) = info->dlpi_name;
+            return 0;
+        }, &path);
         return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     }();
     void* symbol = library ? dlsym(library, name) : nullptr;
@@ -88,32 +88,34 @@ Function* in_openblas(const char* name) {
 
 #define CALLER __builtin_return_address(0)
 
-#define ONE(name)                                                  \
-    extern "C" double name(double x) {                             \
-        static auto* real = next<double(double)>(#name);           \
-        if (inside) return real(x);                                \
-        note(#name, CALLER);                                       \
-        inside = true;                                             \
-        const double value = real(x);                              \
-        inside = false;                                            \
-        return libm_on ? turned(value) : value;                    \
+#define ONE(name)                                        \
+    extern "C" double name(double x) {                   \
+        static auto* real = next<double(double)>(#name); \
+        if (inside) return real(x);                      \
+        note(#name, CALLER);                             \
+        inside = true;                                   \
+        const double value = real(x);                    \
+        inside = false;                                  \
+        return libm_on ? turned(value) : value;          \
     }
-#define TWO(name)                                                  \
-    extern "C" double name(double x, double y) {                   \
-        static auto* real = next<double(double, double)>(#name);   \
-        if (inside) return real(x, y);                             \
-        note(#name, CALLER);                                       \
-        inside = true;                                             \
-        const double value = real(x, y);                           \
-        inside = false;                                            \
-        return libm_on ? turned(value) : value;                    \
+#define TWO(name)                                                \
+    extern "C" double name(double x, double y) {                 \
+        static auto* real = next<double(double, double)>(#name); \
+        if (inside) return real(x, y);                           \
+        note(#name, CALLER);                                     \
+        inside = true;                                           \
+        const double value = real(x, y);                         \
+        inside = false;                                          \
+        return libm_on ? turned(value) : value;                  \
     }
 
+// clang-format off: lists of calls without semicolons
 ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh)
 ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(cbrt) ONE(erf) ONE(erfc) ONE(lgamma) ONE(tgamma)
 TWO(atan2) TWO(pow) TWO(hypot)
+    // clang-format on
 
-extern "C" void sincos(double x, double* sine, double* cosine) {
+    extern "C" void sincos(double x, double* sine, double* cosine) {
     static auto* real = next<void(double, double*, double*)>("sincos");
     note("sincos", CALLER);
     real(x, sine, cosine);
@@ -131,8 +133,8 @@ extern "C" double scipy_cblas_ddot64_(Int n, const double* x, Int dx, const doub
     return value;
 }
 
-extern "C" void scipy_cblas_dgemv64_(int order, int t, Int m, Int n, double a, const double* A, Int lda, const double* x, Int dx,
-                                     double b, double* y, Int dy) {
+extern "C" void scipy_cblas_dgemv64_(int order, int t, Int m, Int n, double a, const double* A, Int lda,
+                                     const double* x, Int dx, double b, double* y, Int dy) {
     static auto* real = in_openblas<decltype(scipy_cblas_dgemv64_)>(__func__);
     note(__func__, CALLER);
     real(order, t, m, n, a, A, lda, x, dx, b, y, dy);
@@ -148,8 +150,8 @@ extern "C" void scipy_cblas_dgemm64_(int order, int ta, int tb, Int m, Int n, In
     for (Int i = 0; i < (by_rows ? m : n); ++i) turn(C + i * ldc, by_rows ? n : m);
 }
 
-extern "C" void scipy_cblas_dsyrk64_(int order, int uplo, int t, Int n, Int k, double a, const double* A, Int lda, double b,
-                                     double* C, Int ldc) {
+extern "C" void scipy_cblas_dsyrk64_(int order, int uplo, int t, Int n, Int k, double a, const double* A, Int lda,
+                                     double b, double* C, Int ldc) {
     static auto* real = in_openblas<decltype(scipy_cblas_dsyrk64_)>(__func__);
     note(__func__, CALLER);
     real(order, uplo, t, n, k, a, A, lda, b, C, ldc);
@@ -180,8 +182,8 @@ extern "C" Int scipy_dpotrf_64_(char* uplo, Int* n, double* A, Int* lda, Int* in
     return result;
 }
 
-extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* lda, double* w, double* work, Int* lwork, Int* iwork,
-                                Int* liwork, Int* info) {
+extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* lda, double* w, double* work, Int* lwork,
+                                Int* iwork, Int* liwork, Int* info) {
     static auto* real = in_openblas<decltype(scipy_dsyevd_64_)>(__func__);
     const bool asks = *lwork == -1 || *liwork == -1;
     if (!asks) note(__func__, CALLER);
@@ -192,8 +194,8 @@ extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* l
     return result;
 }
 
-extern "C" Int scipy_dgesdd_64_(char* job, Int* m, Int* n, double* A, Int* lda, double* s, double* u, Int* ldu, double* vt, Int* ldvt,
-                                double* work, Int* lwork, Int* iwork, Int* info) {
+extern "C" Int scipy_dgesdd_64_(char* job, Int* m, Int* n, double* A, Int* lda, double* s, double* u, Int* ldu,
+                                double* vt, Int* ldvt, double* work, Int* lwork, Int* iwork, Int* info) {
     static auto* real = in_openblas<decltype(scipy_dgesdd_64_)>(__func__);
     if (*lwork != -1) note(__func__, CALLER);
     const Int result = real(job, m, n, A, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);

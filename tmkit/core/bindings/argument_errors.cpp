@@ -1,11 +1,11 @@
 // Arguments of a wrong type, in the words of the API instead of C++ signatures.
 //
 // nanobind reports a call that fits no overload with every signature of the function and the types that it was called
-// with. Here each bound function gets a vectorcall of our own around nanobind's: on that one error it passes the call to
-// tmkit.argument_errors, which finds the argument that does not fit. A call that succeeds pays for one comparison.
+// with. Here each bound function gets a vectorcall of our own around nanobind's: on that one error it passes the call
+// to tmkit.argument_errors, which finds the argument that does not fit. A call that succeeds pays for one comparison.
 //
-// nanobind has a handful of vectorcall functions, chosen by the shape of a signature. Each gets a wrapper of its own, so
-// that no look-up is needed to find the original.
+// nanobind has a handful of vectorcall functions, chosen by the shape of a signature. Each gets a wrapper of its own,
+// so that no look-up is needed to find the original.
 #include <array>
 #include <cstring>
 #include <utility>
@@ -42,12 +42,15 @@ void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObj
         nb::list positional;
         // the first argument of a constructor is an object that does not exist yet
         const bool constructs = nb::borrow(function).attr("__name__").equal(nb::str("__init__"));
-        for (std::size_t i = 0; i < count; ++i) positional.append(constructs && i == 0 ? nb::none() : nb::borrow(args[i]));
+        for (std::size_t i = 0; i < count; ++i)
+            positional.append(constructs && i == 0 ? nb::none() : nb::borrow(args[i]));
         nb::dict keywords;
         if (names)
             for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
-                keywords[nb::borrow(PyTuple_GET_ITEM(names, i))] = nb::borrow(args[count + static_cast<std::size_t>(i)]);
-        nb::object error = nb::module_::import_("tmkit.argument_errors").attr("argument_error")(nb::borrow(function), positional, keywords);
+                keywords[nb::borrow(PyTuple_GET_ITEM(names, i))] =
+                    nb::borrow(args[count + static_cast<std::size_t>(i)]);
+        nb::object error = nb::module_::import_("tmkit.argument_errors")
+                               .attr("argument_error")(nb::borrow(function), positional, keywords);
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
     } catch (nb::python_error& error) {
         error.restore();
@@ -73,7 +76,8 @@ constexpr auto wrappers = make_wrappers(std::make_index_sequence<kinds>());
 
 void wrap(nb::handle function) {
     PyTypeObject* type = Py_TYPE(function.ptr());
-    auto* slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) + type->tp_vectorcall_offset);
+    auto* slot =
+        reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) + type->tp_vectorcall_offset);
     for (std::size_t kind = 0; kind < kinds; ++kind) {
         if (*slot == wrappers[kind]) return;  // a name for a function that has another one
         if (!originals[kind]) originals[kind] = *slot;
@@ -87,10 +91,8 @@ void wrap(nb::handle function) {
 void wrap_all(nb::handle names) {
     for (nb::handle entry : nb::steal<nb::list>(PyMapping_Values(names.ptr()))) {
         const char* type = Py_TYPE(entry.ptr())->tp_name;
-        if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method"))
-            wrap(entry);
-        else if (nb::isinstance<nb::type_object>(entry))
-            wrap_all(entry.attr("__dict__"));
+        if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method")) wrap(entry);
+        else if (nb::isinstance<nb::type_object>(entry)) wrap_all(entry.attr("__dict__"));
     }
 }
 

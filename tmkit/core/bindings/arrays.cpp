@@ -9,11 +9,13 @@ namespace {
 
 using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
-// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One without
-// dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
+// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One
+// without dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
 nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth = 0) {
     constexpr int most_dimensions = 64;  // of arrays of numpy, which refuses what is deeper
-    const auto is_plain = [](nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyObject_CheckBuffer(value.ptr()); };
+    const auto is_plain = [](nb::handle value) {
+        return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyObject_CheckBuffer(value.ptr());
+    };
     if (is_plain(values) || depth > most_dimensions) return nb::borrow(values);
     if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
         bool same = true;
@@ -28,8 +30,8 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
     if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless")) return nb::borrow(values);
     if (nb::cast<bool>(values.attr("dimensionless"))) return values.attr("to")("dimensionless").attr("magnitude");
     const nb::object units = values.attr("units");
-    throw Error(kind, std::string(what) + " must be plain numbers in SI units, not a quantity in " + nb::str(units).c_str() +
-                          "; convert it first, as in quantity.m_as('m')");
+    throw Error(kind, std::string(what) + " must be plain numbers in SI units, not a quantity in " +
+                          nb::str(units).c_str() + "; convert it first, as in quantity.m_as('m')");
 }
 
 // The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no complex numbers).
@@ -60,7 +62,8 @@ std::string shape_text(const AnyArray& array) {
 template <class AnyArray>
 void require_columns(const AnyArray& array, const char* what, std::size_t columns, ErrorKind kind) {
     if (array.ndim() != 2 || array.shape(1) != columns)
-        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " + shape_text(array));
+        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " +
+                              shape_text(array));
 }
 
 // The fast way for integers; false for all other arrays.
@@ -83,7 +86,8 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
 void require_finite(std::span<const double> numbers, const char* what, ErrorKind kind) {
     for (const double value : numbers)
         if (!std::isfinite(value))
-            throw Error(kind, std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
+            throw Error(kind,
+                        std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
@@ -93,7 +97,8 @@ std::vector<double> finite(const Array& array, const char* what, ErrorKind kind)
 
 }  // namespace
 
-// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to convert or to refuse.
+// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to convert or to
+// refuse.
 bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
     if (!PyObject_CheckBuffer(values.ptr())) return false;
     if (PyObject_GetBuffer(values.ptr(), &buffer_, PyBUF_ND | PyBUF_FORMAT) != 0) {
@@ -113,7 +118,8 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
         const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)
             throw Error(kind,
-                        std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " + shape_text(array),
+                        std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " +
+                            shape_text(array),
                         {{"expected", static_cast<std::int64_t>(expected)},
                          {"received", static_cast<std::int64_t>(array.size())}});
         numbers_ = {array.data(), array.size()};

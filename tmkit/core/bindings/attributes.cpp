@@ -6,11 +6,14 @@ namespace tmkit::bindings {
 // A value of an attribute as canonical JSON text, and back.
 std::string attribute_text(const std::string& key, nb::handle value) {
     try {
-        return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value, nb::arg("sort_keys") = true, nb::arg("allow_nan") = false));
+        return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value, nb::arg("sort_keys") = true,
+                                                                                nb::arg("allow_nan") = false));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-        throw Error(ErrorKind::scene, "attribute '" + key + "' must be text, a finite number, true, false, None, or lists and dicts of these, not " +
-                                          nb::cast<std::string>(nb::repr(value)));
+        throw Error(ErrorKind::scene,
+                    "attribute '" + key +
+                        "' must be text, a finite number, true, false, None, or lists and dicts of these, not " +
+                        nb::cast<std::string>(nb::repr(value)));
     }
 }
 
@@ -20,7 +23,9 @@ Attributes attributes_of(const AttributeMapping& values) {
     Attributes attributes;
     for (nb::handle item : values.items()) {
         std::string_view text;
-        if (!nb::try_cast(item[0], text) || text.empty()) throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " + nb::cast<std::string>(nb::repr(item[0])));
+        if (!nb::try_cast(item[0], text) || text.empty())
+            throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " +
+                                              nb::cast<std::string>(nb::repr(item[0])));
         const std::string key(text);
         attributes.emplace_back(key, attribute_text(key, item[1]));
     }

@@ -1,7 +1,7 @@
 // What the binding files share: reading arrays, making read-only arrays, and the names of the bind functions.
 //
-// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings that become the Python
-// documentation. No rule of the scene graph lives here.
+// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings that become the
+// Python documentation. No rule of the scene graph lives here.
 #pragma once
 
 #include <concepts>
@@ -62,10 +62,12 @@ std::vector<double> read_vector(nb::handle values, const char* what, std::size_t
 class HeldVector {
 public:
     HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
-    // For what the conversion itself may change, as it may run code of the user's: the expected number is asked again after it.
+    // For what the conversion itself may change, as it may run code of the user's: the expected number is asked again
+    // after it.
     template <std::invocable Expected>
     HeldVector(nb::handle values, const char* what, Expected&& expected) : HeldVector(values, what, expected()) {
-        if (numbers_.size() != expected()) throw Error(ErrorKind::configuration, std::string(what) + " was read while the number of joints changed");
+        if (numbers_.size() != expected())
+            throw Error(ErrorKind::configuration, std::string(what) + " was read while the number of joints changed");
     }
     HeldVector(const HeldVector&) = delete;
     HeldVector& operator=(const HeldVector&) = delete;
@@ -93,7 +95,8 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
 // Throws unknown_name for what is no level.
 CollisionLevel read_level(const std::string& name);
 
-// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to nothing) there is make_owned.
+// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to nothing) there is
+// make_owned.
 inline ReadOnlyArray make_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
     require_in_range(values, "the result");
     return make_owned(std::move(values), shape);
@@ -155,8 +158,9 @@ struct SourceHandle {
 };
 
 // A shape on a frame, checked.
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color, bool visual,
-                            bool collision, const std::optional<double>& friction, const std::optional<std::string>& level);
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
+                            bool visual, bool collision, const std::optional<double>& friction,
+                            const std::optional<std::string>& level);
 // The same error, to the bit as it was once given; throws Error(scene) where it is not that of the maps.
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);
 
@@ -233,8 +237,8 @@ struct type_caster<tmkit::bindings::ShapeArgument> {
 template <class Number>
 struct type_caster<tmkit::bindings::OwnedArray<Number>> {
     NB_TYPE_CASTER(tmkit::bindings::OwnedArray<Number>,
-                   const_name("numpy.typing.NDArray[numpy.") + const_name<std::is_floating_point_v<Number>>("float64", "int32") +
-                       const_name("]"))
+                   const_name("numpy.typing.NDArray[numpy.") +
+                       const_name<std::is_floating_point_v<Number>>("float64", "int32") + const_name("]"))
     bool from_python(handle, std::uint8_t, cleanup_list*) noexcept { return false; }
     static handle from_cpp(const tmkit::bindings::OwnedArray<Number>& source, rv_policy, cleanup_list*) noexcept {
         return source.array.inc_ref();

@@ -95,7 +95,8 @@ struct Rows {
     std::size_t count;
 };
 
-nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
+nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument,
+                                                      int threads) {
     const Rows rows(world, argument, threads);
     auto* answers = new std::vector<char>(without_gil([&](const auto& interrupted) {
         return world.in_collision_rows(rows.numbers.data(), rows.count, {threads, interrupted});
@@ -108,7 +109,8 @@ ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& a
     const Rows rows(world, argument, threads);
     return make_owned(without_gil([&](const auto& interrupted) {
         return world.distance_rows(rows.numbers.data(), rows.count, {threads, interrupted});
-    }), {rows.count});
+    }),
+                      {rows.count});
 }
 
 using ContactLists = std::vector<std::vector<NamedContact>>;
@@ -139,7 +141,8 @@ std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::strin
 
 std::optional<NamedContact> distance_between(const CollisionWorld& world, const std::string& a, const std::string& b,
                                              const ArrayArgument& argument) {
-    const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a), frames_b = frames_named(world.scene(), b);
+    const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a),
+                                    frames_b = frames_named(world.scene(), b);
     const std::vector<double> q = configuration(world, argument);
     const auto found = without_gil([&](const auto&) { return world.between(frames_a, frames_b, q.data()); });
     if (!found) return std::nullopt;
@@ -201,12 +204,14 @@ CheckedPairs checked_pairs(const CollisionWorld& world) {
 }
 
 void bind_contact(nb::module_& m) {
-    nb::class_<NamedContact>(m, "Contact", nb::is_weak_referenceable(), R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
+    nb::class_<NamedContact>(m, "Contact", nb::is_weak_referenceable(),
+                             R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
         .def_ro("frame_a", &NamedContact::frame_a, "The frame that was named first, or comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
-        .def_ro("distance", &NamedContact::distance,
-                "Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no "
-                "depth: the distance is at most 0 when their triangles meet.")
+        .def_ro(
+            "distance", &NamedContact::distance,
+            "Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no "
+            "depth: the distance is at most 0 when their triangles meet.")
         .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
         .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
                      "(3,) the point midway between the nearest (or deepest) points, in the root.")
@@ -217,24 +222,28 @@ void bind_contact(nb::module_& m) {
         .def_prop_ro("point_b", [](const NamedContact& c) { return make_array(c.point + 0.5 * c.distance * c.normal); },
                      "(3,) the nearest (or deepest) point of b, in the root.")
         .def("__repr__", [](const NamedContact& c) {
-            return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) + ")";
-        });
-    nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(), "Where a straight joint motion first meets a collision.")
+        return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) +
+               ")";
+    });
+    nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(),
+                                   "Where a straight joint motion first meets a collision.")
         .def_ro("fraction", &NamedEdgeCollision::fraction, "How far along the motion, 0 to 1.")
         .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q, {e.q.size()}); },
                      "(n_joints,) the configuration there, read-only.")
         .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
         .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
         .def("__repr__", [](const NamedEdgeCollision& e) {
-            return "EdgeCollision(" + quoted(e.frame_a) + ", " + quoted(e.frame_b) + ", fraction=" + number_text(e.fraction) + ")";
-        });
+        return "EdgeCollision(" + quoted(e.frame_a) + ", " + quoted(e.frame_b) +
+               ", fraction=" + number_text(e.fraction) + ")";
+    });
 }
 
 }  // namespace
 
 void bind_collision_world(nb::module_& m) {
     bind_contact(m);
-    nb::class_<CollisionWorld>(m, "CollisionWorld", nb::is_weak_referenceable(), R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+    nb::class_<CollisionWorld>(m, "CollisionWorld", nb::is_weak_referenceable(),
+                               R"(Collision checks of one version of a scene: which pairs count, and at what margin.
 
 Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are rigidly
 joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its margin, so with
@@ -291,17 +300,21 @@ Cost: about one check for a reparented object; O(changes log n + objects).)")
         .def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
              "Tell whether two worlds use the same structures, one having been moved from the other.")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
-        .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; }, "The default margin in metres.")
-        .def_prop_ro("level", [](const CollisionWorld& w) {
-            return name_of(w.options().level);
-        }, "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
-        .def_prop_ro("movable", [](const CollisionWorld& w) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable))); },
-                     "Names of the frames whose edge joins nothing.")
-        .def_prop_ro("pairs", &checked_pairs, "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
-        .def("in_collision", [](const CollisionWorld& w, const ArrayArgument& argument) {
-            const std::vector<double> q = configuration(w, argument);
-            return without_gil([&](const auto&) { return w.in_collision(q.data()); });
-        }, nb::arg("q"), R"(Tell whether any checked pair is in contact at a configuration.
+        .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
+                     "The default margin in metres.")
+        .def_prop_ro("level", [](const CollisionWorld& w) { return name_of(w.options().level); },
+                     "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
+        .def_prop_ro("movable",
+                     [](const CollisionWorld& w) {
+        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable)));
+    }, "Names of the frames whose edge joins nothing.")
+        .def_prop_ro("pairs", &checked_pairs,
+                     "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
+        .def("in_collision",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        const std::vector<double> q = configuration(w, argument);
+        return without_gil([&](const auto&) { return w.in_collision(q.data()); });
+    }, nb::arg("q"), R"(Tell whether any checked pair is in contact at a configuration.
 
 Args:
     q: (n_joints,) full configuration; limits are not looked at.
@@ -321,22 +334,28 @@ Returns:
 Raises:
     ConfigurationError: the wrong shape, numbers that are not finite, or no thread.)")
         .def("distance_batch", &distance_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             "Return for each row of ``qs`` (m, n_joints) the smallest signed distance of all checked pairs: (m,) metres, inf "
+             "Return for each row of ``qs`` (m, n_joints) the smallest signed distance of all checked pairs: (m,) "
+             "metres, inf "
              "when none is checked, read-only; see ``in_collision_batch``.")
         .def("contacts_batch", &contacts_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
              "Return for each row of ``qs`` (m, n_joints) its ``contacts``; see ``in_collision_batch``.")
         .def("find_collision", &find_collision, nb::arg("q"),
              "Return a checked pair that is in contact at ``q`` (n_joints,), or None when the configuration is free.")
         .def("contacts", &contacts, nb::arg("q"),
-             "Return all checked pairs within their margin at ``q`` (n_joints,): the deepest contact of each, in frame order.")
+             "Return all checked pairs within their margin at ``q`` (n_joints,): the deepest contact of each, in frame "
+             "order.")
         .def("nearest", &nearest, nb::arg("q"),
-             "Return the checked pair of smallest signed distance at ``q`` (n_joints,); None when no pair is checked at all.")
-        .def("distance", [](const CollisionWorld& w, const ArrayArgument& argument) {
-            const std::optional<NamedContact> found = nearest(w, argument);
-            return found ? found->distance : std::numeric_limits<double>::infinity();
-        }, nb::arg("q"), "Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.")
-        .def("distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
-             R"(Return how far two frames are apart: the nearest of their collision shapes, whether the pair is checked or not.
+             "Return the checked pair of smallest signed distance at ``q`` (n_joints,); None when no pair is checked "
+             "at all.")
+        .def("distance",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        const std::optional<NamedContact> found = nearest(w, argument);
+        return found ? found->distance : std::numeric_limits<double>::infinity();
+    }, nb::arg("q"),
+             "Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.")
+        .def(
+            "distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
+            R"(Return how far two frames are apart: the nearest of their collision shapes, whether the pair is checked or not.
 
 Args:
     frame_a: a frame; or a body, that is all its frames, where no frame has the name.
@@ -361,13 +380,14 @@ Args:
 
 Raises:
     ConfigurationError: a wrong length, numbers that are not finite, or a resolution that is not positive.)")
-        .def("find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
-             nb::arg("resolution") = 0.01,
-             "Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.")
+        .def(
+            "find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
+            nb::arg("resolution") = 0.01,
+            "Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.")
         .def("__repr__", [](const CollisionWorld& w) {
-            return "CollisionWorld(" + std::to_string(w.pairs().size()) + " pairs, margin=" + number_text(w.options().margin) +
-                   ", level='" + name_of(w.options().level) + "')";
-        });
+        return "CollisionWorld(" + std::to_string(w.pairs().size()) +
+               " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
+    });
 }
 
 }  // namespace tmkit::bindings

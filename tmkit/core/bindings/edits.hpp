@@ -1,8 +1,8 @@
 // How an edit is bound once and works for both: scenes, which give a new version, and SceneEdit, which works in place.
 #pragma once
 
-#include "bindings.hpp"
 #include "../src/scene_errors.hpp"
+#include "bindings.hpp"
 #include "tmkit/scene_edit.hpp"
 
 namespace tmkit::bindings {
@@ -14,14 +14,17 @@ struct SceneEditHandle {
     bool out_of_memory = false;  // in the middle of changes in place, which only a copy of all could have taken back
 
     void require_kept() const {
-        if (out_of_memory) throw Error(ErrorKind::scene, "this edit was discarded as memory ran out; begin another with scene.edit()");
+        if (out_of_memory)
+            throw Error(ErrorKind::scene, "this edit was discarded as memory ran out; begin another with scene.edit()");
         if (discarded) throw Error(ErrorKind::scene, "this edit was discarded; begin another with scene.edit()");
     }
 };
 
-// The scene that an edit will find, to check arguments against. They are converted before the edit begins: what converts them
-// may run code of the user's, which may edit the same scene.
-inline const SceneGraph& scene_before(const nb::typed<nb::object, SceneGraph>& self) { return nb::cast<const SceneGraph&>(self); }
+// The scene that an edit will find, to check arguments against. They are converted before the edit begins: what
+// converts them may run code of the user's, which may edit the same scene.
+inline const SceneGraph& scene_before(const nb::typed<nb::object, SceneGraph>& self) {
+    return nb::cast<const SceneGraph&>(self);
+}
 inline const SceneGraph& scene_before(const SceneEditHandle& self) {
     self.require_kept();
     return self.edit.scene();
@@ -50,13 +53,15 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
 }
 
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.
-Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view parent);
+Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                               std::string_view parent);
 
 // The same for the twist of a frame relative to a body.
-Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view reference);
+Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                                     std::string_view reference);
 
-// A body that a frame is put on exists, or is a new one of the frame's own name. What makes many frames at once, as from files,
-// makes their bodies as well.
+// A body that a frame is put on exists, or is a new one of the frame's own name. What makes many frames at once, as
+// from files, makes their bodies as well.
 template <class Scene, class Text>
 void require_known_body(const Scene& scene, std::string_view frame, const std::optional<Text>& body) {
     if (body && body->empty()) throw refusals::empty_body_name();

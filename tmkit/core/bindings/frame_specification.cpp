@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "bindings.hpp"
 #include "../src/scene_errors.hpp"
+#include "bindings.hpp"
 
 namespace tmkit::bindings {
 
@@ -23,7 +23,8 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
 }
 
 void bind_frame_specification(nb::module_& m) {
-    nb::class_<FrameSpecification>(m, "FrameSpecification", nb::is_weak_referenceable(), R"(All that is said of one frame of a scene. Immutable.
+    nb::class_<FrameSpecification>(m, "FrameSpecification", nb::is_weak_referenceable(),
+                                   R"(All that is said of one frame of a scene. Immutable.
 
 Args:
     name: unique among frames.
@@ -40,36 +41,73 @@ Args:
     twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
     stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
     noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)")
-        .def("__init__", [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
-                            const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                            const std::vector<ShapeArgument>& shapes, const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
-                            const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
-                            const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
-            if (twist_noise && !twist) throw refusals::without_twist(name);
-            if ((parent && parent->empty()) || (body && body->empty()))
-                throw Error(ErrorKind::scene, "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
-            new (self) FrameSpecification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, attached_shapes(shapes), inertia,
-                                         attributes ? attributes_of(*attributes) : Attributes{}, read_twist(twist),
-                                         stamps_ref(stamps), noise ? noise->noise : nullptr};
-            if (twist_noise) self->twist->noise = twist_noise->noise;
-            std::sort(self->attributes.begin(), self->attributes.end());
-        }, nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(), nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(), nb::arg("twist_noise") = nb::none())
+        .def("__init__",
+             [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
+                const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
+                const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
+                const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
+                const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
+                const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
+        if (twist_noise && !twist) throw refusals::without_twist(name);
+        if ((parent && parent->empty()) || (body && body->empty()))
+            throw Error(ErrorKind::scene,
+                        "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
+        new (self) FrameSpecification{name,
+                                      parent.value_or(""),
+                                      pose,
+                                      joint,
+                                      body.value_or(""),
+                                      classes,
+                                      attached_shapes(shapes),
+                                      inertia,
+                                      attributes ? attributes_of(*attributes) : Attributes{},
+                                      read_twist(twist),
+                                      stamps_ref(stamps),
+                                      noise ? noise->noise : nullptr};
+        if (twist_noise) self->twist->noise = twist_noise->noise;
+        std::sort(self->attributes.begin(), self->attributes.end());
+    },
+             nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{},
+             nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
+             nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(),
+             nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(),
+             nb::arg("twist_noise") = nb::none())
         .def_ro("name", &FrameSpecification::name, "Name of the frame.")
-        .def_prop_ro("parent", [](const FrameSpecification& f) { return f.parent.empty() ? std::optional<std::string>() : f.parent; },
-                     "Name of the parent, None for a root.")
+        .def_prop_ro("parent",
+                     [](const FrameSpecification& f) {
+        return f.parent.empty() ? std::optional<std::string>() : f.parent;
+    }, "Name of the parent, None for a root.")
         .def_prop_ro("pose", [](const FrameSpecification& f) { return f.pose; }, "parent_from_frame at joint value 0.")
-        .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; }, "How the frame moves relative to its parent.")
-        .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; }, "Name of the body it sits on.")
-        .def_prop_ro("classes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes))); }, "What the frame is.")
-        .def_prop_ro("shapes", [](const FrameSpecification& f) { return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(nb::tuple(nb::cast(std::vector<AttachedShape>(f.shapes)))); }, "The shapes on it.")
-        .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; }, "Mass properties of the body, in the axes of this frame, or None.")
-        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); }, "Its free tags, a new dict.")
-        .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); }, "Name of the reference body and (6,) the twist, or None.")
-        .def_prop_ro("twist_noise", [](const FrameSpecification& f) { return f.twist ? noise_or_none(f.twist->noise) : std::nullopt; }, "The error of the twist, or None when it is exact or there is none.")
-        .def_prop_ro("stamps", [](const FrameSpecification& f) { return stamps_copy(f.stamps); }, "The stamped poses of its edge, or None.")
-        .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); }, "The error of its pose, or None when it is exact.")
-        .def("__repr__", [](const FrameSpecification& f) { return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") + ")"; });
+        .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; },
+                     "How the frame moves relative to its parent.")
+        .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
+                     "Name of the body it sits on.")
+        .def_prop_ro("classes",
+                     [](const FrameSpecification& f) {
+        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes)));
+    }, "What the frame is.")
+        .def_prop_ro("shapes",
+                     [](const FrameSpecification& f) {
+        return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(
+            nb::tuple(nb::cast(std::vector<AttachedShape>(f.shapes))));
+    }, "The shapes on it.")
+        .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
+                     "Mass properties of the body, in the axes of this frame, or None.")
+        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); },
+                     "Its free tags, a new dict.")
+        .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
+                     "Name of the reference body and (6,) the twist, or None.")
+        .def_prop_ro("twist_noise",
+                     [](const FrameSpecification& f) { return f.twist ? noise_or_none(f.twist->noise) : std::nullopt; },
+                     "The error of the twist, or None when it is exact or there is none.")
+        .def_prop_ro("stamps", [](const FrameSpecification& f) { return stamps_copy(f.stamps); },
+                     "The stamped poses of its edge, or None.")
+        .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); },
+                     "The error of its pose, or None when it is exact.")
+        .def("__repr__", [](const FrameSpecification& f) {
+        return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") +
+               ")";
+    });
 }
 
 }  // namespace tmkit::bindings

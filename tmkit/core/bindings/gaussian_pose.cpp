@@ -41,7 +41,9 @@ std::string text_of(const GaussianPose& g) {
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
-    auto cls = nb::class_<GaussianPose>(m, "GaussianPose", nb::is_weak_referenceable(), R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+    auto cls =
+        nb::class_<GaussianPose>(m, "GaussianPose", nb::is_weak_referenceable(),
+                                 R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
 ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean (the right,
 local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of different poses as
@@ -55,30 +57,42 @@ Args:
 Raises:
     SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below -1e-9 of the
         greatest; the message names the eigenvalues.)")
-        .def("__init__", [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
-            new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
-        }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
-        .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
-        .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); }, "(6, 6) of xi = [rho, theta] in the child's axes, read-only.")
-        .def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); }, "Return ``child_from_parent``; exact.")
-        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); }, nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); }, nb::is_operator(), "Compose with an exact pose.")
-        .def("__rmatmul__", [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); }, nb::is_operator(), "Compose an exact pose with this one.")
-        .def_static("from_left", [](const Pose& mean, const ArrayArgument& covariance) {
-            return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
-        }, nb::arg("mean"), nb::arg("covariance"),
-             R"(Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
+            .def("__init__",
+                 [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
+        new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
+    }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
+            .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
+            .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
+                         "(6, 6) of xi = [rho, theta] in the child's axes, read-only.")
+            .def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
+                 "Return ``child_from_parent``; exact.")
+            .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
+                 nb::is_operator(),
+                 "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+            .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); },
+                 nb::is_operator(), "Compose with an exact pose.")
+            .def("__rmatmul__",
+                 [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); },
+                 nb::is_operator(), "Compose an exact pose with this one.")
+            .def_static(
+                "from_left",
+                [](const Pose& mean, const ArrayArgument& covariance) {
+        return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
+    }, nb::arg("mean"), nb::arg("covariance"),
+                R"(Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
 
 Raises:
     SceneError: as for the constructor.)")
-        .def_prop_ro("left_covariance", [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
-             "(6, 6) of the left error: ``T = Pose.exp(xi) @ mean``, xi in the parent's axes about its origin; read-only.")
-        .def("compose", [](const GaussianPose& a, const GaussianPose& b, int order) {
-            if (order != 1 && order != 4)
-                throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
-            return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
-        }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
-             R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
+            .def_prop_ro("left_covariance",
+                         [](const GaussianPose& g) {
+        return covariance_array(g.covariance.carried_up(g.mean));
+    }, "(6, 6) of the left error: ``T = Pose.exp(xi) @ mean``, xi in the parent's axes about its origin; read-only.")
+            .def("compose",
+                 [](const GaussianPose& a, const GaussianPose& b, int order) {
+        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+        return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
+    }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
+                 R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
 
 Args:
     other: b_from_c.
@@ -86,23 +100,29 @@ Args:
 
 Raises:
     SceneError: another order.)")
-        .def("__eq__", [](const GaussianPose& a, nb::handle b) { return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b); }, nb::arg("other").none())
-        .def("__hash__", [](const GaussianPose& g) { return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0])); })
-        .def("__repr__", &text_of);
-    bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); }, [](nb::handle state) {
+            .def("__eq__",
+                 [](const GaussianPose& a, nb::handle b) {
+        return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b);
+    }, nb::arg("other").none())
+            .def("__hash__", [](const GaussianPose& g) {
+        return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
+    }).def("__repr__", &text_of);
+    bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
+               [](nb::handle state) {
         const StateTuple s(state, "an uncertain pose", 2);
         return GaussianPose{s.get<Pose>(0), read_covariance({s.at(1)}, "covariance")};
     });
-    m.def("compose", [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
-        if (order != 1 && order != 4)
-            throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+    m.def("compose",
+          [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
+        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
         GaussianPose product;
         bool first = true;
         std::size_t place = 0;
         for (nb::handle item : poses) {
             const bool is_exact = nb::isinstance<Pose>(item);
             if (!is_exact && !nb::isinstance<GaussianPose>(item))
-                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number " + std::to_string(place) + " is a " +
+                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number " +
+                                                  std::to_string(place) + " is a " +
                                                   nb::cast<std::string>(item.type().attr("__name__")));
             const GaussianPose pose = is_exact ? GaussianPose{nb::cast<Pose>(item), {}} : nb::cast<GaussianPose>(item);
             ++place;

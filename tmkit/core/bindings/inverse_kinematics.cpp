@@ -25,16 +25,17 @@ InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iter
                                       double rotation_tolerance, bool position_only) {
     require_positive(position_tolerance, "position_tolerance");
     require_positive(rotation_tolerance, "rotation_tolerance");
-    if (restarts < 0) throw Error(ErrorKind::configuration, "restarts must not be negative, got " + std::to_string(restarts));
-    if (iterations < 1) throw Error(ErrorKind::configuration, "iterations must be at least 1, got " + std::to_string(iterations));
+    if (restarts < 0)
+        throw Error(ErrorKind::configuration, "restarts must not be negative, got " + std::to_string(restarts));
+    if (iterations < 1)
+        throw Error(ErrorKind::configuration, "iterations must be at least 1, got " + std::to_string(iterations));
     return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
 }
 
 InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
                                const ArrayArgument& q, const std::optional<std::string>& reference) {
     const std::int32_t tip_number = frame_number(scene, tip);
-    const std::int32_t reference_number =
-        reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
+    const std::int32_t reference_number = reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
     return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
                              read_vector(q, "q", scene.joint_count()));
 }
@@ -54,8 +55,8 @@ NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::
                                             const std::vector<std::string>& joints, const ArrayArgument& q, int count,
                                             const CollisionWorld* world, double separation,
                                             const std::optional<std::string>& reference, bool position_only,
-                                            std::uint64_t seed, int restarts, int iterations,
-                                            double position_tolerance, double rotation_tolerance) {
+                                            std::uint64_t seed, int restarts, int iterations, double position_tolerance,
+                                            double rotation_tolerance) {
     const InverseKinematicsOptions options =
         make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
     require_positive(separation, "separation");
@@ -82,25 +83,32 @@ void bind_results(nb::module_& m) {
     nb::enum_<InverseKinematicsStatus>(m, "InverseKinematicsStatus", "How a search for joint values ended.")
         .value("SOLVED", InverseKinematicsStatus::solved, "the tolerances are met, the limits kept")
         .value("NOT_FOUND", InverseKinematicsStatus::not_found, "no try succeeded; a solution may exist")
-        .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach, "proved: the target is farther than the links are long");
-    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", nb::is_weak_referenceable(), "What ``inverse_kinematics`` found.")
+        .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach,
+               "proved: the target is farther than the links are long");
+    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", nb::is_weak_referenceable(),
+                                        "What ``inverse_kinematics`` found.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
                      "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
-        .def_ro("position_error", &InverseKinematicsResult::position_error, "Metres between the tip at ``q`` and the target.")
-        .def_ro("rotation_error", &InverseKinematicsResult::rotation_error, "Radians between the tip at ``q`` and the target.")
+        .def_ro("position_error", &InverseKinematicsResult::position_error,
+                "Metres between the tip at ``q`` and the target.")
+        .def_ro("rotation_error", &InverseKinematicsResult::rotation_error,
+                "Radians between the tip at ``q`` and the target.")
         .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
         .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
         .def("__repr__", [](const InverseKinematicsResult& r) {
-            return std::string("InverseKinematicsResult(") + status_text(r.status) + ", position_error=" +
-                   number_text(r.position_error) + ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" +
-                   std::to_string(r.restarts) + ")";
-        });
-    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", nb::is_weak_referenceable(), "What ``inverse_kinematics_solutions`` found.")
-        .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; }, "SOLVED when there is at least one.")
+        return std::string("InverseKinematicsResult(") + status_text(r.status) +
+               ", position_error=" + number_text(r.position_error) +
+               ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" + std::to_string(r.restarts) + ")";
+    });
+    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", nb::is_weak_referenceable(),
+                               "What ``inverse_kinematics_solutions`` found.")
+        .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; },
+                     "SOLVED when there is at least one.")
         .def_prop_ro("configurations", &configurations,
                      "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
-        .def_prop_ro("tries", [](const NamedSolutions& s) { return s.solutions.tries; }, "Starting configurations used.")
+        .def_prop_ro("tries", [](const NamedSolutions& s) { return s.solutions.tries; },
+                     "Starting configurations used.")
         .def_prop_ro("in_collision", [](const NamedSolutions& s) { return s.solutions.in_collision; },
                      "Solutions thrown away because the world found them in collision.")
         .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
@@ -108,10 +116,10 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("target_collides", [](const NamedSolutions& s) { return s.solutions.target_collides; },
                      "Proved: every solution collides, since one does in frames that stand to each other alike in all.")
         .def("__repr__", [](const NamedSolutions& s) {
-            return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
-                   std::to_string(s.solutions.configurations.size()) + " found, " +
-                   std::to_string(s.solutions.in_collision) + " in collision)";
-        });
+        return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
+               std::to_string(s.solutions.configurations.size()) + " found, " +
+               std::to_string(s.solutions.in_collision) + " in collision)";
+    });
 }
 
 }  // namespace
@@ -146,10 +154,10 @@ Raises:
     UnknownNameError: a frame or joint that is not in the scene.
     DisconnectedError: tip and reference stand in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.)");
-    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"), nb::kw_only(),
-          nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"), nb::arg("world") = nb::none(),
-          nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(), nb::arg("position_only") = false,
-          nb::arg("seed") = 0, nb::arg("restarts") = 100, nb::arg("iterations") = 100,
+    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"),
+          nb::kw_only(), nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
+          nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(),
+          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100, nb::arg("iterations") = 100,
           nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
           R"(Find several different joint values that put the tip frame at a pose.
 

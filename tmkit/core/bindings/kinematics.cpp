@@ -5,34 +5,48 @@
 namespace tmkit::bindings {
 
 void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics>(m, "Kinematics", nb::is_weak_referenceable(), R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+    nb::class_<Kinematics>(m, "Kinematics", nb::is_weak_referenceable(),
+                           R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
 
 Made by ``scene.at(q)``. Immutable.)")
         .def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
-        .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q(), {k.q().size()}); }, "(n_joints,) configuration, read-only.")
-        .def_prop_ro("qd", [](const Kinematics& k) -> std::optional<ReadOnlyArray> {
-            if (k.qd().size() != k.q().size()) return std::nullopt;
-            return make_array(k.qd(), {k.qd().size()});
-        }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
-        .def_prop_ro("poses", [](const Kinematics& k) {
-            std::vector<double> rows(7 * k.size());
-            for (std::size_t frame = 0; frame < k.size(); ++frame) {
-                const Pose& pose = k.pose(static_cast<std::int32_t>(frame));
-                std::copy(pose.translation.begin(), pose.translation.end(), rows.begin() + static_cast<std::ptrdiff_t>(7 * frame));
-                std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(), rows.begin() + static_cast<std::ptrdiff_t>(7 * frame + 3));
-            }
-            return make_array(std::move(rows), {k.size(), 7});
-        }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.")
-        .def("pose", [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
-            return in_range(reference ? k.pose(target, *reference) : k.pose(target));
-        }, nb::arg("target"), nb::arg("reference") = nb::none(), R"(Return reference_from_target; relative to the root when no reference is given.
+        .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q(), {k.q().size()}); },
+                     "(n_joints,) configuration, read-only.")
+        .def_prop_ro("qd",
+                     [](const Kinematics& k) -> std::optional<ReadOnlyArray> {
+        if (k.qd().size() != k.q().size()) return std::nullopt;
+        return make_array(k.qd(), {k.qd().size()});
+    }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
+        .def_prop_ro("poses",
+                     [](const Kinematics& k) {
+        std::vector<double> rows(7 * k.size());
+        for (std::size_t frame = 0; frame < k.size(); ++frame) {
+            const Pose& pose = k.pose(static_cast<std::int32_t>(frame));
+            std::copy(pose.translation.begin(), pose.translation.end(),
+                      rows.begin() + static_cast<std::ptrdiff_t>(7 * frame));
+            std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(),
+                      rows.begin() + static_cast<std::ptrdiff_t>(7 * frame + 3));
+        }
+        return make_array(std::move(rows), {k.size(), 7});
+    }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.")
+        .def("pose",
+             [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
+        return in_range(reference ? k.pose(target, *reference) : k.pose(target));
+    }, nb::arg("target"), nb::arg("reference") = nb::none(),
+             R"(Return reference_from_target; relative to the root when no reference is given.
 
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames stand in different trees.)")
-        .def("jacobian", [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point, const std::optional<std::string_view>& axes) {
-            return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes), {6, k.q().size()});
-        }, nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(), R"(Return the Jacobian (6, n_joints) of a point fixed to a frame: J @ qdot is its velocity relative to the root.
+        .def(
+            "jacobian",
+            [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point,
+               const std::optional<std::string_view>& axes) {
+        return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
+                          {6, k.q().size()});
+    },
+            nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
+            R"(Return the Jacobian (6, n_joints) of a point fixed to a frame: J @ qdot is its velocity relative to the root.
 
 Rows are linear (m/s of that point), then angular (rad/s). O(depth + n_joints).
 
@@ -44,13 +58,19 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: ``axes`` stands in another tree.)")
-        .def("twist", [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference, const std::optional<std::string_view>& axes) {
-            if (k.qd().size() != k.q().size())
-                throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
-            const SceneGraph& scene = k.scene();
-            const std::string from = reference ? std::string(*reference) : scene.record(scene.root_of(scene.record(target).id)).name->text;
-            return make_array(k.twist(target, from, axes ? *axes : std::string_view(from)));
-        }, nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(), R"(Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
+        .def(
+            "twist",
+            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
+               const std::optional<std::string_view>& axes) {
+        if (k.qd().size() != k.q().size())
+            throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
+        const SceneGraph& scene = k.scene();
+        const std::string from =
+            reference ? std::string(*reference) : scene.record(scene.root_of(scene.record(target).id)).name->text;
+        return make_array(k.twist(target, from, axes ? *axes : std::string_view(from)));
+    },
+            nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
+            R"(Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
 
 In the notation of ``tmkit.relations`` it is ``(target|its body, body of the reference, [axes])``. O(depth).
 
@@ -63,17 +83,20 @@ Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames stand in different trees.
     ConfigurationError: the scene was asked ``at(q)`` without velocities.)")
-        .def("relate", [](const Kinematics& k, nb::handle coord, nb::handle representation) {
-            const nb::object relate = nb::module_::import_("tmkit.graph.relating").attr("relate");
-            nb::object qd = nb::none();
-            if (k.qd().size() == k.q().size()) qd = nb::cast(make_array(k.qd(), {k.qd().size()}));
-            return relate(k.scene(), coord, nb::arg("representation") = representation, nb::arg("q") = make_array(k.q(), {k.q().size()}), nb::arg("qd") = qd);
-        }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(),
-        nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None) -> typing.Any"),
-        "Return a relation that holds here, with its numbers; velocities are those of the joints where these were given: see :func:`tmkit.graph.relate`.")
+        .def("relate",
+             [](const Kinematics& k, nb::handle coord, nb::handle representation) {
+        const nb::object relate = nb::module_::import_("tmkit.graph.relating").attr("relate");
+        nb::object qd = nb::none();
+        if (k.qd().size() == k.q().size()) qd = nb::cast(make_array(k.qd(), {k.qd().size()}));
+        return relate(k.scene(), coord, nb::arg("representation") = representation,
+                      nb::arg("q") = make_array(k.q(), {k.q().size()}), nb::arg("qd") = qd);
+    }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(),
+             nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None) -> typing.Any"),
+             "Return a relation that holds here, with its numbers; velocities are those of the joints where these were "
+             "given: see :func:`tmkit.graph.relate`.")
         .def("__repr__", [](const Kinematics& k) {
-            return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
-        });
+        return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
+    });
 }
 
 }  // namespace tmkit::bindings

@@ -23,7 +23,8 @@ ReadOnlyArray exp_each(const ArrayArgument& argument) {
     const std::vector<double> xi = read_matrix(argument, "xi", 6, ErrorKind::scene);
     std::vector<double> rows;
     rows.reserve(xi.size() / 6 * 7);
-    for (std::size_t i = 0; i < xi.size(); i += 6) append(rows, Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
+    for (std::size_t i = 0; i < xi.size(); i += 6)
+        append(rows, Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
     const std::size_t count = rows.size() / 7;
     return make_array(std::move(rows), {count, 7});
 }
@@ -41,14 +42,16 @@ ReadOnlyArray log_each(const ArrayArgument& argument) {
 }
 
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
-    const std::vector<double> a = read_matrix(left, "left", 7, ErrorKind::scene), b = read_matrix(right, "right", 7, ErrorKind::scene);
+    const std::vector<double> a = read_matrix(left, "left", 7, ErrorKind::scene),
+                              b = read_matrix(right, "right", 7, ErrorKind::scene);
     if (a.size() != b.size() && a.size() != 7 && b.size() != 7)
         throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not " +
                                           std::to_string(a.size() / 7) + " and " + std::to_string(b.size() / 7));
     const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows;
     rows.reserve(count * 7);
-    for (std::size_t i = 0; i < count; ++i) append(rows, row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
+    for (std::size_t i = 0; i < count; ++i)
+        append(rows, row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
     return make_array(std::move(rows), {count, 7});
 }
 
@@ -59,28 +62,32 @@ void bind_lie(nb::module_& m) {
           R"(Return the adjoint of a pose, (6, 6), read-only: ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``.
 
 It moves errors and twists ``[rho, theta]`` of the child's tangent space to the parent's.)");
-    m.def("left_jacobian", [](const ArrayArgument& xi) { return matrix_array(left_jacobian(vector6(xi))); }, nb::arg("xi"),
+    m.def("left_jacobian", [](const ArrayArgument& xi) { return matrix_array(left_jacobian(vector6(xi))); },
+          nb::arg("xi"),
           R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
 
 Raises:
     SceneError: numbers that are not six or not finite.)");
-    m.def("right_jacobian", [](const ArrayArgument& xi) { return matrix_array(right_jacobian(vector6(xi))); }, nb::arg("xi"),
+    m.def("right_jacobian", [](const ArrayArgument& xi) { return matrix_array(right_jacobian(vector6(xi))); },
+          nb::arg("xi"),
           R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
 
 Raises:
     SceneError: numbers that are not six or not finite.)");
-    m.def("inverse_left_jacobian", [](const ArrayArgument& xi) { return matrix_array(inverse_left_jacobian(vector6(xi))); }, nb::arg("xi"),
+    m.def("inverse_left_jacobian",
+          [](const ArrayArgument& xi) { return matrix_array(inverse_left_jacobian(vector6(xi))); }, nb::arg("xi"),
           R"(Return the inverse of the left Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
 
 To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``.
 
 Raises:
     SceneError: numbers that are not six or not finite.)");
-    m.def("inverse_right_jacobian", [](const ArrayArgument& xi) { return matrix_array(inverse_right_jacobian(vector6(xi))); }, nb::arg("xi"),
+    m.def("inverse_right_jacobian",
+          [](const ArrayArgument& xi) { return matrix_array(inverse_right_jacobian(vector6(xi))); }, nb::arg("xi"),
           R"(Return the inverse of the right Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
 
 To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``.
@@ -97,8 +104,9 @@ Raises:
 
 Raises:
     SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");
-    m.def("compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
-          R"(Return the products of many poses (n, 7), row by row; one of the two may have one row, which is used for all.
+    m.def(
+        "compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
+        R"(Return the products of many poses (n, 7), row by row; one of the two may have one row, which is used for all.
 
 Raises:
     SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");

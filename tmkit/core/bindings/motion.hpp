@@ -7,8 +7,8 @@
 
 namespace tmkit::bindings {
 
-// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python wants to stop (after
-// Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
+// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python wants to stop
+// (after Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
 template <class Run>
 auto without_gil(Run&& run) {
     bool stopped = false;

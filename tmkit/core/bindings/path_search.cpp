@@ -155,10 +155,10 @@ NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const Arr
     require_positive(deviation, "deviation");
     require_positive(resolution, "resolution");
     if (world) require_joint_count(*world, scene.joint_count(), "world");
-    const StraightLineOptions options{position_step, rotation_step, max_joint_jump, deviation, resolution, position_only};
+    const StraightLineOptions options{position_step, rotation_step, max_joint_jump,
+                                      deviation,     resolution,    position_only};
     const std::int32_t tip_number = frame_number(scene, tip);
-    const std::int32_t reference_number =
-        reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
+    const std::int32_t reference_number = reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
     const InverseKinematics problem(scene, tip_number, reference_number, joint_entries(scene, joints),
                                     read_vector(start, "start", scene.joint_count()));
     StraightLineResult result =
@@ -188,27 +188,34 @@ void bind_path_result(nb::module_& m) {
         .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits, "every goal is; see ``joint`` for the first")
         .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
-        .value("RECHECK_FAILED", PathStatus::recheck_failed, "paths were found but none passed the finer check; see ``pair``");
+        .value("RECHECK_FAILED", PathStatus::recheck_failed,
+               "paths were found but none passed the finer check; see ``pair``");
     nb::class_<NamedPath>(m, "PathResult", nb::is_weak_referenceable(), "What ``search_path`` found.")
         .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
-        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
-                     "(k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is "
-                     "the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.")
-        .def_prop_ro("goal_index", [](const NamedPath& r) { return r.result.goal_index; }, "Which goal was reached, or -1.")
-        .def_prop_ro("iterations", [](const NamedPath& r) { return r.result.iterations; }, "Random configurations drawn.")
+        .def_prop_ro(
+            "path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
+            "(k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is "
+            "the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.")
+        .def_prop_ro("goal_index", [](const NamedPath& r) { return r.result.goal_index; },
+                     "Which goal was reached, or -1.")
+        .def_prop_ro("iterations", [](const NamedPath& r) { return r.result.iterations; },
+                     "Random configurations drawn.")
         .def_prop_ro("checks", [](const NamedPath& r) { return r.result.checks; }, "Configurations checked.")
-        .def_prop_ro("length", [](const NamedPath& r) { return r.result.length; }, "Length of the path, Euclidean over the joints.")
+        .def_prop_ro("length", [](const NamedPath& r) { return r.result.length; },
+                     "Length of the path, Euclidean over the joints.")
         .def_prop_ro("blocking_pairs", [](const NamedPath& r) { return r.blocking; },
                      "(frame_a, frame_b, count) of the collisions met, most frequent first.")
-        .def_prop_ro("pair", [](const NamedPath& r) { return r.pair; }, "The frames that collide at the start, the goal or in the recheck.")
+        .def_prop_ro("pair", [](const NamedPath& r) { return r.pair; },
+                     "The frames that collide at the start, the goal or in the recheck.")
         .def_prop_ro("joint", [](const NamedPath& r) { return r.joint; }, "The joint that is outside its limits.")
         .def("__repr__", [](const NamedPath& r) {
-            std::string text = std::string("PathResult(") + status_text(r.result.status);
-            if (!r.result.path.empty()) text += ", " + std::to_string(r.result.path.size()) + " waypoints, length=" + number_text(r.result.length);
-            if (r.pair) text += ", pair=" + pair_text(r.pair);
-            if (r.joint) text += ", joint=" + quoted(*r.joint);
-            return text + ", " + std::to_string(r.result.iterations) + " iterations)";
-        });
+        std::string text = std::string("PathResult(") + status_text(r.result.status);
+        if (!r.result.path.empty())
+            text += ", " + std::to_string(r.result.path.size()) + " waypoints, length=" + number_text(r.result.length);
+        if (r.pair) text += ", pair=" + pair_text(r.pair);
+        if (r.joint) text += ", joint=" + quoted(*r.joint);
+        return text + ", " + std::to_string(r.result.iterations) + " iterations)";
+    });
 }
 
 void bind_line_result(nb::module_& m) {
@@ -222,17 +229,19 @@ void bind_line_result(nb::module_& m) {
         .def_prop_ro("status", [](const NamedLine& r) { return r.result.status; }, "How the motion ended.")
         .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.result.path, r.joint_count); },
                      "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
-        .def_prop_ro("fraction", [](const NamedLine& r) { return r.result.fraction; }, "1 when solved, else where on the line it failed.")
+        .def_prop_ro("fraction", [](const NamedLine& r) { return r.result.fraction; },
+                     "1 when solved, else where on the line it failed.")
         .def_prop_ro("pair", [](const NamedLine& r) { return r.pair; }, "The frames that collide, of COLLISION.")
         .def_prop_ro("joint", [](const NamedLine& r) { return r.joint; }, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
         .def_prop_ro("checks", [](const NamedLine& r) { return r.result.checks; }, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-            std::string text = std::string("StraightLineResult(") + status_text(r.result.status) + ", " +
-                               std::to_string(r.result.path.size()) + " waypoints, fraction=" + number_text(r.result.fraction);
-            if (r.pair) text += ", pair=" + pair_text(r.pair);
-            if (r.joint) text += ", joint=" + quoted(*r.joint);
-            return text + ")";
-        });
+        std::string text = std::string("StraightLineResult(") + status_text(r.result.status) + ", " +
+                           std::to_string(r.result.path.size()) +
+                           " waypoints, fraction=" + number_text(r.result.fraction);
+        if (r.pair) text += ", pair=" + pair_text(r.pair);
+        if (r.joint) text += ", joint=" + quoted(*r.joint);
+        return text + ")";
+    });
 }
 
 void bind_recheck_result(nb::module_& m) {
@@ -242,25 +251,28 @@ void bind_recheck_result(nb::module_& m) {
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
     nb::class_<NamedRecheck>(m, "RecheckResult", nb::is_weak_referenceable(), "What ``recheck_path`` found first.")
         .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
-        .def_prop_ro("ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; }, "Whether the path passed.")
+        .def_prop_ro("ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; },
+                     "Whether the path passed.")
         .def_prop_ro("segment", [](const NamedRecheck& r) { return r.result.segment; },
                      "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")
-        .def_prop_ro("fraction", [](const NamedRecheck& r) { return r.result.fraction; }, "Where within the segment, 0 to 1.")
+        .def_prop_ro("fraction", [](const NamedRecheck& r) { return r.result.fraction; },
+                     "Where within the segment, 0 to 1.")
         .def_prop_ro("pair", [](const NamedRecheck& r) { return r.pair; }, "The frames that collide.")
         .def_prop_ro("joint", [](const NamedRecheck& r) { return r.joint; }, "The joint outside its limits.")
-        .def_prop_ro("q", [](const NamedRecheck& r) -> std::optional<ReadOnlyArray> {
-            if (r.result.q.empty()) return std::nullopt;
-            return make_array(r.result.q, {r.result.q.size()});
-        }, "(n_joints,) the configuration of the failure, read-only.")
+        .def_prop_ro("q",
+                     [](const NamedRecheck& r) -> std::optional<ReadOnlyArray> {
+        if (r.result.q.empty()) return std::nullopt;
+        return make_array(r.result.q, {r.result.q.size()});
+    }, "(n_joints,) the configuration of the failure, read-only.")
         .def_prop_ro("checks", [](const NamedRecheck& r) { return r.result.checks; }, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
-            std::string text = std::string("RecheckResult(") + status_text(r.result.status);
-            if (r.result.status != RecheckStatus::ok)
-                text += ", segment=" + std::to_string(r.result.segment) + ", fraction=" + number_text(r.result.fraction);
-            if (r.pair) text += ", pair=" + pair_text(r.pair);
-            if (r.joint) text += ", joint=" + quoted(*r.joint);
-            return text + ", " + std::to_string(r.result.checks) + " checks)";
-        });
+        std::string text = std::string("RecheckResult(") + status_text(r.result.status);
+        if (r.result.status != RecheckStatus::ok)
+            text += ", segment=" + std::to_string(r.result.segment) + ", fraction=" + number_text(r.result.fraction);
+        if (r.pair) text += ", pair=" + pair_text(r.pair);
+        if (r.joint) text += ", joint=" + quoted(*r.joint);
+        return text + ", " + std::to_string(r.result.checks) + " checks)";
+    });
 }
 
 }  // namespace
@@ -269,10 +281,11 @@ void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_result(m);
     bind_recheck_result(m);
-    m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"), nb::arg("goals"),
-          nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5, nb::arg("resolution") = 0.01,
-          nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(), nb::arg("recheck_world") = nb::none(),
-          nb::arg("recheck_resolution") = 0.003, nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
+    m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"),
+          nb::arg("goals"), nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5,
+          nb::arg("resolution") = 0.01, nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(),
+          nb::arg("recheck_world") = nb::none(), nb::arg("recheck_resolution") = 0.003,
+          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the

@@ -23,75 +23,128 @@ nb::object written(const char* name) {
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
 void bind_numbers(nb::class_<SceneGraph>& cls) {
-    cls.def("_related_position", [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes, const MaybeConfiguration& q) -> MaybeArray {
-            if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
-            return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
-        }, nb::arg("point"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers (3,) of a position; None where a name is wrong.")
-        .def("_related_orientation", [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes, const MaybeConfiguration& q) -> MaybeArray {
-            if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
-            const Matrix3 m = related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get());
-            return make_array({m.begin(), m.end()}, {3, 3});
-        }, nb::arg("ori"), nb::arg("body"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.")
-        .def("_related_pose", [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body, Name axes, const MaybeConfiguration& q) -> MaybeArray {
-            if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
-            const ConfigurationArgument configuration(q, s);
-            if (point == ori && ref_point == ref_ori && axes == ref_ori) {
-                const Matrix4 m = s.pose(ori, ref_ori, configuration.get()).matrix();
-                return make_array({m.begin(), m.end()}, {4, 4});
-            }
-            if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
-            const Vector3 p = related_position(s, point, ref_point, axes, configuration.get());
-            const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
-            return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0}, {4, 4});
-        }, nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
-        .def("_related_twist", [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q, char part) -> MaybeArray {
-            if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
-            const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-            if (!moves || !reference) return std::nullopt;
-            const std::optional<Vector6> twist = related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get());
-            if (!twist) return std::nullopt;
-            if (part == 't') return make_array(*twist);
-            return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3) : std::vector<double>(twist->begin() + 3, twist->end()), {3});
-        }, nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), nb::arg("part") = 't', "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong or no path of twists leads there.")
-        .def("_uncertain_twist", [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes, const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
-            if ((!sits_on(s, point, body) && !sits_on(s, point, ref_body)) || !s.find(axes)) return std::nullopt;
-            const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-            if (!moves || !reference) return std::nullopt;
-            NoiseSum error;
-            const std::optional<Vector6> twist = related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), &error);
-            if (!twist) return std::nullopt;
-            return std::pair{make_array(*twist), noise_or_none(error.edge())};
-        }, nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(), "The numbers (6,) of a twist and its error, source by source (None: exact); None where a name is wrong or no path of twists leads there.");
+    cls.def("_related_position",
+            [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes,
+               const MaybeConfiguration& q) -> MaybeArray {
+        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
+        return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
+    },
+            nb::arg("point"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_body"), nb::arg("axes"),
+            nb::arg("q") = nb::none(), "The numbers (3,) of a position; None where a name is wrong.")
+        .def("_related_orientation",
+             [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
+                const MaybeConfiguration& q) -> MaybeArray {
+        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
+        const Matrix3 m = related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get());
+        return make_array({m.begin(), m.end()}, {3, 3});
+    },
+             nb::arg("ori"), nb::arg("body"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"),
+             nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.")
+        .def("_related_pose",
+             [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
+                Name axes, const MaybeConfiguration& q) -> MaybeArray {
+        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
+        const ConfigurationArgument configuration(q, s);
+        if (point == ori && ref_point == ref_ori && axes == ref_ori) {
+            const Matrix4 m = s.pose(ori, ref_ori, configuration.get()).matrix();
+            return make_array({m.begin(), m.end()}, {4, 4});
+        }
+        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
+        const Vector3 p = related_position(s, point, ref_point, axes, configuration.get());
+        const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
+        return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0},
+                          {4, 4});
+    },
+             nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"),
+             nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+             "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
+        .def("_related_twist",
+             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
+                const MaybeConfiguration& q, char part) -> MaybeArray {
+        if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
+        const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
+        if (!moves || !reference) return std::nullopt;
+        const std::optional<Vector6> twist =
+            related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get());
+        if (!twist) return std::nullopt;
+        if (part == 't') return make_array(*twist);
+        return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3)
+                                      : std::vector<double>(twist->begin() + 3, twist->end()),
+                          {3});
+    },
+             nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+             nb::arg("part") = 't',
+             "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong "
+             "or no path of twists leads there.")
+        .def("_uncertain_twist",
+             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
+                const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
+        if ((!sits_on(s, point, body) && !sits_on(s, point, ref_body)) || !s.find(axes)) return std::nullopt;
+        const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
+        if (!moves || !reference) return std::nullopt;
+        NoiseSum error;
+        const std::optional<Vector6> twist =
+            related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), &error);
+        if (!twist) return std::nullopt;
+        return std::pair{make_array(*twist), noise_or_none(error.edge())};
+    },
+             nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+             "The numbers (6,) of a twist and its error, source by source (None: exact); None where a name is wrong or "
+             "no path of twists leads there.");
 }
 
 }  // namespace
 
 void bind_relations(nb::class_<SceneGraph>& cls) {
     bind_numbers(cls);
-    cls.def("relate", [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
-            if (representation.is_none() && q.is_none() && qd.is_none()) return written("relate")(self, coord);  // names cost time
-            return written("relate")(self, coord, nb::arg("representation") = representation, nb::arg("q") = q, nb::arg("qd") = qd);
-        }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(), nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(),
-        nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),
-        "Return a relation that holds in the scene, with its numbers: see :func:`tmkit.graph.relate`.")
-        .def("add_pose", [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
-            return nb::typed<nb::object, SceneGraph>(written("add_pose")(self, pose, nb::arg("joint") = joint, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict));
-        }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse",
-        nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse') -> SceneGraph"),
-        "Return the scene with the pose of one frame relative to another as an edge: see :func:`tmkit.graph.add_pose`.")
-        .def("gaussian_twist", [](nb::handle self, nb::handle coord, nb::handle q) {
-            return written("gaussian_twist")(self, coord, nb::arg("q") = q);
-        }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
-        nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> typing.Any"),
-        "Return the twist of one body relative to another and how sure it is: see :func:`tmkit.graph.gaussian_twist`.")
-        .def("add_twist", [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q, const std::string& on_conflict, bool strict) {
-            return nb::typed<nb::object, SceneGraph>(written("add_twist")(self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
-        }, nb::arg("twist"), nb::kw_only(), nb::arg("covariance") = nb::none(), nb::arg("frame") = nb::none(), nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
-        nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', strict: bool = False) -> SceneGraph"),
-        "Return the scene with the twist of one body relative to another as an edge: see :func:`tmkit.graph.add_twist`.")
-        .def("integrated", [](nb::handle self, double dt) {
-            return nb::typed<nb::object, SceneGraph>(written("integrated")(self, dt));
-        }, nb::arg("dt"), "Return the scene after its twists have acted for a time in seconds: see :func:`tmkit.graph.integrated`.");
+    cls.def("relate",
+            [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
+        if (representation.is_none() && q.is_none() && qd.is_none())
+            return written("relate")(self, coord);  // names cost time
+        return written("relate")(self, coord, nb::arg("representation") = representation, nb::arg("q") = q,
+                                 nb::arg("qd") = qd);
+    }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(), nb::arg("q") = nb::none(),
+            nb::arg("qd") = nb::none(),
+            nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: "
+                    "numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),
+            "Return a relation that holds in the scene, with its numbers: see :func:`tmkit.graph.relate`.")
+        .def("add_pose",
+             [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
+        return nb::typed<nb::object, SceneGraph>(written("add_pose")(
+            self, pose, nb::arg("joint") = joint, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict));
+    }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(),
+             nb::arg("on_conflict") = "refuse",
+             nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
+                     "None, on_conflict: str = 'refuse') -> SceneGraph"),
+             "Return the scene with the pose of one frame relative to another as an edge: see "
+             ":func:`tmkit.graph.add_pose`.")
+        .def("gaussian_twist",
+             [](nb::handle self, nb::handle coord, nb::handle q) {
+        return written("gaussian_twist")(self, coord, nb::arg("q") = q);
+    }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
+             nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
+                     "typing.Any"),
+             "Return the twist of one body relative to another and how sure it is: see "
+             ":func:`tmkit.graph.gaussian_twist`.")
+        .def("add_twist",
+             [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q,
+                const std::string& on_conflict, bool strict) {
+        return nb::typed<nb::object, SceneGraph>(
+            written("add_twist")(self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame,
+                                 nb::arg("q") = q, nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
+    },
+             nb::arg("twist"), nb::kw_only(), nb::arg("covariance") = nb::none(), nb::arg("frame") = nb::none(),
+             nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
+             nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, "
+                     "frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', "
+                     "strict: bool = False) -> SceneGraph"),
+             "Return the scene with the twist of one body relative to another as an edge: see "
+             ":func:`tmkit.graph.add_twist`.")
+        .def("integrated",
+             [](nb::handle self, double dt) {
+        return nb::typed<nb::object, SceneGraph>(written("integrated")(self, dt));
+    }, nb::arg("dt"),
+             "Return the scene after its twists have acted for a time in seconds: see :func:`tmkit.graph.integrated`.");
 }
 
 }  // namespace tmkit::bindings

@@ -51,55 +51,75 @@ Names names_where(const SceneDifference& difference, Choose&& choose) {
 }  // namespace
 
 void bind_scene_difference(nb::module_& m) {
-    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(), "How one frame differs between two versions of a scene. Immutable.")
+    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(),
+                                "How one frame differs between two versions of a scene. Immutable.")
         .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
-        .def_prop_ro("before", [](const FrameDifference& d) { return d.before; }, "All that the first version says of it, None when it is not there.")
-        .def_prop_ro("after", [](const FrameDifference& d) { return d.after; }, "All that the second version says of it, None when it is not there.")
-        .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); }, "Names of the fields that differ; empty when the frame was added or removed.")
+        .def_prop_ro("before", [](const FrameDifference& d) { return d.before; },
+                     "All that the first version says of it, None when it is not there.")
+        .def_prop_ro("after", [](const FrameDifference& d) { return d.after; },
+                     "All that the second version says of it, None when it is not there.")
+        .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); },
+                     "Names of the fields that differ; empty when the frame was added or removed.")
         .def("__repr__", [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
 
-    nb::class_<SceneDifference>(m, "SceneDifference", nb::is_weak_referenceable(), R"(What differs between two versions of a scene. Immutable.
+    nb::class_<SceneDifference>(m, "SceneDifference", nb::is_weak_referenceable(),
+                                R"(What differs between two versions of a scene. Immutable.
 
 Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.)")
-        .def_prop_ro("frames", [](const SceneDifference& d) { return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(nb::tuple(nb::cast(std::vector<FrameDifference>(d.frames)))); }, "One entry for each frame that was added, removed or changed, in insertion order.")
-        .def_prop_ro("added", [](const SceneDifference& d) {
-            return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
-        }, "Names of the frames that only the second version has.")
-        .def_prop_ro("removed", [](const SceneDifference& d) {
-            return names_where(d, [](const FrameDifference& f) { return f.after ? nullptr : &*f.before; });
-        }, "Names of the frames that only the first version has.")
-        .def_prop_ro("changed", [](const SceneDifference& d) {
-            return names_where(d, [](const FrameDifference& f) { return f.before && f.after ? &*f.after : nullptr; });
-        }, "Names, in the second version, of the frames that both have and that differ.")
-        .def_prop_ro("pairs", [](const SceneDifference& d) {
-            nb::list pairs;
-            for (const PairDifference& pair : d.pairs) {
-                const auto& names = pair.names_after ? *pair.names_after : *pair.names_before;
-                pairs.append(nb::make_tuple(names.first, names.second, pair.before, pair.after));
-            }
-            using Reason = std::optional<std::string>;
-            return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>, nb::ellipsis>(nb::tuple(pairs));
-        }, "Pairs that may touch, (a, b, reason before, reason after), by the names in the second version where both are there; a reason is None where the pair is checked.")
-        .def_prop_ro("groups", [](const SceneDifference& d) {
-            nb::list names;
-            for (const GroupDifference& group : d.groups) names.append(group.after ? group.after->name : group.before->name);
-            return Names(nb::tuple(names));
-        }, "Names of the groups that differ.")
-        .def("reversed", &SceneDifference::reversed, "Return the difference the other way round: ``b.apply(diff(a, b).reversed()) == a``.")
+        .def_prop_ro("frames",
+                     [](const SceneDifference& d) {
+        return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(
+            nb::tuple(nb::cast(std::vector<FrameDifference>(d.frames))));
+    }, "One entry for each frame that was added, removed or changed, in insertion order.")
+        .def_prop_ro("added",
+                     [](const SceneDifference& d) {
+        return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
+    }, "Names of the frames that only the second version has.")
+        .def_prop_ro("removed",
+                     [](const SceneDifference& d) {
+        return names_where(d, [](const FrameDifference& f) { return f.after ? nullptr : &*f.before; });
+    }, "Names of the frames that only the first version has.")
+        .def_prop_ro("changed",
+                     [](const SceneDifference& d) {
+        return names_where(d, [](const FrameDifference& f) { return f.before && f.after ? &*f.after : nullptr; });
+    }, "Names, in the second version, of the frames that both have and that differ.")
+        .def_prop_ro("pairs",
+                     [](const SceneDifference& d) {
+        nb::list pairs;
+        for (const PairDifference& pair : d.pairs) {
+            const auto& names = pair.names_after ? *pair.names_after : *pair.names_before;
+            pairs.append(nb::make_tuple(names.first, names.second, pair.before, pair.after));
+        }
+        using Reason = std::optional<std::string>;
+        return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>, nb::ellipsis>(
+            nb::tuple(pairs));
+    },
+                     "Pairs that may touch, (a, b, reason before, reason after), by the names in the second version "
+                     "where both are there; a reason is None where the pair is checked.")
+        .def_prop_ro("groups",
+                     [](const SceneDifference& d) {
+        nb::list names;
+        for (const GroupDifference& group : d.groups)
+            names.append(group.after ? group.after->name : group.before->name);
+        return Names(nb::tuple(names));
+    }, "Names of the groups that differ.")
+        .def("reversed", &SceneDifference::reversed,
+             "Return the difference the other way round: ``b.apply(diff(a, b).reversed()) == a``.")
         .def("__len__", &SceneDifference::size)
-        .def("__bool__", [](const SceneDifference& d) { return !d.empty(); })
-        .def("__repr__", [](const SceneDifference& d) {
-            std::vector<std::string> texts;
-            for (const FrameDifference& frame : d.frames) texts.push_back(text_of(frame));
-            if (!d.pairs.empty()) texts.push_back(std::to_string(d.pairs.size()) + " allowed pairs");
-            if (!d.groups.empty()) texts.push_back(std::to_string(d.groups.size()) + " groups");
-            const std::size_t count = texts.size();
-            if (count > 8) {
-                texts.resize(8);
-                texts.push_back("and " + std::to_string(count - 8) + " more");
-            }
-            return "SceneDifference(" + joined(texts) + ")";
-        });
+        .def("__bool__", [](const SceneDifference& d) {
+        return !d.empty();
+    }).def("__repr__", [](const SceneDifference& d) {
+        std::vector<std::string> texts;
+        for (const FrameDifference& frame : d.frames) texts.push_back(text_of(frame));
+        if (!d.pairs.empty()) texts.push_back(std::to_string(d.pairs.size()) + " allowed pairs");
+        if (!d.groups.empty()) texts.push_back(std::to_string(d.groups.size()) + " groups");
+        const std::size_t count = texts.size();
+        if (count > 8) {
+            texts.resize(8);
+            texts.push_back("and " + std::to_string(count - 8) + " more");
+        }
+        return "SceneDifference(" + joined(texts) + ")";
+    });
 }
 
 }  // namespace tmkit::bindings

@@ -1,21 +1,23 @@
 #include "tmkit/scene_graph.hpp"
 
+#include "../src/scene_errors.hpp"
 #include "edits.hpp"
 #include "state.hpp"
 #include "tmkit/scene_difference.hpp"
-#include "../src/scene_errors.hpp"
 
 namespace tmkit::bindings {
 namespace {
 
 template <class Self>
 void bind_edits(auto& cls) {
-    cls.def("add_root", [](Self self, const std::string& name, const std::optional<std::string>& body) {
-            return apply_edit(self, [&](SceneEdit& s) {
-                require_known_body(s.scene(), name, body);
-                s.add_root(name, body.value_or(""));
-            });
-        }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(), R"(Add a frame without a parent: the root of another tree. O(log n).
+    cls.def("add_root",
+            [](Self self, const std::string& name, const std::optional<std::string>& body) {
+        return apply_edit(self, [&](SceneEdit& s) {
+            require_known_body(s.scene(), name, body);
+            s.add_root(name, body.value_or(""));
+        });
+    }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(),
+            R"(Add a frame without a parent: the root of another tree. O(log n).
 
 Args:
     name: unique among frames.
@@ -25,24 +27,29 @@ Args:
 Raises:
     DuplicateNameError: the name is taken.
     UnknownNameError: no such body.)")
-        .def("add_body", [](Self self, const std::string& name) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
-        }, nb::arg("name"), R"(Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
+        .def(
+            "add_body",
+            [](Self self, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
+    }, nb::arg("name"),
+            R"(Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
 
 Raises:
     DuplicateNameError: the name is taken.
     SceneError: an empty name.)")
-        .def("remove_body", [](Self self, const std::string& name) {
-            return apply_edit(self, [&](SceneEdit& s) { s.remove_body(name); });
-        }, nb::arg("name"), R"(Remove a body without frames. O(log n + twists).
+        .def("remove_body",
+             [](Self self, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_body(name); });
+    }, nb::arg("name"), R"(Remove a body without frames. O(log n + twists).
 
 Raises:
     UnknownNameError: no such body.
     SceneError: it has a frame, or a twist is relative to it.)")
-        .def("attach", [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
-            return apply_edit(self, [&](SceneEdit& s) { s.attach(root, parent, pose, joint); });
-        }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           R"(Hang a root, and with it its tree, under a frame of another tree. O(frames that move log n).
+        .def("attach",
+             [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.attach(root, parent, pose, joint); });
+    }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+             R"(Hang a root, and with it its tree, under a frame of another tree. O(frames that move log n).
 
 Args:
     root: a frame without a parent.
@@ -54,12 +61,17 @@ Raises:
     UnknownNameError: no such frame.
     CycleError: the parent stands in the root's own tree.
     SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.)")
-        .def("set_twist", [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector, const std::optional<ArrayArgument>& covariance) {
-            TwistEdge edge = read_twist_edge(reference, vector);
-            edge.noise = own_twist_noise(covariance, frame, reference);
-            return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, edge); });
-        }, nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(), nb::arg("covariance") = nb::none(),
-           R"(Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
+        .def(
+            "set_twist",
+            [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector,
+               const std::optional<ArrayArgument>& covariance) {
+        TwistEdge edge = read_twist_edge(reference, vector);
+        edge.noise = own_twist_noise(covariance, frame, reference);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, edge); });
+    },
+            nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(),
+            nb::arg("covariance") = nb::none(),
+            R"(Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
 
 Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
 
@@ -76,13 +88,20 @@ Raises:
     SceneError: the frame is on the reference body; it has a twist relative to another one; the twist would be said twice,
         as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; a number is not
         finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.)")
-        .def("remove_twist", [](Self self, std::string_view frame) {
-            return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
-        }, nb::arg("frame"), "Take the twist edge of a frame away, if it has one. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.")
-        .def("add_stamped_pose", [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity, std::optional<double> window) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
-        }, nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(), nb::arg("window") = nb::none(),
-           R"(Remember where a frame was at a time, in the short history of its edge. O(depth log n + capacity).
+        .def("remove_twist",
+             [](Self self, std::string_view frame) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
+    }, nb::arg("frame"),
+             "Take the twist edge of a frame away, if it has one. O(log n).\n\nRaises:\n    UnknownNameError: no such "
+             "frame.")
+        .def("add_stamped_pose",
+             [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity,
+                std::optional<double> window) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+    },
+             nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(),
+             nb::arg("window") = nb::none(),
+             R"(Remember where a frame was at a time, in the short history of its edge. O(depth log n + capacity).
 
 Poses may come in any order. When the stamp is the newest, this is the frame's pose from now on, as by ``set_pose``; a new
 pose drops what no longer fits. A history belongs to an edge: when the frame is reparented, it is gone.
@@ -99,27 +118,43 @@ Raises:
     StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity of 0 or
         a window that is not positive.
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
-        .def("set_stamped_poses", [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
-        }, nb::arg("frame"), nb::arg("stamps").none(), R"(Set the whole history of a frame's edge, or take it away with None; its present pose stays. O(log n + capacity).
+        .def(
+            "set_stamped_poses",
+            [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
+    }, nb::arg("frame"), nb::arg("stamps").none(),
+            R"(Set the whole history of a frame's edge, or take it away with None; its present pose stays. O(log n + capacity).
 
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
-        .def("add_frame", [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose, const Joint& joint,
-                             const std::optional<std::string>& body, const std::vector<std::string>& classes,
-                             const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
-            const FrameSpecification specification{name, parent.value_or(""), pose, joint, body.value_or(""), classes, attached_shapes(shapes), {}, {}, {}, {}, own_noise(covariance, name, parent.value_or(""))};
-            return apply_edit(self, [&](SceneEdit& s) {
-                require_known_body(s.scene(), name, body);
-                if (parent) return s.add_frame(specification);
-                if (!body) throw refusals::on_no_body(name);
-                s.add_frames({specification});
-            });
-        }, nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),
-           nb::arg("covariance") = nb::none(),
-           R"(Add a frame under a parent. O(log n).
+        .def("add_frame",
+             [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
+                const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
+                const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
+        const FrameSpecification specification{name,
+                                               parent.value_or(""),
+                                               pose,
+                                               joint,
+                                               body.value_or(""),
+                                               classes,
+                                               attached_shapes(shapes),
+                                               {},
+                                               {},
+                                               {},
+                                               {},
+                                               own_noise(covariance, name, parent.value_or(""))};
+        return apply_edit(self, [&](SceneEdit& s) {
+            require_known_body(s.scene(), name, body);
+            if (parent) return s.add_frame(specification);
+            if (!body) throw refusals::on_no_body(name);
+            s.add_frames({specification});
+        });
+    },
+             nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{},
+             nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
+             nb::arg("shapes") = nb::tuple(), nb::arg("covariance") = nb::none(),
+             R"(Add a frame under a parent. O(log n).
 
 Args:
     name: unique among frames.
@@ -139,10 +174,11 @@ Raises:
     DuplicateNameError: the frame, joint or body name is taken.
     SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor a body
         is given.)")
-        .def("remove_frame", [](Self self, std::string_view frame, bool subtree) {
-            return apply_edit(self, [&](SceneEdit& s) { s.remove_frame(frame, subtree); });
-        }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false,
-           R"(Remove a frame, with all its descendants when ``subtree`` is set.
+        .def("remove_frame",
+             [](Self self, std::string_view frame, bool subtree) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_frame(frame, subtree); });
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false,
+             R"(Remove a frame, with all its descendants when ``subtree`` is set.
 
 O(log n) for each frame that goes and each of its allowed pairs, after a query like ``children``; and O(members of all groups),
 O(twists), O(joints) when a joint goes and another mimics.
@@ -150,20 +186,27 @@ O(twists), O(joints) when a joint goes and another mimics.
 Raises:
     UnknownNameError: no such frame.
     SceneError: it has children and ``subtree`` is not set, or a joint that stays mimics one that would go.)")
-        .def("rename_frame", [](Self self, std::string_view frame, const std::string& name) {
-            return apply_edit(self, [&](SceneEdit& s) { s.rename_frame(frame, name); });
-        }, nb::arg("frame"), nb::arg("name"), "Give a frame another name; its joint and body keep theirs. O(log n).\n\nRaises:\n    UnknownNameError: no such frame.\n    DuplicateNameError: the new name is taken.")
-        .def("reparent", [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose, const std::optional<ArrayArgument>& q,
-                            const std::optional<ArrayArgument>& covariance) {
-            if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
-            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
-            const ConfigurationArgument configuration(q, scene_before(self));
-            return apply_edit(self, [&](SceneEdit& s) {
-                if (pose) s.reparent(frame, parent, *pose, noise);
-                else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
-            });
-        }, nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(), nb::arg("covariance") = nb::none(),
-           R"(Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
+        .def("rename_frame",
+             [](Self self, std::string_view frame, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.rename_frame(frame, name); });
+    }, nb::arg("frame"), nb::arg("name"),
+             "Give a frame another name; its joint and body keep theirs. O(log n).\n\nRaises:\n    UnknownNameError: "
+             "no such frame.\n    DuplicateNameError: the new name is taken.")
+        .def(
+            "reparent",
+            [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose,
+               const std::optional<ArrayArgument>& q, const std::optional<ArrayArgument>& covariance) {
+        if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
+        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+        const ConfigurationArgument configuration(q, scene_before(self));
+        return apply_edit(self, [&](SceneEdit& s) {
+            if (pose) s.reparent(frame, parent, *pose, noise);
+            else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
+        });
+    },
+            nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(),
+            nb::arg("covariance") = nb::none(),
+            R"(Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
 
 What is known of motions along the old edge ends with it: its stamped poses, and all twist edges whose path of poses, from
 their frame to the body that they are relative to, leads over it. A cup on a belt that is grasped moves with the hand. Motions
@@ -186,46 +229,76 @@ Raises:
     ConfigurationError: a joint is on the way and q is missing, or q has the wrong length.
     SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist edges
         contradict each other.)")
-        .def("set_pose", [](Self self, std::string_view frame, const Pose& pose) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_pose(frame, pose); });
-        }, nb::arg("frame"), nb::arg("pose"), "Set parent_from_frame at joint value 0. O(depth log n).\n\nThis is the pose now. Stamped poses of the edge stay: a query with a stamp is answered by them alone, one without by\nthis pose, until a newer stamped pose is added. A twist edge stays as well.\n\nRaises:\n    UnknownNameError: no such frame.\n    SceneError: a root, or an edge inside one body, whose pose is constant.")
-        .def("set_joint", [](Self self, std::string_view frame, const Joint& joint) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_joint(frame, joint); });
-        }, nb::arg("frame"), nb::arg("joint"), "Set how a frame moves relative to its parent. O(log n).\n\nRaises:\n    UnknownNameError: no such frame, or no such leader.\n    DuplicateNameError: the joint name is taken.\n    SceneError: a root, an edge inside one body, or others mimic the joint.")
-        .def("set_classes", [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_classes(frame, classes); });
-        }, nb::arg("frame"), nb::arg("classes"), "Set what a frame is, e.g. ``('movable',)``. O(log n).")
-        .def("set_shapes", [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-        }, nb::arg("frame"), nb::arg("shapes"), "Set all shapes of a frame. A bare shape sits in the frame's origin. O(log n).")
-        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape.attached()); });
-        }, nb::arg("frame"), nb::arg("shape"), "Attach one more shape to a frame. A bare shape sits in the frame's origin. O(log n).")
-        .def("set_inertia", [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_inertia(frame, inertia); });
-        }, nb::arg("frame"), nb::arg("inertia").none(), "Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(log n).\n\nRaises:\n    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.")
-        .def("allow_collision", [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
-            return apply_edit(self, [&](SceneEdit& s) { s.allow_collision(a, b, reason); });
-        }, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("reason") = "user", "Let the shapes of two frames touch: the pair is not checked. O(log n).")
-        .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
-            return apply_edit(self, [&](SceneEdit& s) { s.forbid_collision(a, b); });
-        }, nb::arg("a"), nb::arg("b"), "Check a pair of frames again. O(log n).")
-        .def("set_attributes", [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
-            Attributes tags = attributes_of(attributes);
-            return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, std::move(tags)); });
-        }, nb::arg("frame"), nb::arg("attributes"), R"(Set all free tags of a frame: values that JSON can say, by key. O(log n).
+        .def("set_pose",
+             [](Self self, std::string_view frame, const Pose& pose) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_pose(frame, pose); });
+    }, nb::arg("frame"), nb::arg("pose"),
+             "Set parent_from_frame at joint value 0. O(depth log n).\n\nThis is the pose now. Stamped poses of the "
+             "edge stay: a query with a stamp is answered by them alone, one without by\nthis pose, until a newer "
+             "stamped pose is added. A twist edge stays as well.\n\nRaises:\n    UnknownNameError: no such frame.\n    "
+             "SceneError: a root, or an edge inside one body, whose pose is constant.")
+        .def("set_joint",
+             [](Self self, std::string_view frame, const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_joint(frame, joint); });
+    }, nb::arg("frame"), nb::arg("joint"),
+             "Set how a frame moves relative to its parent. O(log n).\n\nRaises:\n    UnknownNameError: no such frame, "
+             "or no such leader.\n    DuplicateNameError: the joint name is taken.\n    SceneError: a root, an edge "
+             "inside one body, or others mimic the joint.")
+        .def("set_classes",
+             [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_classes(frame, classes); });
+    }, nb::arg("frame"), nb::arg("classes"), "Set what a frame is, e.g. ``('movable',)``. O(log n).")
+        .def("set_shapes",
+             [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, attached_shapes(shapes)); });
+    }, nb::arg("frame"), nb::arg("shapes"),
+             "Set all shapes of a frame. A bare shape sits in the frame's origin. O(log n).")
+        .def("add_shape",
+             [](Self self, std::string_view frame, const ShapeArgument& shape) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape.attached()); });
+    }, nb::arg("frame"), nb::arg("shape"),
+             "Attach one more shape to a frame. A bare shape sits in the frame's origin. O(log n).")
+        .def("set_inertia",
+             [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_inertia(frame, inertia); });
+    }, nb::arg("frame"), nb::arg("inertia").none(),
+             "Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away "
+             "with None. O(log n).\n\nRaises:\n    SceneError: a mass that is not positive, or a matrix that is not "
+             "symmetric positive semi-definite.")
+        .def("allow_collision",
+             [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
+        return apply_edit(self, [&](SceneEdit& s) { s.allow_collision(a, b, reason); });
+    }, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("reason") = "user",
+             "Let the shapes of two frames touch: the pair is not checked. O(log n).")
+        .def("forbid_collision",
+             [](Self self, std::string_view a, std::string_view b) {
+        return apply_edit(self, [&](SceneEdit& s) { s.forbid_collision(a, b); });
+    }, nb::arg("a"), nb::arg("b"), "Check a pair of frames again. O(log n).")
+        .def("set_attributes",
+             [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
+        Attributes tags = attributes_of(attributes);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, std::move(tags)); });
+    }, nb::arg("frame"), nb::arg("attributes"),
+             R"(Set all free tags of a frame: values that JSON can say, by key. O(log n).
 
 Raises:
     UnknownNameError: no such frame.
     SceneError: a key that is no text or empty, or a value that JSON cannot say.)")
-        .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
-            const std::string text = attribute_text(key, value);
-            return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, with_attribute(attributes_on(s.scene().record(frame)), key, text)); });
-        }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), "Set one free tag of a frame; see ``set_attributes``. O(log n).")
-        .def("set_group", [](Self self, const std::string& name, const std::vector<std::string>& frames, const std::vector<std::string>& groups) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_group({name, frames, groups}); });
-        }, nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
-           R"(Make a group, or replace what it holds. O(members log n).
+        .def("set_attribute",
+             [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+        const std::string text = attribute_text(key, value);
+        return apply_edit(self, [&](SceneEdit& s) {
+            s.set_attributes(frame, with_attribute(attributes_on(s.scene().record(frame)), key, text));
+        });
+    }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(),
+             "Set one free tag of a frame; see ``set_attributes``. O(log n).")
+        .def("set_group",
+             [](Self self, const std::string& name, const std::vector<std::string>& frames,
+                const std::vector<std::string>& groups) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_group({name, frames, groups}); });
+    },
+             nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
+             R"(Make a group, or replace what it holds. O(members log n).
 
 Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
 through rename and reparenting.
@@ -238,13 +311,20 @@ Args:
 Raises:
     UnknownNameError: no such frame or group.
     CycleError: the group would hold itself.)")
-        .def("remove_group", [](Self self, std::string_view name) {
-            return apply_edit(self, [&](SceneEdit& s) { s.remove_group(name); });
-        }, nb::arg("name"), "Remove a group, also from the groups that hold it; its frames stay.\n\nRaises:\n    UnknownNameError: no such group.")
-        .def("mount", [](Self self, const SceneGraph& other, std::string_view under, const std::string& prefix, const Pose& pose, const Joint& joint) {
-            return apply_edit(self, [&](SceneEdit& s) { s.mount(other, under, prefix, pose, joint); });
-        }, nb::arg("other"), nb::arg("under"), nb::kw_only(), nb::arg("prefix") = "", nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-           R"(Hang a copy of another scene under a frame. O(m log n) for m frames; shapes are shared, not copied.
+        .def("remove_group",
+             [](Self self, std::string_view name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_group(name); });
+    }, nb::arg("name"),
+             "Remove a group, also from the groups that hold it; its frames stay.\n\nRaises:\n    UnknownNameError: no "
+             "such group.")
+        .def("mount",
+             [](Self self, const SceneGraph& other, std::string_view under, const std::string& prefix, const Pose& pose,
+                const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.mount(other, under, prefix, pose, joint); });
+    },
+             nb::arg("other"), nb::arg("under"), nb::kw_only(), nb::arg("prefix") = "", nb::arg("pose") = Pose{},
+             nb::arg("joint") = Joint{},
+             R"(Hang a copy of another scene under a frame. O(m log n) for m frames; shapes are shared, not copied.
 
 The same scene may be mounted many times, each with a prefix of its own: a template.
 
@@ -258,9 +338,9 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     DuplicateNameError: a name with the prefix is taken.)")
-        .def("merge", [](Self self, const SceneGraph& other) {
-            return apply_edit(self, [&](SceneEdit& s) { s.merge(other); });
-        }, nb::arg("other"), R"(Bring in the frames of another scene. O(m log n) for its m frames.
+        .def("merge",
+             [](Self self, const SceneGraph& other) { return apply_edit(self, [&](SceneEdit& s) { s.merge(other); }); },
+             nb::arg("other"), R"(Bring in the frames of another scene. O(m log n) for its m frames.
 
 A root of the other scene that is named like a frame here is that frame: what hangs under the other's ``world`` comes to
 hang under ours. Other roots become further roots.
@@ -268,9 +348,11 @@ hang under ours. Other roots become further roots.
 Raises:
     DuplicateNameError: a frame, joint or body of the other scene is named like one here.
     SceneError: the same root carries different things in both.)")
-        .def("extract", [](Self self, std::string_view frame) {
-            return apply_edit(self, [&](SceneEdit& s) { s.extract(frame); });
-        }, nb::arg("frame"), R"(Keep only what stands below a frame, which becomes the root. O(m log n) for m frames that stay, O(members of all groups).
+        .def(
+            "extract",
+            [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.extract(frame); }); },
+            nb::arg("frame"),
+            R"(Keep only what stands below a frame, which becomes the root. O(m log n) for m frames that stay, O(members of all groups).
 
 Allowed pairs and groups are kept as far as their frames are. Inertia given on a frame that goes, goes.
 
@@ -278,8 +360,8 @@ Raises:
     UnknownNameError: no such frame.
     SceneError: a joint that stays mimics one that does not.)")
         .def("apply", [](Self self, const SceneDifference& difference) {
-            return apply_edit(self, [&](SceneEdit& s) { s.apply(difference); });
-        }, nb::arg("difference"), R"(Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+        return apply_edit(self, [&](SceneEdit& s) { s.apply(difference); });
+    }, nb::arg("difference"), R"(Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
 
 On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when the
 changes depend on each other in a circle (two frames that swap names).
@@ -291,7 +373,9 @@ Raises:
 }  // namespace
 
 void bind_scene_graph(nb::module_& m) {
-    nb::class_<SceneGraph> scene(m, "SceneGraph", nb::is_weak_referenceable(), R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
+    nb::class_<SceneGraph> scene(
+        m, "SceneGraph", nb::is_weak_referenceable(),
+        R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
 An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an edit
 that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in insertion order;
@@ -305,36 +389,50 @@ Args:
     bind_edits<nb::typed<nb::object, SceneGraph>>(scene);
     bind_scene_queries(scene);
     bind_relations(scene);
-    scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; }, "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
-    scene.def("__eq__", [](const SceneGraph& a, nb::handle b) { return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b)); }, nb::arg("other").none())
+    scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
+              "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
+    scene
+        .def("__eq__",
+             [](const SceneGraph& a, nb::handle b) {
+        return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b));
+    }, nb::arg("other").none())
         .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
         .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
         .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, nb::arg("memo"))
         .def("__repr__", [](const SceneGraph& s) {
-            return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
-        });
+        return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
+    });
     bind_state(scene, &scene_state, &scene_from_state);
 
-    nb::class_<SceneEditHandle> edit(m, "SceneEdit", nb::is_weak_referenceable(), R"(Many edits that make one new version.
+    nb::class_<SceneEditHandle> edit(m, "SceneEdit", nb::is_weak_referenceable(),
+                                     R"(Many edits that make one new version.
 
 Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with stays as
 it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.)");
     bind_edits<SceneEditHandle&>(edit);
     bind_noise_edits(scene, edit);
-    edit.def_prop_ro("scene", [](const SceneEditHandle& e) {
-            if (e.out_of_memory) e.require_kept();
-            return e.edit.scene();
-        }, "The scene with the edits so far.")
-        .def("finish", [](const SceneEditHandle& e) {
-            if (e.discarded) throw Error(ErrorKind::scene, "this edit was discarded by an exception");
-            e.require_kept();
-            return e.edit.scene();
-        }, "Return the new version. May be called again after more edits.\n\nRaises:\n    SceneError: the edits were discarded.")
+    edit.def_prop_ro("scene",
+                     [](const SceneEditHandle& e) {
+        if (e.out_of_memory) e.require_kept();
+        return e.edit.scene();
+    }, "The scene with the edits so far.")
+        .def("finish",
+             [](const SceneEditHandle& e) {
+        if (e.discarded) throw Error(ErrorKind::scene, "this edit was discarded by an exception");
+        e.require_kept();
+        return e.edit.scene();
+    },
+             "Return the new version. May be called again after more edits.\n\nRaises:\n    SceneError: the edits were "
+             "discarded.")
         .def("__enter__", [](nb::typed<nb::object, SceneEditHandle> self) { return self; })
-        .def("__exit__", [](SceneEditHandle& e, nb::handle type, nb::handle, nb::handle) {
-            if (!type.is_none()) e.discarded = true;
-        }, nb::arg("exception_type").none(), nb::arg("exception").none(), nb::arg("traceback").none())
-        .def("__repr__", [](const SceneEditHandle& e) { return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" + (e.discarded || e.out_of_memory ? ", discarded)" : ")"); });
+        .def("__exit__",
+             [](SceneEditHandle& e, nb::handle type, nb::handle, nb::handle) {
+        if (!type.is_none()) e.discarded = true;
+    }, nb::arg("exception_type").none(), nb::arg("exception").none(), nb::arg("traceback").none())
+        .def("__repr__", [](const SceneEditHandle& e) {
+        return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" +
+               (e.discarded || e.out_of_memory ? ", discarded)" : ")");
+    });
 
     m.def("diff", &difference, nb::arg("a"), nb::arg("b"), R"(Return what differs between two versions of a scene.
 

@@ -7,14 +7,16 @@
 
 namespace tmkit::bindings {
 
-Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view parent) {
+Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                               std::string_view parent) {
     if (!covariance) return nullptr;
     std::string edge(1, '\'');
     edge.append(frame).append("' in '").append(parent).append("'");
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
 }
 
-Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame, std::string_view reference) {
+Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                                     std::string_view reference) {
     if (!covariance) return nullptr;
     const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of the " + edge), edge);
@@ -27,7 +29,9 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
         greatest = std::max(greatest, std::abs(made[i]));
         defect = std::max(defect, std::abs(made[i] - given[i]));
     }
-    if (defect > 1e-9 * greatest) throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
+    if (defect > 1e-9 * greatest)
+        throw Error(ErrorKind::scene,
+                    "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
     const Ref<EdgeNoise> copy(new EdgeNoise(noise));
     copy->covariance = covariance;
     return Ref<const EdgeNoise>(copy);
@@ -44,7 +48,9 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
         const std::size_t d = source.source->dimension;
         const std::vector<double> v = read_matrix(item[1], "map", d, ErrorKind::scene);
         if (v.size() != 6 * d)
-            throw Error(ErrorKind::scene, "the map of noise source '" + source.source->label + "' must have shape (6, " + std::to_string(d) + "), not (" + std::to_string(v.size() / d) + ", " + std::to_string(d) + ")");
+            throw Error(ErrorKind::scene, "the map of noise source '" + source.source->label +
+                                              "' must have shape (6, " + std::to_string(d) + "), not (" +
+                                              std::to_string(v.size() / d) + ", " + std::to_string(d) + ")");
         std::vector<Vector6> columns(d);
         for (std::size_t k = 0; k < 6; ++k)
             for (std::size_t c = 0; c < d; ++c) columns[c][k] = v[k * d + c];
@@ -69,7 +75,8 @@ const NoiseTerm& term_of(const NoiseHandle& noise, const SourceHandle& source) {
 std::vector<double> read_square(const ArrayArgument& matrix, std::size_t n) {
     const std::vector<double> v = read_matrix(matrix, "covariance", n, ErrorKind::scene);
     if (v.size() != n * n)
-        throw Error(ErrorKind::scene, "covariance must have shape (" + std::to_string(n) + ", " + std::to_string(n) + "), not (" + std::to_string(v.size() / n) + ", " + std::to_string(n) + ")");
+        throw Error(ErrorKind::scene, "covariance must have shape (" + std::to_string(n) + ", " + std::to_string(n) +
+                                          "), not (" + std::to_string(v.size() / n) + ", " + std::to_string(n) + ")");
     Matrix6 padded{};
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < n; ++j) padded[6 * i + j] = v[n * i + j];
@@ -79,11 +86,15 @@ std::vector<double> read_square(const ArrayArgument& matrix, std::size_t n) {
 
 double read_deviation(double deviation, const char* what) {
     if (!std::isfinite(deviation) || deviation < 0.0)
-        throw Error(ErrorKind::scene, std::string("the standard deviation of a ") + what + " must be a finite number and not negative, not " + std::to_string(deviation));
+        throw Error(ErrorKind::scene, std::string("the standard deviation of a ") + what +
+                                          " must be a finite number and not negative, not " +
+                                          std::to_string(deviation));
     return deviation;
 }
 
-Vector3 point_or_origin(const std::optional<ArrayArgument>& point) { return point ? read_vector3(*point, "point") : Vector3{}; }
+Vector3 point_or_origin(const std::optional<ArrayArgument>& point) {
+    return point ? read_vector3(*point, "point") : Vector3{};
+}
 
 const char* name_of(Measurement::Kind kind) {
     switch (kind) {
@@ -94,22 +105,35 @@ const char* name_of(Measurement::Kind kind) {
     }
 }
 
-Measurement of_bearing(const std::string& target, const std::string& reference, const ArrayArgument& direction, double deviation, const std::optional<ArrayArgument>& point) {
+Measurement of_bearing(const std::string& target, const std::string& reference, const ArrayArgument& direction,
+                       double deviation, const std::optional<ArrayArgument>& point) {
     const Vector3 v = read_vector3(direction, "direction");
     if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
     const double variance = read_deviation(deviation, "bearing") * deviation;
-    return {Measurement::Kind::bearing, target, reference, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point), {variance, 0.0, 0.0, variance}};
+    return {Measurement::Kind::bearing,    target, reference, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point),
+            {variance, 0.0, 0.0, variance}};
 }
 
-Measurement of_range(const std::string& target, const std::string& reference, double distance, double deviation, const std::optional<ArrayArgument>& point) {
-    if (!std::isfinite(distance) || distance < 0.0) throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not " + std::to_string(distance));
-    return {Measurement::Kind::range, target, reference, {}, {}, distance, point_or_origin(point), {read_deviation(deviation, "range") * deviation}};
+Measurement of_range(const std::string& target, const std::string& reference, double distance, double deviation,
+                     const std::optional<ArrayArgument>& point) {
+    if (!std::isfinite(distance) || distance < 0.0)
+        throw Error(ErrorKind::scene,
+                    "distance must be a finite number and not negative, not " + std::to_string(distance));
+    return {Measurement::Kind::range,
+            target,
+            reference,
+            {},
+            {},
+            distance,
+            point_or_origin(point),
+            {read_deviation(deviation, "range") * deviation}};
 }
 
 ConditionOptions options_of(const std::optional<int>& iterations) {
     ConditionOptions options;
     if (!iterations) return options;
-    if (*iterations < 1) throw Error(ErrorKind::scene, "iterations must be at least 1, not " + std::to_string(*iterations));
+    if (*iterations < 1)
+        throw Error(ErrorKind::scene, "iterations must be at least 1, not " + std::to_string(*iterations));
     options.most_iterations = *iterations;
     return options;
 }
@@ -118,8 +142,11 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     SceneEdit attempt(edit.scene());
     const ConditionReport report = attempt.condition(measurement, q, options_of(iterations));
     if (!report.converged && !iterations)
-        throw Error(ErrorKind::scene, "conditioning on the measurement of '" + measurement.target + "' in '" + measurement.reference + "' did not come to rest in " + std::to_string(report.iterations) +
-                                          " iterations: it lies too far from what is expected for the errors that are known; look at scene.innovation, and give iterations= to take what was reached");
+        throw Error(ErrorKind::scene,
+                    "conditioning on the measurement of '" + measurement.target + "' in '" + measurement.reference +
+                        "' did not come to rest in " + std::to_string(report.iterations) +
+                        " iterations: it lies too far from what is expected for the errors that are known; look at "
+                        "scene.innovation, and give iterations= to take what was reached");
     edit = std::move(attempt);
 }
 
@@ -130,10 +157,13 @@ std::string parent_name(const SceneGraph& scene, std::string_view frame) {
 
 template <class Self>
 void bind_noise_edits_of(auto& cls) {
-    cls.def("set_covariance", [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
-            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
-            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
-        }, nb::arg("frame"), nb::arg("covariance").none(), R"(Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
+    cls.def(
+           "set_covariance",
+           [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
+        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
+    }, nb::arg("frame"), nb::arg("covariance").none(),
+           R"(Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero, in metres
 and radians, in the frame's own axes, behind the joint.
@@ -146,13 +176,16 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.)")
-        .def("set_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            const Ref<const EdgeNoise> noise = noise_of(maps);
-            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
-        }, nb::arg("frame"), nb::arg("maps"))
-        .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
-        }, nb::arg("frame"), nb::arg("noise").none(), R"(Say from which sources the error of an edge comes: ``xi = sum of map @ w`` over sources w. O(log n).
+        .def("set_noise",
+             [](Self self, std::string_view frame, const SourceMaps& maps) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
+    }, nb::arg("frame"), nb::arg("maps"))
+        .def("set_noise",
+             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
+    }, nb::arg("frame"), nb::arg("noise").none(),
+             R"(Say from which sources the error of an edge comes: ``xi = sum of map @ w`` over sources w. O(log n).
 
 Edges that share a source have correlated errors.
 
@@ -164,17 +197,25 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or a map of another shape.)")
-        .def("add_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            const Ref<const EdgeNoise> noise = noise_of(maps);
-            return apply_edit(self, [&](SceneEdit& s) { if (noise) s.add_noise(frame, *noise); });
-        }, nb::arg("frame"), nb::arg("maps"), "Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are summed.")
-        .def("set_twist_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
-            const Ref<const EdgeNoise> noise = noise_of(maps);
-            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise); });
-        }, nb::arg("frame"), nb::arg("maps"))
-        .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-            return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
-        }, nb::arg("frame"), nb::arg("noise").none(), R"(Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
+        .def("add_noise",
+             [](Self self, std::string_view frame, const SourceMaps& maps) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        return apply_edit(self, [&](SceneEdit& s) {
+            if (noise) s.add_noise(frame, *noise);
+        });
+    }, nb::arg("frame"), nb::arg("maps"),
+             "Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are "
+             "summed.")
+        .def("set_twist_noise",
+             [](Self self, std::string_view frame, const SourceMaps& maps) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise); });
+    }, nb::arg("frame"), nb::arg("maps"))
+        .def("set_twist_noise",
+             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
+    }, nb::arg("frame"), nb::arg("noise").none(),
+             R"(Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
 
 Args:
     frame: a frame with a twist edge.
@@ -184,9 +225,11 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: it has no twist, or a map of another shape.)")
-        .def("add_joint_noise", [](Self self, std::string_view joint, double variance) {
-            return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
-        }, nb::arg("joint"), nb::arg("variance"), R"(Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
+        .def("add_joint_noise",
+             [](Self self, std::string_view joint, double variance) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
+    }, nb::arg("joint"), nb::arg("variance"),
+             R"(Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
 
 The joints that mimic it now move by the same error.
 
@@ -197,11 +240,15 @@ Args:
 Raises:
     UnknownNameError: no such joint.
     SceneError: a mimic joint, or a variance that is negative or not finite.)")
-        .def("condition", [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q, const std::optional<int>& iterations) {
-            const ConfigurationArgument configuration(q, scene_before(self));
-            return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
-        }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
-           R"(Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
+        .def(
+            "condition",
+            [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q,
+               const std::optional<int>& iterations) {
+        const ConfigurationArgument configuration(q, scene_before(self));
+        return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
+    },
+            nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
+            R"(Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and every twist
 that does, since it has moved one of them (``integrated``). The answer is
@@ -227,24 +274,33 @@ void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>
 }
 
 void bind_noise(nb::module_& m) {
-    nb::class_<SourceHandle>(m, "NoiseSource", nb::is_weak_referenceable(), R"(Where errors come from: a standard normal vector, independent of all other sources.
+    nb::class_<SourceHandle>(m, "NoiseSource", nb::is_weak_referenceable(),
+                             R"(Where errors come from: a standard normal vector, independent of all other sources.
 
 Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is called.
 
 Args:
     dimension: of the vector, at least 1.
     label: for people.)")
-        .def("__init__", [](SourceHandle* self, std::size_t dimension, const std::string& label) {
-            if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
-            new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
-        }, nb::arg("dimension"), nb::arg("label") = "")
+        .def("__init__",
+             [](SourceHandle* self, std::size_t dimension, const std::string& label) {
+        if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
+        new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
+    }, nb::arg("dimension"), nb::arg("label") = "")
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; }, "For people.")
-        .def("__eq__", [](const SourceHandle& a, nb::handle b) { return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source; }, nb::arg("other").none())
-        .def("__hash__", [](const SourceHandle& s) { return std::hash<const NoiseSource*>()(s.source.get()); })
-        .def("__repr__", [](const SourceHandle& s) { return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')"; });
+        .def("__eq__",
+             [](const SourceHandle& a, nb::handle b) {
+        return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source;
+    }, nb::arg("other").none())
+        .def("__hash__", [](const SourceHandle& s) {
+        return std::hash<const NoiseSource*>()(s.source.get());
+    }).def("__repr__", [](const SourceHandle& s) {
+        return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')";
+    });
 
-    nb::class_<NoiseHandle>(m, "EdgeNoise", nb::is_weak_referenceable(), R"(The error of one edge: a linear map of noise sources. Immutable.
+    nb::class_<NoiseHandle>(m, "EdgeNoise", nb::is_weak_referenceable(),
+                            R"(The error of one edge: a linear map of noise sources. Immutable.
 
 Made by ``scene.noise(frame)`` and of maps.
 
@@ -254,41 +310,72 @@ Args:
 
 Raises:
     SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.)")
-        .def("__init__", [](NoiseHandle* self, const SourceMaps& maps, const std::optional<ArrayArgument>& covariance) {
-            const Ref<const EdgeNoise> noise = noise_of(maps);
-            if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
-            new (self) NoiseHandle{covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance")) : noise};
-        }, nb::arg("maps"), nb::kw_only(), nb::arg("covariance") = nb::none())
-        .def_prop_ro("covariance", [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); }, "(6, 6) of [rho, theta], read-only.")
-        .def_prop_ro("sources", [](const NoiseHandle& n) {
-            nb::list sources;
-            for (const NoiseTerm& term : n.noise->terms) sources.append(SourceHandle{term.source});
-            return nb::typed<nb::tuple, SourceHandle, nb::ellipsis>(nb::tuple(sources));
-        }, "The sources, each once.")
-        .def("map", [](const NoiseHandle& n, const SourceHandle& source) { return map_array(n.noise->map(term_of(n, source))); }, nb::arg("source"),
-             "Return the map (6, dimension) of one of the sources, read-only.\n\nRaises:\n    SceneError: the edge has no error of this source.")
-        .def("__eq__", [](const NoiseHandle& a, nb::handle b) { return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise); }, nb::arg("other").none())
-        .def("__hash__", [](const NoiseHandle& n) { return nb::hash(nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0])); })
-        .def("__repr__", [](const NoiseHandle& n) { return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)"; });
+        .def("__init__",
+             [](NoiseHandle* self, const SourceMaps& maps, const std::optional<ArrayArgument>& covariance) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
+        new (self)
+            NoiseHandle{covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance")) : noise};
+    }, nb::arg("maps"), nb::kw_only(), nb::arg("covariance") = nb::none())
+        .def_prop_ro("covariance", [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); },
+                     "(6, 6) of [rho, theta], read-only.")
+        .def_prop_ro("sources",
+                     [](const NoiseHandle& n) {
+        nb::list sources;
+        for (const NoiseTerm& term : n.noise->terms) sources.append(SourceHandle{term.source});
+        return nb::typed<nb::tuple, SourceHandle, nb::ellipsis>(nb::tuple(sources));
+    }, "The sources, each once.")
+        .def("map",
+             [](const NoiseHandle& n, const SourceHandle& source) {
+        return map_array(n.noise->map(term_of(n, source)));
+    }, nb::arg("source"),
+             "Return the map (6, dimension) of one of the sources, read-only.\n\nRaises:\n    SceneError: the edge has "
+             "no error of this source.")
+        .def("__eq__",
+             [](const NoiseHandle& a, nb::handle b) {
+        return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise);
+    }, nb::arg("other").none())
+        .def("__hash__", [](const NoiseHandle& n) {
+        return nb::hash(
+            nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]));
+    }).def("__repr__", [](const NoiseHandle& n) {
+        return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)";
+    });
 }
 
 void bind_measurement(nb::module_& m) {
-    nb::class_<Measurement>(m, "Measurement", nb::is_weak_referenceable(), R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
+    nb::class_<Measurement>(m, "Measurement", nb::is_weak_referenceable(),
+                            R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
 
 Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)")
-        .def_static("of_pose", [](const std::string& target, const std::string& reference, const Pose& pose, const ArrayArgument& covariance) {
-            read_covariance(covariance, "covariance");
-            return Measurement{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, read_square(covariance, 6)};
-        }, nb::arg("target"), nb::arg("reference"), nb::arg("pose"), nb::arg("covariance"), R"(A measured reference_from_target.
+        .def_static("of_pose",
+                    [](const std::string& target, const std::string& reference, const Pose& pose,
+                       const ArrayArgument& covariance) {
+        read_covariance(covariance, "covariance");
+        return Measurement{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, read_square(covariance, 6)};
+    },
+                    nb::arg("target"), nb::arg("reference"), nb::arg("pose"), nb::arg("covariance"),
+                    R"(A measured reference_from_target.
 
 Args:
     target: the frame that is seen.
     reference: the frame from which it is seen.
     pose: reference_from_target.
     covariance: (6, 6) of [rho, theta] in the axes of the measured target.)")
-        .def_static("of_position", [](const std::string& target, const std::string& reference, const ArrayArgument& position, const ArrayArgument& covariance, const std::optional<ArrayArgument>& point) {
-            return Measurement{Measurement::Kind::position, target, reference, {}, read_vector3(position, "position"), 0.0, point_or_origin(point), read_square(covariance, 3)};
-        }, nb::arg("target"), nb::arg("reference"), nb::arg("position"), nb::arg("covariance"), nb::kw_only(), nb::arg("point") = nb::none(), R"(A measured position of a point of the target.
+        .def_static("of_position",
+                    [](const std::string& target, const std::string& reference, const ArrayArgument& position,
+                       const ArrayArgument& covariance, const std::optional<ArrayArgument>& point) {
+        return Measurement{Measurement::Kind::position,
+                           target,
+                           reference,
+                           {},
+                           read_vector3(position, "position"),
+                           0.0,
+                           point_or_origin(point),
+                           read_square(covariance, 3)};
+    },
+                    nb::arg("target"), nb::arg("reference"), nb::arg("position"), nb::arg("covariance"), nb::kw_only(),
+                    nb::arg("point") = nb::none(), R"(A measured position of a point of the target.
 
 Args:
     target: the frame that is seen.
@@ -296,7 +383,9 @@ Args:
     position: (3,) metres, in the axes of the reference.
     covariance: (3, 3) m^2, in the axes of the reference.
     point: (3,) metres, in the axes of the target; its origin when left out.)")
-        .def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"), nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(), R"(A measured direction to a point of the target.
+        .def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
+                    nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+                    R"(A measured direction to a point of the target.
 
 Args:
     target: the frame that is seen.
@@ -304,7 +393,9 @@ Args:
     direction: (3,) of any length, in the axes of the reference.
     deviation: standard deviation in radians, the same in every direction across.
     point: (3,) metres, in the axes of the target; its origin when left out.)")
-        .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(), R"(A measured distance of a point of the target from the origin of the reference.
+        .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(),
+                    nb::arg("deviation"), nb::arg("point") = nb::none(),
+                    R"(A measured distance of a point of the target from the origin of the reference.
 
 Args:
     target: the frame that is seen.
@@ -312,23 +403,45 @@ Args:
     distance: metres.
     deviation: standard deviation in metres.
     point: (3,) metres, in the axes of the target; its origin when left out.)")
-        .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); }, "``pose``, ``position``, ``bearing`` or ``range``.")
+        .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
+                     "``pose``, ``position``, ``bearing`` or ``range``.")
         .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is seen.")
         .def_prop_ro("reference", [](const Measurement& z) { return z.reference; }, "The frame from which it is seen.")
-        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); }, "(m, m) of what was measured, read-only.")
-        .def("__repr__", [](const Measurement& z) { return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in '" + z.reference + "')"; });
+        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
+                     "(m, m) of what was measured, read-only.")
+        .def("__repr__", [](const Measurement& z) {
+        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in '" + z.reference + "')";
+    });
 
-    nb::class_<ConditionReport>(m, "Innovation", nb::is_weak_referenceable(), "How far a measurement lies from what was expected. Made by ``scene.innovation``.")
-        .def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation, {r.innovation.size()}); }, "(m,) measured minus expected, in the measurement's own tangent; read-only.")
-        .def_prop_ro("covariance", [](const ConditionReport& r) { const std::size_t n = r.innovation.size(); return make_array(r.innovation_covariance, {n, n}); }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
-        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; }, "Square of the residual in standard deviations; chi-square with m degrees of freedom when all is as assumed.")
-        .def("__repr__", [](const ConditionReport& r) { return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " + std::to_string(r.innovation.size()) + " numbers)"; });
+    nb::class_<ConditionReport>(m, "Innovation", nb::is_weak_referenceable(),
+                                "How far a measurement lies from what was expected. Made by ``scene.innovation``.")
+        .def_prop_ro("residual",
+                     [](const ConditionReport& r) { return make_array(r.innovation, {r.innovation.size()}); },
+                     "(m,) measured minus expected, in the measurement's own tangent; read-only.")
+        .def_prop_ro("covariance",
+                     [](const ConditionReport& r) {
+        const std::size_t n = r.innovation.size();
+        return make_array(r.innovation_covariance, {n, n});
+    }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
+        .def_prop_ro("squared_mahalanobis",
+                     [](const ConditionReport& r) {
+        return r.squared_mahalanobis;
+    }, "Square of the residual in standard deviations; chi-square with m degrees of freedom when all is as assumed.")
+        .def("__repr__", [](const ConditionReport& r) {
+        return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
+               std::to_string(r.innovation.size()) + " numbers)";
+    });
 }
 
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("gaussian_pose", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another and how sure it is: reference_from_target. O(depth log n).
+    cls.def(
+           "gaussian_pose",
+           [](const SceneGraph& s, std::string_view target, std::string_view reference,
+              const std::optional<ArrayArgument>& q) {
+        return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
+    },
+           nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+           R"(Return the pose of one frame relative to another and how sure it is: reference_from_target. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, and takes all their correlations into account; its
 axes are those of the target. See ``sample_poses`` for errors so large that first order is not enough.
@@ -342,12 +455,17 @@ Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames stand in different trees.
     ConfigurationError: a joint is on the path and q is missing, or q does not fit.)")
-        .def("joint_gaussian", [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const std::optional<ArrayArgument>& q) {
-            JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
-            for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
-            const std::size_t n = 6 * pairs.size();
-            return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))), make_array(std::move(joint.covariance), {n, n})};
-        }, nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return several relative poses with the covariance of all their errors together.
+        .def("joint_gaussian",
+             [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
+                const std::optional<ArrayArgument>& q) {
+        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
+        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
+        const std::size_t n = 6 * pairs.size();
+        return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))),
+                         make_array(std::move(joint.covariance), {n, n})};
+    },
+             nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return several relative poses with the covariance of all their errors together.
 
 Args:
     pairs: (target, reference) of each.
@@ -355,94 +473,147 @@ Args:
 
 Returns:
     The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.)")
-        .def("contributions", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            const NoiseSum error = path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get());
-            nb::list shares;
-            for (const NoiseTerm& term : error.terms()) shares.append(nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
-            return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return which source contributes how much to the error of a relative pose.
+        .def("contributions",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference,
+                const std::optional<ArrayArgument>& q) {
+        const NoiseSum error = path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get());
+        nb::list shares;
+        for (const NoiseTerm& term : error.terms())
+            shares.append(
+                nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
+        return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
+    },
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return which source contributes how much to the error of a relative pose.
 
 Returns:
     For each source on the path, in the order of the way down and then up, its (6, 6) share: the shares sum to the covariance.
     A source whose effects cancel has a share of zero.)")
-        .def("path_noise", [](const SceneGraph& s, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            return noise_or_none(path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get()).edge());
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), "Return the error of reference_from_target source by source, in the axes of the target, or None when it is exact.")
-        .def("sample_poses", [](const SceneGraph& s, std::string_view target, std::string_view reference, std::size_t count, std::uint64_t seed, const std::optional<ArrayArgument>& q) {
-            const ConfigurationArgument configuration(q, s);
-            std::vector<double> rows;
-            const std::string to(target), from(reference);
-            {
-                nb::gil_scoped_release release;
-                for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
-                    rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
-                    rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
-                }
+        .def("path_noise",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference,
+                const std::optional<ArrayArgument>& q) {
+        return noise_or_none(
+            path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get()).edge());
+    },
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             "Return the error of reference_from_target source by source, in the axes of the target, or None when it "
+             "is exact.")
+        .def("sample_poses",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference, std::size_t count,
+                std::uint64_t seed, const std::optional<ArrayArgument>& q) {
+        const ConfigurationArgument configuration(q, s);
+        std::vector<double> rows;
+        const std::string to(target), from(reference);
+        {
+            nb::gil_scoped_release release;
+            for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
+                rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
+                rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
             }
-            return make_array(std::move(rows), {count, 7});
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("count"), nb::arg("seed"), nb::arg("q") = nb::none(), R"(Return poses drawn from the errors of the edges, (count, 7): x, y, z, qx, qy, qz, qw. O(count path).
+        }
+        return make_array(std::move(rows), {count, 7});
+    },
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("count"), nb::arg("seed"),
+             nb::arg("q") = nb::none(),
+             R"(Return poses drawn from the errors of the edges, (count, 7): x, y, z, qx, qy, qz, qw. O(count path).
 
 Each source is drawn once a sample and every edge of the path is perturbed by it, so no linearisation is in the answer. The same
 seed gives the same poses.)")
-        .def("innovation", [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
-            SceneEdit edit(s);
-            return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
-        }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), "Return how far a measurement lies from what is expected: for gating. Nothing changes.")
-        .def("noise", [](const SceneGraph& s, std::string_view frame) {
-            return noise_or_none(s.record(frame).noise);
-        }, nb::arg("frame"), "Return the error of the pose of a frame relative to its parent, source by source, or None when it is exact. O(log n).")
-        .def("edge_covariance", [](const SceneGraph& s, std::string_view frame) {
-            const Ref<const EdgeNoise>& noise = s.record(frame).noise;
-            return covariance_array(noise ? noise->covariance : Covariance{});
-        }, nb::arg("frame"), "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. O(log n).")
-        .def("twist_noise", [](const SceneGraph& s, std::string_view frame) {
-            return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
-        }, nb::arg("frame"), "Return the error of the twist edge of a frame, source by source, or None when it is exact or there is none. O(log n).")
-        .def("twist_covariance", [](const SceneGraph& s, std::string_view frame) {
-            const EdgeNoise* noise = s.record(frame).twist_noise();
-            return covariance_array(noise ? noise->covariance : Covariance{});
-        }, nb::arg("frame"), "Return the (6, 6) covariance of the twist edge of a frame, at its origin and in its axes; zeros when it is exact or there is none. O(log n).")
+        .def("innovation",
+             [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
+        SceneEdit edit(s);
+        return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
+    }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
+             "Return how far a measurement lies from what is expected: for gating. Nothing changes.")
+        .def("noise", [](const SceneGraph& s, std::string_view frame) { return noise_or_none(s.record(frame).noise); },
+             nb::arg("frame"),
+             "Return the error of the pose of a frame relative to its parent, source by source, or None when it is "
+             "exact. O(log n).")
+        .def("edge_covariance",
+             [](const SceneGraph& s, std::string_view frame) {
+        const Ref<const EdgeNoise>& noise = s.record(frame).noise;
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"),
+             "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. "
+             "O(log n).")
+        .def("twist_noise",
+             [](const SceneGraph& s, std::string_view frame) {
+        return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
+    }, nb::arg("frame"),
+             "Return the error of the twist edge of a frame, source by source, or None when it is exact or there is "
+             "none. O(log n).")
+        .def("twist_covariance",
+             [](const SceneGraph& s, std::string_view frame) {
+        const EdgeNoise* noise = s.record(frame).twist_noise();
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"),
+             "Return the (6, 6) covariance of the twist edge of a frame, at its origin and in its axes; zeros when it "
+             "is exact or there is none. O(log n).")
         .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
-            std::vector<std::string> names;
-            for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
-            return tuple_of(names);
-        }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
+        std::vector<std::string> names;
+        for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
+        return tuple_of(names);
+    }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
 }
 
 void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
-    cls.def("set_covariance", [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
-            const std::string parent = self.parent(frame).value_or("");
-            const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
-            self.set_noise(frame, noise.get());
-        }, nb::arg("frame"), nb::arg("covariance").none(), R"(Say how sure the pose of a frame relative to its parent is; see ``SceneGraph.set_covariance``. It makes a source.
+    cls.def(
+           "set_covariance",
+           [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+        const std::string parent = self.parent(frame).value_or("");
+        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+        self.set_noise(frame, noise.get());
+    }, nb::arg("frame"), nb::arg("covariance").none(),
+           R"(Say how sure the pose of a frame relative to its parent is; see ``SceneGraph.set_covariance``. It makes a source.
 
 Raises:
     CapacityError: there is no room for its source; construct SceneArrays with a larger ``noise``.)")
-        .def("set_noise", [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-            self.set_noise(frame, noise ? noise->noise.get() : nullptr);
-        }, nb::arg("frame"), nb::arg("noise").none(), "Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.")
-        .def("set_twist_noise", [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-            self.set_twist_noise(frame, noise ? noise->noise : nullptr);
-        }, nb::arg("frame"), nb::arg("noise").none(), "Set the error of a twist edge, with its sources; None: exact. See ``SceneGraph.set_twist_noise``.")
-        .def("twist_noise", [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
-             nb::arg("frame"), "Return the error of the twist edge of a frame, or None when it is exact or there is none. The writer's query.")
-        .def("twist_covariance", [](const SceneArrays& self, std::string_view frame) {
-            const Ref<const EdgeNoise> noise = self.twist_noise(frame);
-            return covariance_array(noise ? noise->covariance : Covariance{});
-        }, nb::arg("frame"), "Return the (6, 6) covariance of the twist edge of a frame; zeros when it is exact or there is none. The writer's query.")
-        .def("noise", [](const SceneArrays& self, std::string_view frame) {
-            const EdgeNoise* noise = self.noise(frame);
-            return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;
-        }, nb::arg("frame"), "Return the error of the pose of a frame relative to its parent, or None when it is exact. The writer's query.")
-        .def("edge_covariance", [](const SceneArrays& self, std::string_view frame) {
-            const EdgeNoise* noise = self.noise(frame);
-            return covariance_array(noise ? noise->covariance : Covariance{});
-        }, nb::arg("frame"), "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The writer's query.")
-        .def("gaussian_pose", [](SceneArrays& self, std::string_view target, std::string_view reference, const std::optional<ArrayArgument>& q) {
-            if (!q) return in_range(self.gaussian_pose(target, reference));
-            const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
-            return in_range(self.gaussian_pose(target, reference, numbers.numbers()));
-        }, nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(), R"(Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
+        .def("set_noise",
+             [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        self.set_noise(frame, noise ? noise->noise.get() : nullptr);
+    }, nb::arg("frame"), nb::arg("noise").none(),
+             "Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.")
+        .def("set_twist_noise",
+             [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        self.set_twist_noise(frame, noise ? noise->noise : nullptr);
+    }, nb::arg("frame"), nb::arg("noise").none(),
+             "Set the error of a twist edge, with its sources; None: exact. See ``SceneGraph.set_twist_noise``.")
+        .def("twist_noise",
+             [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
+             nb::arg("frame"),
+             "Return the error of the twist edge of a frame, or None when it is exact or there is none. The writer's "
+             "query.")
+        .def("twist_covariance",
+             [](const SceneArrays& self, std::string_view frame) {
+        const Ref<const EdgeNoise> noise = self.twist_noise(frame);
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"),
+             "Return the (6, 6) covariance of the twist edge of a frame; zeros when it is exact or there is none. The "
+             "writer's query.")
+        .def("noise",
+             [](const SceneArrays& self, std::string_view frame) {
+        const EdgeNoise* noise = self.noise(frame);
+        return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;
+    }, nb::arg("frame"),
+             "Return the error of the pose of a frame relative to its parent, or None when it is exact. The writer's "
+             "query.")
+        .def("edge_covariance",
+             [](const SceneArrays& self, std::string_view frame) {
+        const EdgeNoise* noise = self.noise(frame);
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"),
+             "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The "
+             "writer's query.")
+        .def(
+            "gaussian_pose",
+            [](SceneArrays& self, std::string_view target, std::string_view reference,
+               const std::optional<ArrayArgument>& q) {
+        if (!q) return in_range(self.gaussian_pose(target, reference));
+        const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
+        return in_range(self.gaussian_pose(target, reference, numbers.numbers()));
+    },
+            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
 
 The same bits as ``SceneGraph.gaussian_pose``. The writer's query: it works in the arrays' own scratch.
 

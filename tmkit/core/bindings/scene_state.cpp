@@ -9,8 +9,8 @@
 
 namespace tmkit::bindings {
 
-// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source are
-// written once however many frames hold them.
+// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source
+// are written once however many frames hold them.
 nb::tuple scene_state(const SceneGraph& scene) {
     nb::list shapes, frames, allowed;
     std::unordered_map<const Shape*, std::size_t> places;
@@ -20,8 +20,8 @@ nb::tuple scene_state(const SceneGraph& scene) {
         for (const AttachedShape& a : record.details->shapes) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
-            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision, a.friction,
-                                           a.level ? nb::cast(name_of(*a.level)) : nb::none()));
+            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision,
+                                           a.friction, a.level ? nb::cast(name_of(*a.level)) : nb::none()));
         }
         return attached;
     };
@@ -44,9 +44,9 @@ nb::tuple scene_state(const SceneGraph& scene) {
         nb::object inertia = body.inertia_frame == record.id ? nb::cast(body.inertia) : nb::none();
         frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
                                      record.details ? record.details->classes : std::vector<std::string>{},
-                                     attached_state(record), inertia, attributes_on(record), twist_tuple(scene.twist(name)),
-                                     stamps_state(scene.stamped_poses(name)), noise_state(record.noise.get()),
-                                     noise_state(record.twist_noise())));
+                                     attached_state(record), inertia, attributes_on(record),
+                                     twist_tuple(scene.twist(name)), stamps_state(scene.stamped_poses(name)),
+                                     noise_state(record.noise.get()), noise_state(record.twist_noise())));
     }
     nb::list groups;
     for (const std::string& name : scene.group_names()) {
@@ -63,8 +63,10 @@ constexpr int newest_format = 8;
 
 int read_format(nb::handle state) {
     const int format = StateTuple(state, "a scene", 1, 7).get<int>(0);
-    if (format < 2 || format > newest_format)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and bare bodies, 5 no stamps, 6 no noise, 7 none of twists
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) + ", written by another version of tmkit; formats 2 to 8 are read");
+    if (format < 2 || format > newest_format)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and
+                                               // bare bodies, 5 no stamps, 6 no noise, 7 none of twists
+        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) +
+                                          ", written by another version of tmkit; formats 2 to 8 are read");
     return format;
 }
 
@@ -87,15 +89,20 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
             if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds " + number_text(number));
     std::size_t columns = 0;
     for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
-        if (number >= sources.size()) throw damaged_state("it names noise source " + std::to_string(number) + " of " + std::to_string(sources.size()));
+        if (number >= sources.size())
+            throw damaged_state("it names noise source " + std::to_string(number) + " of " +
+                                std::to_string(sources.size()));
         const Ref<const NoiseSource>& source = sources[number];
-        if (std::any_of(made.terms.begin(), made.terms.end(), [&](const NoiseTerm& term) { return term.source == source; }))
+        if (std::any_of(made.terms.begin(), made.terms.end(),
+                        [&](const NoiseTerm& term) { return term.source == source; }))
             throw damaged_state("an edge has two maps of noise source '" + source->label + "'");
-        if (source->dimension > made.maps.size() - columns) throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
+        if (source->dimension > made.maps.size() - columns)
+            throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
         made.terms.push_back({source, columns});
         columns += source->dimension;
     }
-    if (columns != made.maps.size()) throw damaged_state("an edge has more maps than its noise sources have dimensions");
+    if (columns != made.maps.size())
+        throw damaged_state("an edge has more maps than its noise sources have dimensions");
     made.covariance = Covariance::of_columns(made.maps);
     return with_covariance(made, Covariance::checked(n.get<Matrix6>(0), "covariance"));
 }
@@ -103,26 +110,39 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
 AttachedShape SharedParts::attached(nb::handle state) const {
     const StateTuple a(state, "an attached shape", 7, 8);
     const std::size_t number = a.get<std::size_t>(0);
-    if (number >= shapes.size()) throw damaged_state("it names shape " + std::to_string(number) + " of " + std::to_string(shapes.size()));
+    if (number >= shapes.size())
+        throw damaged_state("it names shape " + std::to_string(number) + " of " + std::to_string(shapes.size()));
     const std::optional<ArrayArgument> color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
-    return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5), a.get<std::optional<double>>(6),
-                         a.get<std::optional<std::string>>(7, std::nullopt));
+    return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
+                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7, std::nullopt));
 }
 
 Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i, {});
     for (const auto& [key, text] : attributes)
-        if (key.empty() || attribute_text(key, attribute_value(text)) != text) throw damaged_state("attribute '" + key + "' is not kept as JSON");
+        if (key.empty() || attribute_text(key, attribute_value(text)) != text)
+            throw damaged_state("attribute '" + key + "' is not kept as JSON");
     std::sort(attributes.begin(), attributes.end());
     const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
-    if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end()) throw damaged_state("a frame has two attributes of one key");
+    if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end())
+        throw damaged_state("a frame has two attributes of one key");
     return attributes;
 }
 
 FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
     const StateTuple f(state, "a frame", 8, 13);
-    FrameSpecification frame{f.get<std::string>(0), f.get<std::optional<std::string>>(1).value_or(""), f.get<Pose>(3), f.get<Joint>(4), f.get<std::string>(2),
-                             f.get<std::vector<std::string>>(5), {}, f.get<std::optional<Inertia>>(7), read_attributes(f, 8), {}, {}, {}};
+    FrameSpecification frame{f.get<std::string>(0),
+                             f.get<std::optional<std::string>>(1).value_or(""),
+                             f.get<Pose>(3),
+                             f.get<Joint>(4),
+                             f.get<std::string>(2),
+                             f.get<std::vector<std::string>>(5),
+                             {},
+                             f.get<std::optional<Inertia>>(7),
+                             read_attributes(f, 8),
+                             {},
+                             {},
+                             {}};
     for (const nb::object& item : f.items(6)) frame.shapes.push_back(parts.attached(item));
     if (f.size() > 9) frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
     if (f.size() > 10) frame.stamps = stamps_from_state(f.at(10));
@@ -149,10 +169,12 @@ SceneGraph scene_from_state(nb::handle state) {
         for (const std::string& body : s.get<std::vector<std::string>>(5)) edit.add_body(body);
     edit.add_frames(frames);
     using Text = std::string;
-    for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3)) edit.allow_collision(a, b, reason);
+    for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3))
+        edit.allow_collision(a, b, reason);
     if (format > 2) {
         const auto groups = s.get<std::vector<std::tuple<Text, std::vector<Text>, std::vector<Text>>>>(4);
-        for (const auto& group : groups) edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
+        for (const auto& group : groups)
+            edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
         for (const auto& [name, members, nested] : groups) edit.set_group({name, members, nested});
     }
     return std::move(edit).take();

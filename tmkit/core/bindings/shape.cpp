@@ -30,7 +30,8 @@ std::string shape_text(const Shape& shape) {
             return "HeightField(" + std::to_string(shape.rows()) + " x " + std::to_string(shape.columns()) +
                    " heights, size=(" + number_text(d[0]) + ", " + number_text(d[1]) + "), floor=" + number_text(d[2]) +
                    source_text(shape) + ")";
-        case ShapeKind::box: return "Box([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
+        case ShapeKind::box:
+            return "Box([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
         default: break;
     }
     std::string text = name_of(shape.kind());
@@ -55,8 +56,8 @@ Ref<const Shape> make_field(const ArrayArgument& heights, const ArrayArgument& s
     return Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source);
 }
 
-// What pickle keeps: (kind, dimensions, arrays, source); before there were clouds and fields, vertices and faces stood in
-// the place of the arrays.
+// What pickle keeps: (kind, dimensions, arrays, source); before there were clouds and fields, vertices and faces stood
+// in the place of the arrays.
 Ref<const Shape> shape_from_state(nb::handle state) {
     const StateTuple s(state, "a shape", 4, 5);
     const auto kind = s.get<std::string>(0), source = s.get<std::string>(s.size() - 1);
@@ -64,13 +65,17 @@ Ref<const Shape> shape_from_state(nb::handle state) {
     const std::vector<nb::object> arrays = s.size() == 5 ? std::vector{s.at(2), s.at(3)} : s.items(2);
     const auto require = [&](std::size_t dimension_count, std::size_t array_count) {
         if (dimensions.size() != dimension_count || arrays.size() != array_count)
-            throw damaged_state("a shape of kind '" + kind + "' cannot have " + std::to_string(dimensions.size()) + " dimensions and " + std::to_string(arrays.size()) + " arrays");
+            throw damaged_state("a shape of kind '" + kind + "' cannot have " + std::to_string(dimensions.size()) +
+                                " dimensions and " + std::to_string(arrays.size()) + " arrays");
     };
     if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source);
     if (kind == "plane") return Shape::plane();
     if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
-    if (kind == "height_field") return require(3, 1), make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])}, dimensions[2], source);
-    for (const ShapeKind candidate : {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
+    if (kind == "height_field")
+        return require(3, 1),
+               make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])}, dimensions[2], source);
+    for (const ShapeKind candidate :
+         {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return Shape::primitive(candidate, std::move(dimensions));
     throw Error(ErrorKind::shape, "unknown shape kind '" + kind + "'");
 }
@@ -123,9 +128,8 @@ void bind_large_shapes(nb::module_& m) {
           "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each other.");
     m.def("PointCloud",
           [](const ArrayArgument& points, double radius, const std::string& source) {
-              return ShapeHandle{make_cloud(points, radius, source)};
-          },
-          nb::arg("points"), nb::kw_only(), nb::arg("radius"), nb::arg("source") = "",
+        return ShapeHandle{make_cloud(points, radius, source)};
+    }, nb::arg("points"), nb::kw_only(), nb::arg("radius"), nb::arg("source") = "",
           R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
 
 Args:
@@ -156,7 +160,9 @@ Raises:
 }
 
 void bind_attached_shape(nb::module_& m) {
-    auto attached = nb::class_<AttachedShape>(m, "AttachedShape", nb::is_weak_referenceable(), R"(A shape on a frame: where it sits and what it is for. Immutable.
+    auto attached =
+        nb::class_<AttachedShape>(m, "AttachedShape", nb::is_weak_referenceable(),
+                                  R"(A shape on a frame: where it sits and what it is for. Immutable.
 
 Args:
     shape: the shape.
@@ -171,39 +177,47 @@ Args:
 Raises:
     ShapeError: a colour outside 0 to 1, or a negative friction.
     UnknownNameError: another level.)")
-        .def("__init__",
-             [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                bool visual, bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
-                 new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
-             },
-             nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
-             nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(), nb::arg("level") = nb::none())
-        .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
-        .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
-        .def_prop_ro("color",
-                     [](const AttachedShape& a) {
-                         return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3])) : std::nullopt;
-                     },
-                     "Red, green, blue, alpha from 0 to 1, or None.")
-        .def("moved", [](AttachedShape a, const Pose& pose) {
-            a.pose = pose;
-            return a;
-        }, nb::arg("pose"), "Return the same shape for the same purpose at another frame_from_shape.")
-        .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
-        .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
-        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
-        .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
-                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-        .def("__eq__", [](const AttachedShape& a, nb::handle b) { return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b); }, nb::arg("other").none())
-        .def("__hash__", [](const AttachedShape& a) { return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3); })
-        .def("__repr__", &attached_text);
+            .def("__init__",
+                 [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
+                    const std::optional<ArrayArgument>& color, bool visual, bool collision,
+                    const std::optional<double>& friction, const std::optional<std::string>& level) {
+        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+    },
+                 nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
+                 nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(),
+                 nb::arg("level") = nb::none())
+            .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
+            .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
+            .def_prop_ro("color",
+                         [](const AttachedShape& a) {
+        return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
+                           : std::nullopt;
+    }, "Red, green, blue, alpha from 0 to 1, or None.")
+            .def("moved",
+                 [](AttachedShape a, const Pose& pose) {
+        a.pose = pose;
+        return a;
+    }, nb::arg("pose"), "Return the same shape for the same purpose at another frame_from_shape.")
+            .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
+            .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
+            .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
+            .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
+                         "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
+            .def("__eq__",
+                 [](const AttachedShape& a, nb::handle b) {
+        return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b);
+    }, nb::arg("other").none())
+            .def("__hash__", [](const AttachedShape& a) {
+        return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
+    }).def("__repr__", &attached_text);
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
                               self.attr("collision"), self.attr("friction"), self.attr("level"));
     }, [](nb::handle state) {
         const StateTuple s(state, "an attached shape", 6, 7);
-        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<std::optional<ArrayArgument>>(2), s.get<bool>(3), s.get<bool>(4),
-                             s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6, std::nullopt));
+        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<std::optional<ArrayArgument>>(2),
+                             s.get<bool>(3), s.get<bool>(4), s.get<std::optional<double>>(5),
+                             s.get<std::optional<std::string>>(6, std::nullopt));
     });
 }
 
@@ -214,12 +228,14 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const st
                             const std::optional<std::string>& level) {
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
         throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
-    AttachedShape attached{shape.shape, pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction, std::nullopt};
+    AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual,
+                           collision,   friction, std::nullopt};
     if (level) attached.level = read_level(*level);
     if (color) {
         const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
         for (double v : c)
-            if (v < 0.0 || v > 1.0) throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
+            if (v < 0.0 || v > 1.0)
+                throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
         std::copy(c.begin(), c.end(), attached.color.begin());
     }
     return attached;
@@ -232,65 +248,95 @@ CollisionLevel read_level(const std::string& name) {
 }
 
 void bind_shape(nb::module_& m) {
-    auto shape = nb::class_<ShapeHandle>(m, "Shape", nb::is_weak_referenceable(), R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
+    auto shape =
+        nb::class_<ShapeHandle>(
+            m, "Shape", nb::is_weak_referenceable(),
+            R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
 Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and ``HeightField``.
 Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of it. Metres throughout, in
 the shape's own axes. Arrays are read-only and show the shape's own memory, which they keep alive.)")
-        .def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-                     "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud`` or ``height_field``.")
-        .def_prop_ro("dimensions", [](const ShapeHandle& s) { return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions()))); },
-                     "Metres: box (x, y, z); sphere and point cloud (radius,); cylinder, cone, capsule (radius, length); height field "
-                     "(x, y, floor); mesh and plane ().")
-        .def_prop_ro("vertices",
-                     [](const ShapeHandle& s) { return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3}); },
-                     "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
-        .def_prop_ro("faces",
-                     [](const ShapeHandle& s) { return view_of(s, s.shape->faces(), {s.shape->faces().size() / 3, 3}); },
-                     "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
-        .def_prop_ro("points",
-                     [](const ShapeHandle& s) { return view_of(s, s.shape->points(), {s.shape->points().size() / 3, 3}); },
-                     "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
-        .def_prop_ro("heights",
-                     [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), {s.shape->rows(), s.shape->columns()}); },
-                     "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
-        .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); }, "Where a mesh, a cloud or a field came from; may be empty.")
-        .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
-                     "32 hexadecimal digits that depend on the content alone, the same in every process.")
-        .def_prop_ro("bounds",
-                     [](const ShapeHandle& s) {
-                         const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end()), {3}); };
-                         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
-                     },
-                     "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
-        .def_prop_ro("volume", [](const ShapeHandle& s) {
-                         const double volume = s.shape->volume();
-                         if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
-                         return volume;
-                     },
-                     "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face outwards; "
-                     "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
-        .def("__eq__", [](const ShapeHandle& a, nb::handle b) {
-            return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
-        }, nb::arg("other").none())
-        .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
-        .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
-        .def("__copy__", [](const ShapeHandle& s) { return s; })
-        .def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"));
+            .def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
+                         "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, "
+                         "``point_cloud`` or ``height_field``.")
+            .def_prop_ro("dimensions",
+                         [](const ShapeHandle& s) {
+        return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions())));
+    },
+                         "Metres: box (x, y, z); sphere and point cloud (radius,); cylinder, cone, capsule (radius, "
+                         "length); height field "
+                         "(x, y, floor); mesh and plane ().")
+            .def_prop_ro("vertices",
+                         [](const ShapeHandle& s) {
+        return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3});
+    }, "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
+            .def_prop_ro("faces",
+                         [](const ShapeHandle& s) {
+        return view_of(s, s.shape->faces(), {s.shape->faces().size() / 3, 3});
+    }, "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
+            .def_prop_ro("points",
+                         [](const ShapeHandle& s) {
+        return view_of(s, s.shape->points(), {s.shape->points().size() / 3, 3});
+    }, "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
+            .def_prop_ro("heights",
+                         [](const ShapeHandle& s) {
+        return view_of(s, s.shape->heights(), {s.shape->rows(), s.shape->columns()});
+    }, "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
+            .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
+                         "Where a mesh, a cloud or a field came from; may be empty.")
+            .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
+                         "32 hexadecimal digits that depend on the content alone, the same in every process.")
+            .def_prop_ro("bounds",
+                         [](const ShapeHandle& s) {
+        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end()), {3}); };
+        return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
+    }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
+            .def_prop_ro("volume",
+                         [](const ShapeHandle& s) {
+        const double volume = s.shape->volume();
+        if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
+        return volume;
+    },
+                         "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face "
+                         "outwards; "
+                         "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
+            .def("__eq__",
+                 [](const ShapeHandle& a, nb::handle b) {
+        return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
+    }, nb::arg("other").none())
+            .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
+            .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
+            .def("__copy__", [](const ShapeHandle& s) {
+        return s;
+    }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"));
     bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
-        m.def(name, [kind](double radius, double length) { return ShapeHandle{Shape::primitive(kind, {radius, length})}; },
-              nb::arg("radius"), nb::arg("length"), text);
+        m.def(name, [kind](double radius, double length) {
+            return ShapeHandle{Shape::primitive(kind, {radius, length})};
+        }, nb::arg("radius"), nb::arg("length"), text);
     };
-    m.def("Box", [](const ArrayArgument& size) { return ShapeHandle{Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))}; },
-          nb::arg("size"), "Make a box of full side lengths (3,) in metres, centred at its origin.\n\nRaises:\n    ShapeError: a length that is not positive.");
-    m.def("Sphere", [](double radius) { return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})}; }, nb::arg("radius"),
+    m.def("Box",
+          [](const ArrayArgument& size) {
+        return ShapeHandle{Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
+    }, nb::arg("size"),
+          "Make a box of full side lengths (3,) in metres, centred at its origin.\n\nRaises:\n    ShapeError: a length "
+          "that is not positive.");
+    m.def("Sphere", [](double radius) { return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})}; },
+          nb::arg("radius"),
           "Make a sphere of a radius in metres.\n\nRaises:\n    ShapeError: a radius that is not positive.");
-    radius_and_length("Cylinder", ShapeKind::cylinder, "Make a cylinder along z, centred at its origin; metres.\n\nRaises:\n    ShapeError: a size that is not positive.");
-    radius_and_length("Cone", ShapeKind::cone, "Make a cone along z with its tip at +length/2; metres.\n\nRaises:\n    ShapeError: a size that is not positive.");
-    radius_and_length("Capsule", ShapeKind::capsule, "Make a capsule along z, centred; the length is without the caps; metres.\n\nRaises:\n    ShapeError: a size that is not positive.");
-    m.def("Mesh", [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) { return ShapeHandle{make_mesh(vertices, faces, source)}; },
-          nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "",
+    radius_and_length("Cylinder", ShapeKind::cylinder,
+                      "Make a cylinder along z, centred at its origin; metres.\n\nRaises:\n    ShapeError: a size that "
+                      "is not positive.");
+    radius_and_length("Cone", ShapeKind::cone,
+                      "Make a cone along z with its tip at +length/2; metres.\n\nRaises:\n    ShapeError: a size that "
+                      "is not positive.");
+    radius_and_length("Capsule", ShapeKind::capsule,
+                      "Make a capsule along z, centred; the length is without the caps; metres.\n\nRaises:\n    "
+                      "ShapeError: a size that is not positive.");
+    m.def("Mesh",
+          [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
+        return ShapeHandle{make_mesh(vertices, faces, source)};
+    }, nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "",
           R"(Make a triangle mesh.
 
 Args:

@@ -23,9 +23,11 @@ namespace {
 
 using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
 
-StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity, double window) {
+StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity,
+                  double window) {
     if (stamps.size() != poses.size())
-        throw Error(ErrorKind::stamp, std::to_string(stamps.size()) + " stamps were given for " + std::to_string(poses.size()) + " poses");
+        throw Error(ErrorKind::stamp, std::to_string(stamps.size()) + " stamps were given for " +
+                                          std::to_string(poses.size()) + " poses");
     StampedPoses result;
     result.capacity = capacity;
     result.window = window;
@@ -55,14 +57,18 @@ StampedPoses read_state(nb::handle state) {
 
 }  // namespace
 
-nb::object stamps_state(const Ref<const StampedPoses>& stamps) { return stamps ? nb::object(state_of(*stamps)) : nb::none(); }
+nb::object stamps_state(const Ref<const StampedPoses>& stamps) {
+    return stamps ? nb::object(state_of(*stamps)) : nb::none();
+}
 
 Ref<const StampedPoses> stamps_from_state(nb::handle state) {
     return state.is_none() ? nullptr : stamps_ref(read_state(state));
 }
 
 void bind_stamped_poses(nb::module_& m) {
-    auto cls = nb::class_<StampedPoses>(m, "StampedPoses", nb::is_weak_referenceable(), R"(Where a frame was: a short history of the pose of its edge. Immutable.
+    auto cls =
+        nb::class_<StampedPoses>(m, "StampedPoses", nb::is_weak_referenceable(),
+                                 R"(Where a frame was: a short history of the pose of its edge. Immutable.
 
 Args:
     stamps: seconds, ascending.
@@ -72,24 +78,39 @@ Args:
 
 Raises:
     StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)")
-        .def("__init__", [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity, double window) {
-            new (self) StampedPoses(made(stamps, poses, capacity, window));
-        }, nb::arg("stamps") = nb::tuple(), nb::arg("poses") = nb::tuple(), nb::kw_only(), nb::arg("capacity") = StampedPoses::usual_capacity,
-           nb::arg("window") = StampedPoses::without_end)
-        .def_prop_ro("stamps", &stamps_array, "(k,) seconds, ascending; read-only.")
-        .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); }, "parent_from_frame at joint value 0, one for each stamp.")
-        .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
-        .def_ro("window", &StampedPoses::window, "Seconds that may lie between the oldest and the newest; inf without end.")
-        .def("at", [](const StampedPoses& s, double stamp, std::string_view policy) { return in_range(s.at({stamp, stamp_policy(policy)}, "")); },
-             nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated", "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
-        .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"), "Return the same history relative to another parent, which does not move relative to the old one.")
-        .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
-        .def("__eq__", [](const StampedPoses& s, nb::handle o) { return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o); }, nb::arg("other").none())
-        .def("__hash__", [](const StampedPoses& s) { return nb::hash(nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window)); })
-        .def("__repr__", [](const StampedPoses& s) {
-            if (s.entries.empty()) return std::string("StampedPoses()");
-            return "StampedPoses(" + std::to_string(s.entries.size()) + " poses from " + number_text(s.oldest()) + " s to " + number_text(s.newest()) + " s)";
-        });
+            .def("__init__",
+                 [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses,
+                    std::size_t capacity,
+                    double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
+                 nb::arg("stamps") = nb::tuple(), nb::arg("poses") = nb::tuple(), nb::kw_only(),
+                 nb::arg("capacity") = StampedPoses::usual_capacity, nb::arg("window") = StampedPoses::without_end)
+            .def_prop_ro("stamps", &stamps_array, "(k,) seconds, ascending; read-only.")
+            .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
+                         "parent_from_frame at joint value 0, one for each stamp.")
+            .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
+            .def_ro("window", &StampedPoses::window,
+                    "Seconds that may lie between the oldest and the newest; inf without end.")
+            .def("at",
+                 [](const StampedPoses& s, double stamp, std::string_view policy) {
+        return in_range(s.at({stamp, stamp_policy(policy)}, ""));
+    }, nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated",
+                 "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    "
+                 "StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
+            .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"),
+                 "Return the same history relative to another parent, which does not move relative to the old one.")
+            .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
+            .def("__eq__",
+                 [](const StampedPoses& s, nb::handle o) {
+        return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o);
+    }, nb::arg("other").none())
+            .def("__hash__", [](const StampedPoses& s) {
+        return nb::hash(
+            nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window));
+    }).def("__repr__", [](const StampedPoses& s) {
+        if (s.entries.empty()) return std::string("StampedPoses()");
+        return "StampedPoses(" + std::to_string(s.entries.size()) + " poses from " + number_text(s.oldest()) +
+               " s to " + number_text(s.newest()) + " s)";
+    });
     bind_state(cls, &state_of, &read_state);
 }
 

@@ -1,7 +1,8 @@
-// Reading what pickles keep, believing nothing of it: a file may be damaged, of another version, or made by somebody else.
+// Reading what pickles keep, believing nothing of it: a file may be damaged, of another version, or made by somebody
+// else.
 //
-// Every length, kind and number is checked before it is used, and what is wrong is an Error: of its own kind where a rule of
-// the value is broken, else a PickledStateError.
+// Every length, kind and number is checked before it is used, and what is wrong is an Error: of its own kind where a
+// rule of the value is broken, else a PickledStateError.
 #pragma once
 
 #include "bindings.hpp"
@@ -46,7 +47,8 @@ auto restored(Read&& read) {
     try {
         return read();
     } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError)) throw;
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError))
+            throw;
         throw damaged_state(nb::str(error.value()).c_str());
     }
 }
@@ -54,10 +56,9 @@ auto restored(Read&& read) {
 // __getstate__ and __setstate__ of an immutable class; nanobind refuses the latter where there is a value already.
 template <class Value, class Get, class Read>
 void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
-    cls.def("__getstate__", std::forward<Get>(get))
-        .def("__setstate__", [read](Value& self, nb::handle state) {
-            new (&self) Value(restored([&] { return read(state); }));
-        }, nb::arg("state").none());
+    cls.def("__getstate__", std::forward<Get>(get)).def("__setstate__", [read](Value& self, nb::handle state) {
+        new (&self) Value(restored([&] { return read(state); }));
+    }, nb::arg("state").none());
 }
 
 }  // namespace tmkit::bindings

@@ -12,7 +12,7 @@
 namespace tmkit {
 namespace {
 
-constexpr double tolerance = 1e-9;   // of the greatest entry or eigenvalue: what rounding may have done
+constexpr double tolerance = 1e-9;    // of the greatest entry or eigenvalue: what rounding may have done
 constexpr double negligible = 1e-14;  // of the greatest eigenvalue: no direction of its own
 constexpr double far_apart = 1e-10;   // of the greatest variance: one beside which it has few digits left
 constexpr double rounding = 1e-24;    // of the greatest variance: what is left where there is none
@@ -66,9 +66,8 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
-        return std::pair(a[i * n + i], i) < std::pair(a[j * n + j], j);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t i, std::size_t j) { return std::pair(a[i * n + i], i) < std::pair(a[j * n + j], j); });
     values.resize(n);
     vectors.resize(n * n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -99,7 +98,8 @@ Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
     for (std::size_t i = 0; i < 6; ++i)
         for (std::size_t j = 0; j < i; ++j) defect = std::max(defect, std::abs(m[6 * i + j] - m[6 * j + i]));
     if (defect > tolerance * greatest)
-        throw Error(ErrorKind::scene, name + " is not symmetric: two entries that should be equal differ by " + short_text(defect));
+        throw Error(ErrorKind::scene,
+                    name + " is not symmetric: two entries that should be equal differ by " + short_text(defect));
     std::vector<double> even(36), values, vectors;
     for (std::size_t i = 0; i < 6; ++i)
         for (std::size_t j = 0; j < 6; ++j) even[6 * i + j] = i == j ? m[7 * i] : 0.5 * (m[6 * i + j] + m[6 * j + i]);
@@ -145,7 +145,8 @@ std::vector<Vector6> Covariance::root() const {
     std::vector<double> scaled(m.begin(), m.end()), values, vectors;
     const std::vector<double> scales = comparable_scales(scaled, 6);
     for (std::size_t i = 0; i < 6; ++i)
-        for (std::size_t j = 0; j < 6; ++j) scaled[6 * i + j] = scales[i] * scales[j] > 0.0 ? scaled[6 * i + j] / (scales[i] * scales[j]) : 0.0;
+        for (std::size_t j = 0; j < 6; ++j)
+            scaled[6 * i + j] = scales[i] * scales[j] > 0.0 ? scaled[6 * i + j] / (scales[i] * scales[j]) : 0.0;
     symmetric_eigen(scaled, 6, values, vectors);
     std::vector<Vector6> columns;
     for (std::size_t i = 6; i-- > 0;) {

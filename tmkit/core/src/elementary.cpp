@@ -15,11 +15,10 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std:
 
 // 2/pi after 64 zeros, word by word.
 constexpr std::array<Word, 20> two_over_pi{
-    0,
-    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,
-    0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
-    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
-    0x56033046fc7b6bab};
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
 constexpr Word half_pi_high = 0xc90fdaa22168c234, half_pi_low = 0xc4c6628b80dc1cd1;  // times 2^-63 and 2^-127
 
 Word high_product(Word a, Word b) { return static_cast<Word>(static_cast<Wide>(a) * b >> 64); }
@@ -63,8 +62,9 @@ Sum arctangent_of(double small, double large) {
     const double q = n.high / d.high, product = q * d.high;
     const double rest = (((n.high - product) - lost(q, d.high, product)) + (n.low - q * (d.low + c * s2))) / d.high;
     const double z = q * q;
-    const double series = -0x1.5555555555535p-2 + z * (0x1.99999999615eap-3 + z * (-0x1.2492482489a99p-3 +
-                          z * (0x1.c718744e5c9b1p-4 + z * -0x1.70bd70594a51dp-4)));
+    const double series = -0x1.5555555555535p-2 +
+                          z * (0x1.99999999615eap-3 +
+                               z * (-0x1.2492482489a99p-3 + z * (0x1.c718744e5c9b1p-4 + z * -0x1.70bd70594a51dp-4)));
     const auto [base, base_low] = arctangents[static_cast<std::size_t>(k)];
     const Sum sum = fast_sum(base, q);
     return k == 0.0 ? Sum{q, rest + q * z * series} : Sum{sum.high, sum.low + (base_low + (rest + q * z * series))};
@@ -82,9 +82,12 @@ ReducedAngle reduce_exactly(double angle) {
     const int begin = 64 + exponent - 2, word = begin / 64, shift = begin % 64;
     std::array<Word, 3> window;
     for (int i = 0; i < 3; ++i)
-        window[i] = shift ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift) : two_over_pi[word + i];
-    const Wide last = static_cast<Wide>(window[2]) * mantissa, middle = static_cast<Wide>(window[1]) * mantissa + (last >> 64);
-    std::array<Word, 3> turns{window[0] * mantissa + static_cast<Word>(middle >> 64), static_cast<Word>(middle), static_cast<Word>(last)};
+        window[i] =
+            shift ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift) : two_over_pi[word + i];
+    const Wide last = static_cast<Wide>(window[2]) * mantissa,
+               middle = static_cast<Wide>(window[1]) * mantissa + (last >> 64);
+    std::array<Word, 3> turns{window[0] * mantissa + static_cast<Word>(middle >> 64), static_cast<Word>(middle),
+                              static_cast<Word>(last)};
     Word quadrant = turns[0] >> 62;
     Wide fraction = static_cast<Wide>(turns[0] << 2 | turns[1] >> 62) << 64 | (turns[1] << 2 | turns[2] >> 62);
     Word below = turns[2] << 2;
@@ -97,13 +100,15 @@ ReducedAngle reduce_exactly(double angle) {
     int zeros = 0;  // no double lies nearer to a multiple than 2^-62
     for (; zeros < 127 && !(fraction >> 127); ++zeros) fraction = fraction << 1 | below >> 63, below <<= 1;
     const Word high = static_cast<Word>(fraction >> 64), low = static_cast<Word>(fraction);
-    const Wide product = static_cast<Wide>(high) * half_pi_high + high_product(high, half_pi_low) + high_product(low, half_pi_high);
+    const Wide product =
+        static_cast<Wide>(high) * half_pi_high + high_product(high, half_pi_low) + high_product(low, half_pi_high);
     // product 2^(-127 - zeros); the first 53 bits, and 53 of what follows
     const Word leading = static_cast<Word>(product >> 64), kept = leading & ~Word{0x7FF};
     const Word rest = (leading - kept) << 52 | static_cast<Word>(product) >> 12;
     const double scale = std::bit_cast<double>(static_cast<Word>(1023 - 63 - zeros) << 52);
     const double sign = (angle < 0.0) != above ? -1.0 : 1.0;
-    return {sign * scale * static_cast<double>(kept), sign * scale * 0x1.0p-52 * static_cast<double>(rest), angle < 0.0 ? 0 - quadrant : quadrant};
+    return {sign * scale * static_cast<double>(kept), sign * scale * 0x1.0p-52 * static_cast<double>(rest),
+            angle < 0.0 ? 0 - quadrant : quadrant};
 }
 
 double arctangent(double y, double x) {
@@ -145,7 +150,8 @@ double exponential(double x) {
     if (x > 710.0) return infinity;
     if (x < -750.0) return 0.0;
     const double n = (x * std::numbers::log2e + 0x1.8p52) - 0x1.8p52;
-    const double high = x - n * 0x1.62e42fefp-1, low = n * 0x1.473de6af278edp-34, r = high - low, error = (high - r) - low;
+    const double high = x - n * 0x1.62e42fefp-1, low = n * 0x1.473de6af278edp-34, r = high - low,
+                 error = (high - r) - low;
     double series = 0.0, factorial = 6227020800.0;  // Taylor's, whose coefficients are rounded quotients
     for (int k = 13; k >= 2; factorial /= k, --k) series = series * r + 1.0 / factorial;
     return std::ldexp(1.0 + (r + (r * r * series + error * (1.0 + r))), static_cast<int>(n));
@@ -160,8 +166,12 @@ double logarithm(double x) {
     if (f < 0.5 * std::numbers::sqrt2) f *= 2.0, --exponent;
     f -= 1.0;
     const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f, n = exponent;
-    const double series = z * (0x1.5555555555594p-1 + z * (0x1.999999997f730p-2 + z * (0x1.249249423c2bcp-2 + z * (0x1.c71c51d55c12ep-3 +
-                          z * (0x1.7466484ea67e8p-3 + z * (0x1.39a0e026e5d1ap-3 + z * 0x1.2f0d45c86f51ap-3))))));
+    const double series =
+        z * (0x1.5555555555594p-1 +
+             z * (0x1.999999997f730p-2 +
+                  z * (0x1.249249423c2bcp-2 +
+                       z * (0x1.c71c51d55c12ep-3 +
+                            z * (0x1.7466484ea67e8p-3 + z * (0x1.39a0e026e5d1ap-3 + z * 0x1.2f0d45c86f51ap-3))))));
     return n * 0x1.62e42fefp-1 - ((half - (s * (half + series) + n * 0x1.473de6af278edp-34)) - f);
 }
 

@@ -11,7 +11,9 @@ void require_in_range(std::span<const double> numbers, const char* what) {
     constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
     bool out = false;
     for (const double number : numbers) out |= (std::bit_cast<std::uint64_t>(number) & exponent) == exponent;
-    if (out) throw Error(ErrorKind::overflow, std::string(what) + " is beyond the range of floating-point numbers (1.8e308)");
+    if (out)
+        throw Error(ErrorKind::overflow,
+                    std::string(what) + " is beyond the range of floating-point numbers (1.8e308)");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -25,7 +27,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         row[0] = i + 1;
         for (std::size_t j = 0; j < b.size(); ++j) {
             row[j + 1] = std::min({last[j] + !same(i, j), row[j] + 1, last[j + 1] + 1});
-            if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j)) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
+            if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j))
+                row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b.size()];

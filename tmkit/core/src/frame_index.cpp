@@ -34,7 +34,8 @@ void FrameIndex::stand_for(const FrameMap& frames) {
         if (links_.empty()) {  // a set of a sorted range is made in O(n)
             std::vector<std::pair<FrameId, FrameId>> links;
             links.reserve(frames.size());
-            frames.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) { links.emplace_back(frame->parent, id); });
+            frames.for_each(
+                [&](FrameId id, const Ref<const FrameRecord>& frame) { links.emplace_back(frame->parent, id); });
             std::sort(links.begin(), links.end());
             links_ = std::set<std::pair<FrameId, FrameId>>(links.begin(), links.end());
         }

@@ -21,13 +21,16 @@ Matrix3 folded(const Matrix3& a) {
 }
 
 // <<A, B>> = <<A>> <<B>> + <<B A>>
-Matrix3 folded(const Matrix3& a, const Matrix3& b) { return sum(multiply(folded(a), folded(b)), folded(multiply(b, a))); }
+Matrix3 folded(const Matrix3& a, const Matrix3& b) {
+    return sum(multiply(folded(a), folded(b)), folded(multiply(b, a)));
+}
 
 // Adds factor (A S + S A^T) for A = [[diagonal, corner], [0, diagonal]].
-void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
+void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, const Matrix3& corner,
+                    const Covariance& s) {
     const Matrix3 linear = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));
-    const Matrix3 cross = sum(sum(multiply(diagonal, s.cross), multiply(corner, s.angular)),
-                              multiply(s.cross, transposed(diagonal)));
+    const Matrix3 cross =
+        sum(sum(multiply(diagonal, s.cross), multiply(corner, s.angular)), multiply(s.cross, transposed(diagonal)));
     const Matrix3 angular = multiply(diagonal, s.angular);
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {
@@ -39,11 +42,11 @@ void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, 
 
 // A S A^T of the same A.
 Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
-    const Matrix3 upper = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));   // A S, first row
+    const Matrix3 upper = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));  // A S, first row
     const Matrix3 right = sum(multiply(diagonal, s.cross), multiply(corner, s.angular));
     const Matrix3 lower = multiply(diagonal, s.angular);
-    return {sum(multiply_transposed(upper, diagonal), multiply_transposed(right, corner)), multiply_transposed(right, diagonal),
-            multiply_transposed(lower, diagonal)};
+    return {sum(multiply_transposed(upper, diagonal), multiply_transposed(right, corner)),
+            multiply_transposed(right, diagonal), multiply_transposed(lower, diagonal)};
 }
 
 Covariance squared_commutator(const Covariance& of, const Covariance& s) {
@@ -90,7 +93,8 @@ Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
     add_commutator(result, a, b);
     add_commutator(result, b, a);
     const Matrix3 at = transposed(a.cross), bt = transposed(b.cross);
-    const Matrix3 linear = sum(sum(folded(a.angular, b.linear), folded(at, b.cross)), sum(folded(a.cross, bt), folded(a.linear, b.angular)));
+    const Matrix3 linear = sum(sum(folded(a.angular, b.linear), folded(at, b.cross)),
+                               sum(folded(a.cross, bt), folded(a.linear, b.angular)));
     const Matrix3 cross = sum(folded(a.angular, bt), folded(at, b.angular));
     const Matrix3 angular = folded(a.angular, b.angular);
     for (std::size_t i = 0; i < 9; ++i) {

@@ -19,7 +19,8 @@ void Joint::check() {
     if (std::abs(length - 1.0) > 4e-15)
         for (double& component : axis) component /= length;
     if (std::isnan(lower) || std::isnan(upper) || lower > upper)
-        refuse("has limits [" + std::to_string(lower) + ", " + std::to_string(upper) + "]; lower must not exceed upper");
+        refuse("has limits [" + std::to_string(lower) + ", " + std::to_string(upper) +
+               "]; lower must not exceed upper");
     if (lower == unlimited || upper == -unlimited) refuse("has limits that no value meets");
     if (!(velocity >= 0.0) || !(effort >= 0.0)) refuse("has a negative velocity or effort limit");
     if (!(damping >= 0.0) || !(friction >= 0.0)) refuse("has a negative damping or friction");

@@ -13,7 +13,8 @@ const SceneGraph& laid_out(const SceneGraph& scene) {
 }  // namespace
 
 Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q, std::vector<double> qd)
-    : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), qd_(std::move(qd)), moving_(layout_->moving.size()) {
+    : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), qd_(std::move(qd)),
+      moving_(layout_->moving.size()) {
     layout_->forward_moving(q_.data(), moving_.data());
 }
 
@@ -21,10 +22,12 @@ Pose Kinematics::pose(std::string_view target, std::string_view reference) const
     return scene_.pose(target, reference, q_.data());  // one evaluation order, so the same bits as the scene's answer
 }
 
-std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& point, std::optional<std::string_view> axes) const {
+std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& point,
+                                         std::optional<std::string_view> axes) const {
     std::vector<double> rows(6 * layout_->joint_count());
     const std::int32_t index = number(frame);
-    layout_->jacobian(index, pose(index).apply(point), [this](std::int32_t at) -> const Pose& { return pose(at); }, rows.data());
+    layout_->jacobian(index, pose(index).apply(point), [this](std::int32_t at) -> const Pose& { return pose(at); },
+                      rows.data());
     if (!axes) return rows;
     const std::int32_t turned = number(*axes);
     if (layout_->root[turned] != layout_->root[index]) scene_.pose(frame, *axes, q_.data());  // throws with the reason
@@ -43,7 +46,8 @@ Vector6 Kinematics::velocity(std::int32_t frame, const Vector3& point) const {
     Vector6 sum{};
     for (std::int32_t at = frame; at >= 0; at = layout_->parent[at]) {
         if (layout_->q_index[at] < 0) continue;
-        const Vector6 unit = joint_twist(layout_->type[at], layout_->axis[at], layout_->multiplier[at], pose(at), point);
+        const Vector6 unit =
+            joint_twist(layout_->type[at], layout_->axis[at], layout_->multiplier[at], pose(at), point);
         for (std::size_t i = 0; i < 6; ++i) sum[i] += qd_[static_cast<std::size_t>(layout_->q_index[at])] * unit[i];
     }
     return sum;
@@ -51,7 +55,8 @@ Vector6 Kinematics::velocity(std::int32_t frame, const Vector3& point) const {
 
 Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, std::string_view axes) const {
     const std::int32_t moving = number(frame), still = number(reference), turned = number(axes);
-    if (layout_->root[moving] != layout_->root[still]) scene_.pose(frame, reference, q_.data());  // throws with the reason
+    if (layout_->root[moving] != layout_->root[still])
+        scene_.pose(frame, reference, q_.data());  // throws with the reason
     if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
     scene_.require_no_twist_on_way(frame, reference);
     const Vector3 point = pose(moving).translation;

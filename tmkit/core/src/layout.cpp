@@ -69,7 +69,8 @@ std::vector<std::int32_t> Layout::subtree(std::int32_t frame) const {
     const LayoutTree& t = tree();
     std::vector<std::int32_t> found{frame};
     for (std::size_t next = 0; next < found.size(); ++next)
-        found.insert(found.end(), t.child.begin() + t.first_child[found[next]], t.child.begin() + t.first_child[found[next] + 1]);
+        found.insert(found.end(), t.child.begin() + t.first_child[found[next]],
+                     t.child.begin() + t.first_child[found[next] + 1]);
     return found;
 }
 
@@ -82,8 +83,8 @@ void Layout::settle(std::vector<char> stale_frames) {
     std::int32_t move_count = 0;
     // A frame whose parent is settled, or a root. Through local pointers, which what is written cannot change.
     const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(), edge_pose = pose.data(),
-                             root_of = root.data(), slot_of = slot.data(), moves_at = moving.data(), still_at = still.data(),
-                             stale = stale_frames.data()](std::int32_t frame) {
+                             root_of = root.data(), slot_of = slot.data(), moves_at = moving.data(),
+                             still_at = still.data(), stale = stale_frames.data()](std::int32_t frame) {
         const std::int32_t above = above_of[frame];
         if (above < 0) {
             root_of[frame] = frame;

@@ -46,7 +46,8 @@ struct Coefficients {
 };
 
 Coefficients by_series(double squared) {
-    // sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact for x <= 1, fewer below.
+    // sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact for x <= 1, fewer
+    // below.
     Coefficients sum{0.0, 0.0, 0.0, 0.0};
     double power = 1.0, factorial = 2.0;
     for (int k = 0; k < 10 && std::abs(power) > 1e-17 * factorial; ++k) {

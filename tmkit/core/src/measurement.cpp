@@ -62,15 +62,17 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::v
     }
     const double length = norm(p);
     if (length < no_distance)
-        throw Error(ErrorKind::scene, "frame " + quoted(target) + " stands where frame " + quoted(reference) +
-                                          " does: there is no direction and no change of range to compare with a measurement");
+        throw Error(ErrorKind::scene,
+                    "frame " + quoted(target) + " stands where frame " + quoted(reference) +
+                        " does: there is no direction and no change of range to compare with a measurement");
     const Vector3 direction = (1.0 / length) * p;
     if (kind == Kind::range) {
         residual[0] = length - distance;
         for (std::size_t k = 0; k < 6; ++k) derivative[k] = dot(direction, dp[k]);
         return;
     }
-    // The rotation vector from the measured to the expected direction, of which the part along the measured one is zero.
+    // The rotation vector from the measured to the expected direction, of which the part along the measured one is
+    // zero.
     Vector3 first, second;
     axes_across(vector, first, second);
     const double along = dot(vector, direction), a = dot(first, direction), b = dot(second, direction);

@@ -1,5 +1,5 @@
-// The edges between two frames and the errors on them: one reading for the persistent scene and for its arrays, so that both
-// answer with the same bits.
+// The edges between two frames and the errors on them: one reading for the persistent scene and for its arrays, so that
+// both answer with the same bits.
 //
 // A way is what has `down()` and `up()`, how many edges lead from the nearest common ancestor to the target and to the
 // reference, `to(i)` and `from(i)`, those edges, and for an edge `pose_of` and `noise_of`, null where it is exact.
@@ -58,7 +58,8 @@ public:
         });
         if (count <= near_.size()) {
             for (std::size_t i = 1; i < count; ++i)
-                if (std::find(near_.begin(), near_.begin() + i, near_[i]) != near_.begin() + i) shared_[shared_count_++] = near_[i];
+                if (std::find(near_.begin(), near_.begin() + i, near_[i]) != near_.begin() + i)
+                    shared_[shared_count_++] = near_[i];
         } else {
             far_.insert(far_.end(), near_.begin(), near_.end());
             std::sort(far_.begin(), far_.end());
@@ -70,9 +71,11 @@ public:
     bool has_one_of(const EdgeNoise& noise) const {
         const auto is_shared = [&](const NoiseSource* source) {
             const auto end = shared_.begin() + shared_count_;
-            return std::find(shared_.begin(), end, source) != end || std::binary_search(far_shared_.begin(), far_shared_.end(), source);
+            return std::find(shared_.begin(), end, source) != end ||
+                   std::binary_search(far_shared_.begin(), far_shared_.end(), source);
         };
-        return std::any_of(noise.terms.begin(), noise.terms.end(), [&](const NoiseTerm& term) { return is_shared(term.source.get()); });
+        return std::any_of(noise.terms.begin(), noise.terms.end(),
+                           [&](const NoiseTerm& term) { return is_shared(term.source.get()); });
     }
 
 private:
@@ -112,7 +115,8 @@ private:
     bool uncertain_ = false, exact_since_ = false;
 };
 
-// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing kept.
+// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing
+// kept.
 template <class Way, class Visit>
 void for_each_error(const Way& way, Visit&& visit) {
     Pose target, here;
@@ -142,7 +146,9 @@ inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const 
 // The error of reference_from_target, source by source, in the target's tangent; into a sum that is empty.
 template <class Way>
 void sum_errors(const Way& way, NoiseSum& sum) {
-    for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) { add_error(sum, noise, sign, child_from_target); });
+    for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+        add_error(sum, noise, sign, child_from_target);
+    });
 }
 
 // reference_from_target; `common` is an empty sum to work with.

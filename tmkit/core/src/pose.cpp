@@ -134,7 +134,8 @@ Vector6 Pose::log() const {
     // V^-1 = I - [theta]/2 + c [theta]^2 with c = (1 - (a/2) cot(a/2)) / a^2.
     const double half = 0.5 * angle;
     const auto [sine, cosine] = sine_cosine(half);
-    const double c = angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
+    const double c =
+        angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
     const Vector3 once = cross(theta, translation);
     const Vector3 rho = translation - 0.5 * once + c * cross(theta, once);
     return {rho[0], rho[1], rho[2], theta[0], theta[1], theta[2]};

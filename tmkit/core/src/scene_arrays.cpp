@@ -9,7 +9,8 @@
 namespace tmkit {
 namespace {
 
-constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4, least_stamps = 256, more_groups = 16, members_per_frame = 2;
+constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4, least_stamps = 256,
+                      more_groups = 16, members_per_frame = 2;
 constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 
 void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
@@ -17,13 +18,16 @@ void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
     const std::string problem = capacity > most ? "at most " + std::to_string(most) + " can be kept"
                                                 : "the scene alone needs " + std::to_string(needed);
     throw Error(ErrorKind::capacity, std::string(kind) + " is " + std::to_string(capacity) + ", but " + problem,
-                {{"kind", kind == std::string("capacity") ? "frames" : kind}, {"capacity", static_cast<std::int64_t>(capacity)}});
+                {{"kind", kind == std::string("capacity") ? "frames" : kind},
+                 {"capacity", static_cast<std::int64_t>(capacity)}});
 }
 
 // What a scene fills of each capacity.
 Capacities needed_for(const SceneGraph& scene) {
     Capacities needed{0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    const auto name = [&needed](std::string_view text) { needed.name_bytes = std::max(needed.name_bytes, text.size()); };
+    const auto name = [&needed](std::string_view text) {
+        needed.name_bytes = std::max(needed.name_bytes, text.size());
+    };
     needed.frames = scene.size();
     std::set<BodyId> bodies;
     std::set<const NoiseSource*> sources;
@@ -98,80 +102,36 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
 }
 
 SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
-    : capacities_(wanted.completed_for(scene)),
-      counts_(count_of_counts),
+    : capacities_(wanted.completed_for(scene)), counts_(count_of_counts),
       frame_names_(capacities_.frames, capacities_.name_bytes),
-      joint_names_(capacities_.frames, capacities_.name_bytes),
-      body_names_(capacities_.bodies, capacities_.name_bytes),
-      parent_(capacities_.frames, none),
-      body_(capacities_.frames, none),
-      first_child_(capacities_.frames, none),
-      next_sibling_(capacities_.frames, none),
-      bare_(capacities_.bodies, 0),
-      id_(capacities_.frames, no_frame),
-      type_(capacities_.frames, JointType::fixed),
-      entry_(capacities_.frames, none),
-      multiplier_(capacities_.frames, 1.0),
-      offset_(capacities_.frames, 0.0),
-      axis_(capacities_.frames),
-      pose_(capacities_.frames),
-      root_pose_(capacities_.frames),
-      sequence_(capacities_.frames),
-      entries_(capacities_.frames),
-      q_(capacities_.frames),
-      twist_(capacities_.frames, none),
-      twist_frame_(capacities_.twists, none),
-      twist_on_(capacities_.twists, none),
-      twist_reference_(capacities_.twists, none),
-      twist_vector_(capacities_.twists),
-      newest_(capacities_.frames, none),
-      stamp_count_(capacities_.frames, none),
-      stamp_capacity_(capacities_.frames, 0),
-      stamp_window_(capacities_.frames),
-      stamp_(capacities_.stamps),
-      stamp_pose_(capacities_.stamps),
-      older_(capacities_.stamps, none),
-      pairs_(capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)),
-      order_(capacities_.frames, none),
-      previous_sibling_(capacities_.frames, none),
-      position_(capacities_.frames, 0),
-      numbers_(capacities_.frames),
-      moves_(capacities_.frames, 0),
-      leader_(capacities_.frames, none),
-      next_top_(capacities_.frames, none),
-      previous_top_(capacities_.frames, none),
-      first_top_(capacities_.bodies, none),
-      inertia_frame_(capacities_.bodies, none),
-      inertia_(capacities_.bodies),
-      first_shape_(capacities_.frames, none),
-      details_(capacities_.frames),
-      twist_noise_(capacities_.twists),
-      noise_(capacities_.noise ? capacities_.frames : 0),
-      group_names_(capacities_.groups, capacities_.name_bytes),
-      is_group_(capacities_.groups, 0),
-      group_frames_(capacities_.groups, none),
-      group_groups_(capacities_.groups, none),
-      members_(capacities_.group_members),
-      shapes_(capacities_.shapes),
-      reasons_(capacities_.allowed_pairs, capacities_.name_bytes),
-      pair_ids_(capacities_.allowed_pairs),
-      pair_frames_(capacities_.allowed_pairs),
-      next_id_(scene.next_frame_id()),
-      free_frames_(all_free(capacities_.frames)),
-      free_bodies_(all_free(capacities_.bodies)),
-      free_groups_(all_free(capacities_.groups)),
-      free_shape_(capacities_.shapes ? 0 : none),
-      free_stamp_(capacities_.stamps ? 0 : none),
-      free_member_(capacities_.group_members ? 0 : none),
-      free_shapes_(capacities_.shapes),
-      free_stamps_(capacities_.stamps),
-      free_members_(capacities_.group_members),
-      mark_(capacities_.frames, 0),
-      twist_goes_(capacities_.twists, 0),
-      group_mark_(capacities_.groups, 0),
-      group_queue_(capacities_.groups),
-      gathered_(capacities_.frames),
-      values_(capacities_.frames) {
+      joint_names_(capacities_.frames, capacities_.name_bytes), body_names_(capacities_.bodies, capacities_.name_bytes),
+      parent_(capacities_.frames, none), body_(capacities_.frames, none), first_child_(capacities_.frames, none),
+      next_sibling_(capacities_.frames, none), bare_(capacities_.bodies, 0), id_(capacities_.frames, no_frame),
+      type_(capacities_.frames, JointType::fixed), entry_(capacities_.frames, none),
+      multiplier_(capacities_.frames, 1.0), offset_(capacities_.frames, 0.0), axis_(capacities_.frames),
+      pose_(capacities_.frames), root_pose_(capacities_.frames), sequence_(capacities_.frames),
+      entries_(capacities_.frames), q_(capacities_.frames), twist_(capacities_.frames, none),
+      twist_frame_(capacities_.twists, none), twist_on_(capacities_.twists, none),
+      twist_reference_(capacities_.twists, none), twist_vector_(capacities_.twists), newest_(capacities_.frames, none),
+      stamp_count_(capacities_.frames, none), stamp_capacity_(capacities_.frames, 0), stamp_window_(capacities_.frames),
+      stamp_(capacities_.stamps), stamp_pose_(capacities_.stamps), older_(capacities_.stamps, none),
+      pairs_(capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)), order_(capacities_.frames, none),
+      previous_sibling_(capacities_.frames, none), position_(capacities_.frames, 0), numbers_(capacities_.frames),
+      moves_(capacities_.frames, 0), leader_(capacities_.frames, none), next_top_(capacities_.frames, none),
+      previous_top_(capacities_.frames, none), first_top_(capacities_.bodies, none),
+      inertia_frame_(capacities_.bodies, none), inertia_(capacities_.bodies), first_shape_(capacities_.frames, none),
+      details_(capacities_.frames), twist_noise_(capacities_.twists),
+      noise_(capacities_.noise ? capacities_.frames : 0), group_names_(capacities_.groups, capacities_.name_bytes),
+      is_group_(capacities_.groups, 0), group_frames_(capacities_.groups, none),
+      group_groups_(capacities_.groups, none), members_(capacities_.group_members), shapes_(capacities_.shapes),
+      reasons_(capacities_.allowed_pairs, capacities_.name_bytes), pair_ids_(capacities_.allowed_pairs),
+      pair_frames_(capacities_.allowed_pairs), next_id_(scene.next_frame_id()),
+      free_frames_(all_free(capacities_.frames)), free_bodies_(all_free(capacities_.bodies)),
+      free_groups_(all_free(capacities_.groups)), free_shape_(capacities_.shapes ? 0 : none),
+      free_stamp_(capacities_.stamps ? 0 : none), free_member_(capacities_.group_members ? 0 : none),
+      free_shapes_(capacities_.shapes), free_stamps_(capacities_.stamps), free_members_(capacities_.group_members),
+      mark_(capacities_.frames, 0), twist_goes_(capacities_.twists, 0), group_mark_(capacities_.groups, 0),
+      group_queue_(capacities_.groups), gathered_(capacities_.frames), values_(capacities_.frames) {
     for (std::size_t i = 1; i < shapes_.size(); ++i) shapes_[i - 1].next = static_cast<Slot>(i);
     for (std::size_t i = 1; i < capacities_.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (std::size_t i = 1; i < members_.size(); ++i) members_[i - 1].next = static_cast<Slot>(i);
@@ -229,8 +189,8 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     if (record.joint) {
         const Joint& joint = *record.joint;
         axis_.store(slot, joint.axis);
-        numbers_[at] = {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
-                        joint.mimic_multiplier, joint.mimic_offset};
+        numbers_[at] = {joint.lower,   joint.upper,    joint.velocity,         joint.effort,
+                        joint.damping, joint.friction, joint.mimic_multiplier, joint.mimic_offset};
         joint_names_.insert(slot, joint.name);
     }
     const BodyRecord& on = scene.body(record.body);
@@ -298,7 +258,8 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
         made.attributes = details_[at]->attributes;
     }
     if (const Slot twist = twist_[slot]; twist != none)
-        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist], twist_noise_[static_cast<std::size_t>(twist)]};
+        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist],
+                               twist_noise_[static_cast<std::size_t>(twist)]};
     if (!noise_.empty() && !noise_[at]->terms.empty()) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[at]));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
@@ -317,7 +278,8 @@ SceneGraph SceneArrays::freeze() const {
     const SequenceLock::Writer writer(lock_);
     std::vector<std::pair<FrameId, FrameSpecification>> frames;
     frames.reserve(size());
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i)
+        frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
     SceneEdit edit{SceneGraph()};
     for (const std::string& body : bare_bodies()) edit.add_body(body);
     edit.add_frames_with_ids(frames);

@@ -9,7 +9,7 @@ namespace tmkit {
 using Section = SequenceLock::Section;
 using Writer = SequenceLock::Writer;
 
-// --- what is asked of names -----------------------------------------------------------------------------------------------
+// --- what is asked of names ------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {
     const Slot slot = frame_names_.find(name);
@@ -26,7 +26,7 @@ void SceneArrays::require_fit(std::string_view text) const {
     if (!frame_names_.fits(text)) throw refusals::too_long(text, capacities_.name_bytes);
 }
 
-// --- adding and removing ----------------------------------------------------------------------------------------------------
+// --- adding and removing ---------------------------------------------------------------------------------------------
 
 void SceneArrays::add_root(std::string_view name, std::string_view body) {
     const Writer writer(lock_);
@@ -54,8 +54,10 @@ SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) cons
             throw refusals::new_edge_inside_body(frame.name, frame_names_.view(parent), name);
         return body;
     }
-    for (Slot top = first_top_[static_cast<std::size_t>(body)]; top != none; top = next_top_[static_cast<std::size_t>(top)])
-        if (root_of(top) == root_of(parent)) throw refusals::body_in_this_tree(frame.name, name, frame_names_.view(top));
+    for (Slot top = first_top_[static_cast<std::size_t>(body)]; top != none;
+         top = next_top_[static_cast<std::size_t>(top)])
+        if (root_of(top) == root_of(parent))
+            throw refusals::body_in_this_tree(frame.name, name, frame_names_.view(top));
     return body;
 }
 
@@ -109,7 +111,8 @@ void SceneArrays::require_no_followers() const {
     Slot leader = none;
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
         const auto slot = static_cast<std::size_t>(order_[static_cast<std::size_t>(i)]);
-        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[static_cast<std::size_t>(leader_[slot])] != epoch_) continue;
+        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[static_cast<std::size_t>(leader_[slot])] != epoch_)
+            continue;
         const std::string_view follower = joint_names_.view(static_cast<Slot>(slot));
         if (leader != none && first < follower) continue;
         first = follower;
@@ -154,17 +157,19 @@ void SceneArrays::rename_frame(std::string_view name, std::string_view new_name)
     frame_names_.insert(slot, new_name);
 }
 
-// --- moving -----------------------------------------------------------------------------------------------------------------
+// --- moving ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) const {
     if (root_of(moving) == root) return;  // the bodies of one tree stay joined as they were
     const auto body_of = [this](Slot slot) { return body_[static_cast<std::size_t>(slot)]; };
     for (Slot at = moving; at != none; at = next_in_subtree(at, moving)) {
-        if (body_of(at) == body_of(moving) && body_of(parent) == body_of(moving)) continue;  // joined by the new edge itself
-        for (Slot top = first_top_[static_cast<std::size_t>(body_of(at))]; top != none; top = next_top_[static_cast<std::size_t>(top)])
+        if (body_of(at) == body_of(moving) && body_of(parent) == body_of(moving))
+            continue;  // joined by the new edge itself
+        for (Slot top = first_top_[static_cast<std::size_t>(body_of(at))]; top != none;
+             top = next_top_[static_cast<std::size_t>(top)])
             if (root_of(top) == root)
-                throw refusals::two_paths(frame_names_.view(moving), frame_names_.view(parent), body_names_.view(body_of(at)),
-                                          frame_names_.view(top));
+                throw refusals::two_paths(frame_names_.view(moving), frame_names_.view(parent),
+                                          body_names_.view(body_of(at)), frame_names_.view(top));
     }
 }
 
@@ -172,7 +177,8 @@ void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) cons
 bool SceneArrays::stays_on_body(Slot moving, Slot parent, const Pose& pose) const {
     if (is_top(moving)) return false;
     const auto body = body_[static_cast<std::size_t>(moving)];
-    if (body_[static_cast<std::size_t>(parent)] != body) throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
+    if (body_[static_cast<std::size_t>(parent)] != body)
+        throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
     const auto [metres, radians] = pose_between(moving, parent, std::nullopt).distance(pose);
     if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
         throw refusals::moves_on_body(frame_names_.view(moving), frame_names_.view(parent));
@@ -192,7 +198,8 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     const bool stays = stays_on_body(moving, parent, pose);
     if (stays && old_parent == parent) return;
     const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
-    if (joins_parts && type_[moving] != JointType::fixed) throw refusals::joins_parts_by_joint(frame_names_.view(moving));
+    if (joins_parts && type_[moving] != JointType::fixed)
+        throw refusals::joins_parts_by_joint(frame_names_.view(moving));
     const bool cuts = old_parent != parent && !stays && counts_[twist_count] != 0;
     if (cuts) {
         mark_twists_across(moving);
@@ -201,7 +208,8 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
 
     const Section section(lock_);
     pose_.store(moving, pose);
-    for (Slot twist = cuts ? counts_[twist_count] : 0; twist-- > 0;)  // the last takes the place of one that goes, and has been seen
+    for (Slot twist = cuts ? counts_[twist_count] : 0;
+         twist-- > 0;)  // the last takes the place of one that goes, and has been seen
         if (twist_goes_[static_cast<std::size_t>(twist)]) drop_twist(twist_frame_[twist]);
     if (old_parent != parent) {
         drop_stamps(moving, none);  // a history belongs to an edge
@@ -257,8 +265,9 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
         if (at == moving) return move(moving, target, pose_[moving]);  // which refuses
     Pose pose = pose_between(moving, target, q);
     if (entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
-        const double value = multiplier_[moving] * (q ? (*q)[static_cast<std::size_t>(entry_[moving])] : q_[entry_[moving]]) +
-                             offset_[moving];
+        const double value =
+            multiplier_[moving] * (q ? (*q)[static_cast<std::size_t>(entry_[moving])] : q_[entry_[moving]]) +
+            offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
     if (noise_.empty()) return move(moving, target, pose);
@@ -290,7 +299,7 @@ void SceneArrays::forward(std::span<const double> q) {
         if (moves_[static_cast<std::size_t>(slot)]) root_pose_.show(slot);
 }
 
-// --- what frames carry ------------------------------------------------------------------------------------------------------
+// --- what frames carry -----------------------------------------------------------------------------------------------
 
 // What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
 void SceneArrays::set_details(Slot slot, FrameDetails changed) {
@@ -324,7 +333,9 @@ void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedSha
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     std::size_t there = 0;
-    for (Slot at = first_shape_[static_cast<std::size_t>(slot)]; at != none; at = shapes_[static_cast<std::size_t>(at)].next) ++there;
+    for (Slot at = first_shape_[static_cast<std::size_t>(slot)]; at != none;
+         at = shapes_[static_cast<std::size_t>(at)].next)
+        ++there;
     if (shapes.size() > free_shapes_ + there) throw refusals::full("attached shape", capacities_.shapes, "shapes");
     drop_shapes(slot);
     for (const AttachedShape& shape : shapes) append_shape(slot, shape);

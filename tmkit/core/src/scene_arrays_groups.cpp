@@ -1,5 +1,5 @@
-// Groups of the arrays: their members are lists in one pool, the frames of a group apart from the groups in it. They belong
-// to the writer, who alone changes and asks them.
+// Groups of the arrays: their members are lists in one pool, the frames of a group apart from the groups in it. They
+// belong to the writer, who alone changes and asks them.
 #include <algorithm>
 
 #include "scene_errors.hpp"
@@ -23,7 +23,7 @@ std::vector<std::string> SceneArrays::sorted_groups() const {
     return names;
 }
 
-// --- lists of members ---------------------------------------------------------------------------------------------------
+// --- lists of members ------------------------------------------------------------------------------------------------
 
 void SceneArrays::append_member(Slot& first, Slot what) {
     Slot* last = &first;
@@ -56,7 +56,7 @@ void SceneArrays::leave_groups() {
         drop_members_if(first, [this](Slot frame) { return mark_[static_cast<std::size_t>(frame)] == epoch_; });
 }
 
-// --- edits --------------------------------------------------------------------------------------------------------------
+// --- edits -----------------------------------------------------------------------------------------------------------
 
 // Whether a group is met for the first time since `group_epoch_` was raised.
 bool SceneArrays::is_new_group(Slot group) {
@@ -81,7 +81,8 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     const std::size_t direct = reached;
     for (std::size_t next = 0; next < reached; ++next) {
         const Slot holder = group_queue_[next];
-        for (Slot at = group_groups_[static_cast<std::size_t>(holder)]; at != none; at = members_[static_cast<std::size_t>(at)].next) {
+        for (Slot at = group_groups_[static_cast<std::size_t>(holder)]; at != none;
+             at = members_[static_cast<std::size_t>(at)].next) {
             const Slot nested = members_[static_cast<std::size_t>(at)].what;
             if (nested == group) throw refusals::group_holds_in_turn(group_names_.view(holder), name);
             if (is_new_group(nested)) group_queue_[reached++] = nested;
@@ -90,11 +91,14 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     return direct;
 }
 
-void SceneArrays::set_group(std::string_view name, std::span<const std::string> frames, std::span<const std::string> groups) {
+void SceneArrays::set_group(std::string_view name, std::span<const std::string> frames,
+                            std::span<const std::string> groups) {
     const Writer writer(lock_);
     if (name.empty()) throw refusals::empty_group_name();
     std::size_t needed = 0;
-    const auto is_new_frame = [this](Slot slot) { return std::exchange(mark_[static_cast<std::size_t>(slot)], epoch_) != epoch_; };
+    const auto is_new_frame = [this](Slot slot) {
+        return std::exchange(mark_[static_cast<std::size_t>(slot)], epoch_) != epoch_;
+    };
     forget_marks();
     for (const std::string& frame : frames) needed += is_new_frame(require_frame(frame));
     needed += check_nested(name, groups);
@@ -104,7 +108,8 @@ void SceneArrays::set_group(std::string_view name, std::span<const std::string> 
         require_fit(name);
         if (free_groups_.empty()) throw refusals::full("group", capacities_.groups, "groups");
     } else {
-        for (const Slot first : {group_frames_[static_cast<std::size_t>(group)], group_groups_[static_cast<std::size_t>(group)]})
+        for (const Slot first :
+             {group_frames_[static_cast<std::size_t>(group)], group_groups_[static_cast<std::size_t>(group)]})
             for (Slot at = first; at != none; at = members_[static_cast<std::size_t>(at)].next) ++room;
     }
     if (needed > room) throw refusals::full("member of a group", capacities_.group_members, "group_members");
@@ -140,7 +145,7 @@ void SceneArrays::remove_group(std::string_view name) {
     free_groups_.push_back(group);
 }
 
-// --- queries ------------------------------------------------------------------------------------------------------------
+// --- queries ---------------------------------------------------------------------------------------------------------
 
 GroupSpecification SceneArrays::members_of(Slot group) const {
     GroupSpecification made{std::string(group_names_.view(group)), {}, {}};

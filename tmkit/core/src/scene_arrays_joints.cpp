@@ -37,8 +37,8 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
     if (!is_actuated(joint.type)) return plan;
     const Joint numbers = checked_numbers(joint, name);
     plan.axis = numbers.axis;
-    plan.numbers = {numbers.lower, numbers.upper, numbers.velocity, numbers.effort, numbers.damping, numbers.friction,
-                    numbers.mimic_multiplier, numbers.mimic_offset};
+    plan.numbers = {numbers.lower,   numbers.upper,    numbers.velocity,         numbers.effort,
+                    numbers.damping, numbers.friction, numbers.mimic_multiplier, numbers.mimic_offset};
     plan.name = name;
     if (const Slot holder = joint_names_.find(name); holder != none && holder != slot) throw duplicate("joint", name);
     if (!joint.mimic.empty()) plan.leader = leader_for(joint.mimic, name, slot);
@@ -115,7 +115,9 @@ void SceneArrays::drop_joint(Slot slot) {
 
 void SceneArrays::renew_entries() {
     const std::int32_t count = counts_[frame_count];
-    const auto leads = [this](Slot slot) { return is_actuated(type_[slot]) && leader_[static_cast<std::size_t>(slot)] == none; };
+    const auto leads = [this](Slot slot) {
+        return is_actuated(type_[slot]) && leader_[static_cast<std::size_t>(slot)] == none;
+    };
     std::int32_t entries = 0;
     for (std::int32_t i = 0; i < count; ++i) {  // the values by their new entries, as long as the old ones are there
         const Slot slot = sequence_[i];

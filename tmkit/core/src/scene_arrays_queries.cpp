@@ -1,4 +1,5 @@
-// What any thread may ask: each answer is read under the sequence lock, and only then are names looked at and errors made.
+// What any thread may ask: each answer is read under the sequence lock, and only then are names looked at and errors
+// made.
 #include <algorithm>
 
 #include "scene_errors.hpp"
@@ -6,7 +7,7 @@
 
 namespace tmkit {
 
-// --- walks ------------------------------------------------------------------------------------------------------------------
+// --- walks -----------------------------------------------------------------------------------------------------------
 // A reader may see links of two states at once, so every walk ends after as many steps as there is room for frames.
 
 // How many edges lie above a frame.
@@ -49,12 +50,13 @@ Pose SceneArrays::edge(Slot slot, const Configuration& q) const { return edge_fr
 Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q) const {
     const std::int32_t entry = entry_.load(slot);
     if (entry == none || (q && static_cast<std::size_t>(entry) >= q->size())) return pose;
-    const double value = multiplier_.load(slot) * (q ? (*q)[static_cast<std::size_t>(entry)] : q_.load(entry)) + offset_.load(slot);
+    const double value =
+        multiplier_.load(slot) * (q ? (*q)[static_cast<std::size_t>(entry)] : q_.load(entry)) + offset_.load(slot);
     return moved(pose, type_.load(slot), axis_.load(slot), value);
 }
 
-// The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost piece
-// first; chains longer than one piece are climbed again for each.
+// The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost
+// piece first; chains longer than one piece are climbed again for each.
 template <class EdgeOf>
 Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
     constexpr std::int32_t piece = 256;
@@ -80,7 +82,7 @@ Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration&
     return found.reference == 0 ? down : pose_down(found.reference, reference, edge_of).inverse() * down;
 }
 
-// --- poses ------------------------------------------------------------------------------------------------------------------
+// --- poses -----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Found SceneArrays::find_pose(std::string_view target, std::optional<std::string_view> reference,
                                           const Configuration& q, const Moment* moment) const {
@@ -108,12 +110,13 @@ SceneArrays::Found SceneArrays::find_pose(std::string_view target, std::optional
     return {at_moment.trouble, pose, at_moment.where};
 }
 
-Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q) const {
+Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference,
+                       const Configuration& q) const {
     return pose_of(lock_.read([&] { return find_pose(target, reference, q, nullptr); }), target, reference, q, nullptr);
 }
 
-Pose SceneArrays::pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
-                          const Moment* moment) const {
+Pose SceneArrays::pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference,
+                          const Configuration& q, const Moment* moment) const {
     switch (found.trouble) {
         case Trouble::nothing: break;
         case Trouble::target: throw unknown_frame(target);
@@ -145,9 +148,11 @@ std::size_t SceneArrays::write_poses(std::span<double> out) const {
         return count;
     });
     if (out.size() < 7 * frames)
-        throw Error(ErrorKind::configuration, "there are " + std::to_string(frames) + " frames, but room for the poses of " +
-                                                  std::to_string(out.size() / 7),
-                    {{"expected", static_cast<std::int64_t>(frames)}, {"received", static_cast<std::int64_t>(out.size() / 7)}});
+        throw Error(
+            ErrorKind::configuration,
+            "there are " + std::to_string(frames) + " frames, but room for the poses of " +
+                std::to_string(out.size() / 7),
+            {{"expected", static_cast<std::int64_t>(frames)}, {"received", static_cast<std::int64_t>(out.size() / 7)}});
     return frames;
 }
 
@@ -172,7 +177,8 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
         for (std::size_t steps = 0; at != none && steps < capacities_.frames; at = parent_.load(at), ++steps) {
             const std::int32_t entry = entry_.load(at);
             if (entry == none || static_cast<std::size_t>(entry) >= columns) continue;
-            const Vector6 twist = joint_twist(type_.load(at), axis_.load(at), multiplier_.load(at), root_pose_.load(at), point);
+            const Vector6 twist =
+                joint_twist(type_.load(at), axis_.load(at), multiplier_.load(at), root_pose_.load(at), point);
             for (std::size_t i = 0; i < 6; ++i) rows[i * columns + static_cast<std::size_t>(entry)] += twist[i];
         }
         return Trouble::nothing;
@@ -183,7 +189,7 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
                                                   " numbers, but there is room for " + std::to_string(rows.size()));
 }
 
-// --- names ------------------------------------------------------------------------------------------------------------------
+// --- names -----------------------------------------------------------------------------------------------------------
 
 bool SceneArrays::contains(std::string_view frame) const {
     return lock_.read([&] { return frame_names_.find(frame) != none; });
@@ -235,7 +241,8 @@ std::vector<std::string> SceneArrays::children(std::string_view frame) const {
         const Slot slot = frame_names_.find(frame);
         known = slot != none;
         // While the writer changes the list it may lead round in a circle; then what is found is not used.
-        for (Slot child = known ? first_child_.load(slot) : none; child != none && found_slots.size() < size(); child = next_sibling_.load(child))
+        for (Slot child = known ? first_child_.load(slot) : none; child != none && found_slots.size() < size();
+             child = next_sibling_.load(child))
             found_slots.emplace_back(id_.load(child), child);
         std::sort(found_slots.begin(), found_slots.end());  // ids grow with insertion
         std::vector<std::string> names;
@@ -251,7 +258,8 @@ std::vector<std::string> SceneArrays::frame_names() const {
         std::vector<std::string> names;
         const std::size_t count = size();
         names.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) names.push_back(frame_names_.text(sequence_.load(static_cast<std::int32_t>(i))));
+        for (std::size_t i = 0; i < count; ++i)
+            names.push_back(frame_names_.text(sequence_.load(static_cast<std::int32_t>(i))));
         return names;
     });
 }
@@ -261,7 +269,8 @@ std::vector<std::string> SceneArrays::joint_names() const {
         std::vector<std::string> names;
         const std::size_t count = joint_count();
         names.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) names.push_back(joint_names_.text(entries_.load(static_cast<std::int32_t>(i))));
+        for (std::size_t i = 0; i < count; ++i)
+            names.push_back(joint_names_.text(entries_.load(static_cast<std::int32_t>(i))));
         return names;
     });
 }
@@ -279,7 +288,7 @@ bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
     return allowed;
 }
 
-// --- errors -----------------------------------------------------------------------------------------------------------------
+// --- errors ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_length(const Configuration& q) const {
     if (q && q->size() != joint_count()) throw refusals::wrong_length(joint_count(), q->size());
@@ -301,7 +310,7 @@ Error SceneArrays::disconnected(std::string_view target, std::string_view refere
     return refusals::disconnected(target, reference, root(target), root(reference));
 }
 
-// --- for tests --------------------------------------------------------------------------------------------------------------
+// --- for tests -------------------------------------------------------------------------------------------------------
 
 std::string SceneArrays::defects() const {
     const SequenceLock::Writer writer(lock_);
@@ -315,20 +324,25 @@ std::string SceneArrays::defects() const {
         seen[at] = 1;
         if (position_[at] != i) return "position of " + name + " is wrong";
         if (frame_names_.find(name) != slot) return "name table misses " + name;
-        if (parent_[slot] != none && !seen[static_cast<std::size_t>(parent_[slot])]) return name + " stands before its parent";
+        if (parent_[slot] != none && !seen[static_cast<std::size_t>(parent_[slot])])
+            return name + " stands before its parent";
         if (is_actuated(type_[slot]) != (entry_[slot] != none)) return "entry of " + name + " is wrong";
-        if (is_actuated(type_[slot]) && joint_names_.find(joint_names_.view(slot)) != slot) return "joint table misses " + name;
+        if (is_actuated(type_[slot]) && joint_names_.find(joint_names_.view(slot)) != slot)
+            return "joint table misses " + name;
         if (leader_[at] != none && !is_actuated(type_[leader_[at]])) return "leader of " + name + " is gone";
         const Pose local = edge(slot, std::nullopt);
-        if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local)) return "pose of " + name + " is old";
+        if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
+            return "pose of " + name + " is old";
         bool listed = false;
-        for (Slot top = first_top_[static_cast<std::size_t>(body_[at])]; top != none; top = next_top_[static_cast<std::size_t>(top)])
+        for (Slot top = first_top_[static_cast<std::size_t>(body_[at])]; top != none;
+             top = next_top_[static_cast<std::size_t>(top)])
             listed |= top == slot;
         if (listed != is_top(slot)) return "body of " + name + " misses a topmost frame";
     }
     FrameId before = no_frame;
     for (std::int32_t i = 0; i < count; before = id_[sequence_[i++]])
-        if (!seen[static_cast<std::size_t>(sequence_[i])] || id_[sequence_[i]] <= before) return "the sequence is out of order";
+        if (!seen[static_cast<std::size_t>(sequence_[i])] || id_[sequence_[i]] <= before)
+            return "the sequence is out of order";
     for (std::int32_t i = 0; i < count; ++i) {
         std::size_t children = 0;
         const Slot slot = order_[static_cast<std::size_t>(i)];
@@ -347,13 +361,16 @@ std::string SceneArrays::defects_of_pools() const {
         const Slot slot = sequence_[i];
         const std::string name(frame_names_.view(slot));
         if (const Slot twist = twist_[slot]; twist != none) {
-            if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot]) return "twist of " + name + " is wrong";
-            if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist]) return "reference of the twist of " + name + " is gone";
+            if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot])
+                return "twist of " + name + " is wrong";
+            if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist])
+                return "reference of the twist of " + name + " is gone";
         }
         if (bare_[body_[slot]]) return "body of " + name + " is said to be bare";
         const std::optional<StampedPoses> known = history(slot);
         if (!known) continue;
-        if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot])) return "stamps of " + name + " are lost";
+        if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot]))
+            return "stamps of " + name + " are lost";
         stamps += known->entries.size();
         known->check(name);
     }
@@ -364,7 +381,8 @@ std::string SceneArrays::defects_of_pools() const {
         for (const Slot first : {group_frames_[group], group_groups_[group]})
             for (Slot at = first; at != none; at = members_[static_cast<std::size_t>(at)].next) ++members;
     }
-    for (std::size_t body = 0; body < capacities_.bodies; ++body) bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
+    for (std::size_t body = 0; body < capacities_.bodies; ++body)
+        bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
     if (stamps + free_stamps_ != capacities_.stamps) return "a stamped pose is lost";
     if (members + free_members_ != capacities_.group_members) return "a member of a group is lost";
     if (groups + free_groups_.size() != capacities_.groups) return "a group is lost";

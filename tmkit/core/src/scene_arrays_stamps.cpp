@@ -1,5 +1,5 @@
-// Stamped poses of the arrays: for each edge that keeps any, a list from the newest to the oldest, in one pool. The rules
-// are those of stamped_poses.hpp.
+// Stamped poses of the arrays: for each edge that keeps any, a list from the newest to the oldest, in one pool. The
+// rules are those of stamped_poses.hpp.
 #include <algorithm>
 
 #include "scene_errors.hpp"
@@ -10,7 +10,7 @@ namespace tmkit {
 using Section = SequenceLock::Section;
 using Writer = SequenceLock::Writer;
 
-// --- rules --------------------------------------------------------------------------------------------------------------
+// --- rules -----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_edge_for_stamps(std::string_view frame) const {
     const Slot slot = require_frame(frame);
@@ -26,14 +26,16 @@ StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double windo
     const Slot newest = newest_[slot];
     if (newest == none) return bounds;
     bounds.newest = stamp_[newest];
-    for (Slot at = newest; at != none && bounds.count < capacity && stamp_[at] >= bounds.newest - window; at = older_[at], ++bounds.count)
+    for (Slot at = newest; at != none && bounds.count < capacity && stamp_[at] >= bounds.newest - window;
+         at = older_[at], ++bounds.count)
         bounds.oldest = stamp_[at];
     return bounds;
 }
 
-// --- edits --------------------------------------------------------------------------------------------------------------
+// --- edits -----------------------------------------------------------------------------------------------------------
 
-void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window) {
+void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& entry,
+                                   std::optional<std::size_t> capacity, std::optional<double> window) {
     const Writer writer(lock_);
     const Slot slot = require_edge_for_stamps(frame);
     const bool keeps = stamp_count_[slot] != none;
@@ -49,7 +51,8 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
         if (stamp_[at] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
         if (stamp_[at] >= newest - seconds && static_cast<std::size_t>(kept) + 1 < most) ++kept;
     }
-    if (free_stamps_ == 0 && kept >= stamp_count_[slot]) throw refusals::full("stamped pose", capacities_.stamps, "stamps");
+    if (free_stamps_ == 0 && kept >= stamp_count_[slot])
+        throw refusals::full("stamped pose", capacities_.stamps, "stamps");
 
     const Section section(lock_);
     drop_stamps(slot, keeps ? kept : none);
@@ -68,7 +71,8 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const StampedPoses* 
     if (stamps) {
         stamps->check(frame);
         const auto there = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
-        if (stamps->entries.size() > free_stamps_ + there) throw refusals::full("stamped pose", capacities_.stamps, "stamps");
+        if (stamps->entries.size() > free_stamps_ + there)
+            throw refusals::full("stamped pose", capacities_.stamps, "stamps");
     }
     const Section section(lock_);
     drop_stamps(slot, none);
@@ -109,7 +113,7 @@ void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
     stamp_count_.store(slot, stamp_count_[slot] + 1);
 }
 
-// --- queries, from any thread -------------------------------------------------------------------------------------------
+// --- queries, from any thread ----------------------------------------------------------------------------------------
 
 // parent_from_frame of an edge at a moment, at joint value 0.
 SceneArrays::Found SceneArrays::pose_at(Slot slot, const Moment& moment) const {
@@ -137,7 +141,8 @@ std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
     made.capacity = stamp_capacity_.load(slot);
     made.window = stamp_window_.load(slot);
     Slot at = newest_.load(slot);
-    for (std::int32_t i = 0; i < count && at != none; ++i, at = older_.load(at)) made.entries.push_back({stamp_.load(at), stamp_pose_.load(at)});
+    for (std::int32_t i = 0; i < count && at != none; ++i, at = older_.load(at))
+        made.entries.push_back({stamp_.load(at), stamp_pose_.load(at)});
     std::reverse(made.entries.begin(), made.entries.end());
     return made;
 }
@@ -153,13 +158,14 @@ std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) c
     return found;
 }
 
-Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q, const Moment& moment) const {
+Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+                       const Moment& moment) const {
     const Found found = lock_.read([&] { return find_pose(target, reference, q, &moment); });
     return pose_of(found, target, reference, q, &moment);
 }
 
-Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const Configuration& q,
-                                       StampPolicy policy) const {
+Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
+                                       const Configuration& q, StampPolicy policy) const {
     require_later(first, second, target);
     const Moment moments[] = {{first, policy}, {second, policy}};
     struct Answer {
@@ -167,16 +173,21 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view
         std::string frame, body;  // of a twist edge that the stamps do not contain
     };
     const Answer answer = lock_.read([&] {
-        Answer made{{find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])}, {}, {}};
-        const Slot moved = made.found[1].trouble == Trouble::nothing ? unstamped_twist(frame_names_.find(target), frame_names_.find(reference)) : none;
-        const Slot twist = moved == none ? none : twist_.load(moved), body = twist == none ? none : twist_reference_.load(twist);
+        Answer made{
+            {find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])}, {}, {}};
+        const Slot moved = made.found[1].trouble == Trouble::nothing
+                               ? unstamped_twist(frame_names_.find(target), frame_names_.find(reference))
+                               : none;
+        const Slot twist = moved == none ? none : twist_.load(moved),
+                   body = twist == none ? none : twist_reference_.load(twist);
         if (body != none) {
             made.frame = frame_names_.text(moved);
             made.body = body_names_.text(body);
         }
         return made;
     });
-    const Pose before = pose_of(answer.found[0], target, reference, q, &moments[0]), after = pose_of(answer.found[1], target, reference, q, &moments[1]);
+    const Pose before = pose_of(answer.found[0], target, reference, q, &moments[0]),
+               after = pose_of(answer.found[1], target, reference, q, &moments[1]);
     if (!answer.frame.empty()) throw refusals::twist_left_out(target, reference, answer.frame, answer.body, true);
     return twist_between(before, after, second - first);
 }

@@ -6,7 +6,7 @@
 
 namespace tmkit {
 
-// --- links ------------------------------------------------------------------------------------------------------------------
+// --- links -----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::link(Slot slot, Slot parent) {
     const Slot next = first_child_[parent];
@@ -47,12 +47,13 @@ std::int32_t SceneArrays::mark_subtree(Slot top) const {
     return count;
 }
 
-// --- order and poses --------------------------------------------------------------------------------------------------------
+// --- order and poses -------------------------------------------------------------------------------------------------
 
 // `moving` hangs under `parent` now. When that stands later in the order, the frames between the two are written anew:
 // first those that stay, the parent last of them, then what hangs off the frame that moves, each in the order it was.
 void SceneArrays::restore_order(Slot moving, Slot parent) {
-    const std::int32_t begin = position_[static_cast<std::size_t>(moving)], end = position_[static_cast<std::size_t>(parent)] + 1;
+    const std::int32_t begin = position_[static_cast<std::size_t>(moving)],
+                       end = position_[static_cast<std::size_t>(parent)] + 1;
     if (begin >= end) return;
     forget_marks();
     mark_[static_cast<std::size_t>(moving)] = epoch_;
@@ -77,7 +78,8 @@ void SceneArrays::restore_order(Slot moving, Slot parent) {
 
 void SceneArrays::refresh(Slot slot) {
     const Slot parent = parent_[slot];
-    moves_[static_cast<std::size_t>(slot)] = entry_[slot] != none || (parent != none && moves_[static_cast<std::size_t>(parent)]);
+    moves_[static_cast<std::size_t>(slot)] =
+        entry_[slot] != none || (parent != none && moves_[static_cast<std::size_t>(parent)]);
     const auto value_of = [this](std::int32_t entry) { return q_[entry]; };
     root_pose_.store(slot, refreshed(slot, value_of));
 }
@@ -86,7 +88,7 @@ void SceneArrays::refresh_subtree(Slot top) {
     for (Slot at = top; at != none; at = next_in_subtree(at, top)) refresh(at);
 }
 
-// --- bodies -----------------------------------------------------------------------------------------------------------------
+// --- bodies ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::add_top(Slot slot) {
     const auto at = static_cast<std::size_t>(slot), body = static_cast<std::size_t>(body_[at]);
@@ -129,7 +131,7 @@ void SceneArrays::leave_body(Slot slot) {
     free_bodies_.push_back(on);
 }
 
-// --- removal and pools ------------------------------------------------------------------------------------------------------
+// --- removal and pools -----------------------------------------------------------------------------------------------
 
 // Takes the marked frames, which are gathered parents first, out of everything but the pool of shapes.
 void SceneArrays::remove_marked(std::int32_t leaving) {

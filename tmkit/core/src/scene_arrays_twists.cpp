@@ -1,7 +1,9 @@
-// Bodies without frames and twist edges of the arrays: the rules of scene_edit_twists.cpp, kept without a list that grows.
+// Bodies without frames and twist edges of the arrays: the rules of scene_edit_twists.cpp, kept without a list that
+// grows.
 //
-// Twist edges stand in a dense table. The rules of the set are those of twist_rules.hpp, checked in scratch that has room for all
-// edges; they come to it in the order of the frames, so that a refusal names the same edges as that of the persistent scene.
+// Twist edges stand in a dense table. The rules of the set are those of twist_rules.hpp, checked in scratch that has
+// room for all edges; they come to it in the order of the frames, so that a refusal names the same edges as that of the
+// persistent scene.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,7 +17,7 @@ namespace tmkit {
 using Section = SequenceLock::Section;
 using Writer = SequenceLock::Writer;
 
-// --- bodies -------------------------------------------------------------------------------------------------------------
+// --- bodies ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_body(std::string_view name) const {
     const Slot body = body_names_.find(name);
@@ -46,7 +48,8 @@ void SceneArrays::remove_body(std::string_view name) {
     }
     Slot refers = none;
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
-        if (twist_reference_[twist] == body && (refers == none || id_[twist_frame_[twist]] < id_[refers])) refers = twist_frame_[twist];
+        if (twist_reference_[twist] == body && (refers == none || id_[twist_frame_[twist]] < id_[refers]))
+            refers = twist_frame_[twist];
     if (refers != none) throw refusals::is_reference(name, frame_names_.view(refers));
     const Section section(lock_);
     bare_.store(body, 0);
@@ -54,7 +57,7 @@ void SceneArrays::remove_body(std::string_view name) {
     free_bodies_.push_back(body);
 }
 
-// --- rules --------------------------------------------------------------------------------------------------------------
+// --- rules -----------------------------------------------------------------------------------------------------------
 
 Error SceneArrays::refusal(const TwistRules::Broken& broken) const {
     const auto frame_named = [this](FrameId id) {
@@ -65,7 +68,8 @@ Error SceneArrays::refusal(const TwistRules::Broken& broken) const {
     const auto body_named = [this](TwistRules::Number body) { return body_names_.view(static_cast<Slot>(body)); };
     const std::string_view frame = frame_named(broken.link.frame), reference = body_named(broken.link.reference);
     switch (broken.rule) {
-        case TwistRules::Rule::TE4: return refusals::second_twist_path(frame, body_named(broken.above), frame_named(broken.other));
+        case TwistRules::Rule::TE4:
+            return refusals::second_twist_path(frame, body_named(broken.above), frame_named(broken.other));
         case TwistRules::Rule::TE5: return refusals::twist_back(frame, body_named(broken.link.body), reference);
         case TwistRules::Rule::TE6: break;
     }
@@ -75,10 +79,12 @@ Error SceneArrays::refusal(const TwistRules::Broken& broken) const {
 void SceneArrays::check_new_twist(Slot slot, Slot reference) const {
     if (counts_[twist_count] == 0) return;
     const auto link = [this](Slot frame, Slot from) {
-        return TwistRules::Link{id_[frame], id_[root_of(frame)], static_cast<TwistRules::Number>(body_[frame]), static_cast<TwistRules::Number>(from)};
+        return TwistRules::Link{id_[frame], id_[root_of(frame)], static_cast<TwistRules::Number>(body_[frame]),
+                                static_cast<TwistRules::Number>(from)};
     };
     twist_rules_.clear();
-    for (Slot twist = 0; twist < counts_[twist_count]; ++twist) twist_rules_.add(link(twist_frame_[twist], twist_reference_[twist]));
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
+        twist_rules_.add(link(twist_frame_[twist], twist_reference_[twist]));
     twist_rules_.sort();
     twist_rules_.add(link(slot, reference));
     if (const auto broken = twist_rules_.broken(true)) throw refusal(*broken);
@@ -86,7 +92,8 @@ void SceneArrays::check_new_twist(Slot slot, Slot reference) const {
 
 // For readers, too: bounded whatever they read.
 bool SceneArrays::is_below(Slot top, Slot slot) const {
-    for (std::size_t steps = 0; slot != none && slot != top && steps < capacities_.frames; ++steps) slot = parent_.load(slot);
+    for (std::size_t steps = 0; slot != none && slot != top && steps < capacities_.frames; ++steps)
+        slot = parent_.load(slot);
     return slot == top;
 }
 
@@ -109,7 +116,9 @@ SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) cons
             Slot found = none;
             for (Slot twist = 0; twist < static_cast<Slot>(counts_.load(twist_count)); ++twist) {
                 const Slot frame = twist_frame_.load(twist);
-                if (frame == none || root_of(frame) != root || is_below(at, frame) == reaches(at, twist_reference_.load(twist))) continue;
+                if (frame == none || root_of(frame) != root ||
+                    is_below(at, frame) == reaches(at, twist_reference_.load(twist)))
+                    continue;
                 if (found == none || id_.load(frame) < id_.load(found)) found = frame;  // the one that a scene names
             }
             if (found != none) return found;
@@ -129,7 +138,8 @@ void SceneArrays::mark_twists_across(Slot edge) const {
     }
 }
 
-// The tree below `moving` comes to hang under a frame of another tree; the edges across the one above it go, which are marked.
+// The tree below `moving` comes to hang under a frame of another tree; the edges across the one above it go, which are
+// marked.
 void SceneArrays::check_twists_joined(Slot moving, Slot parent) const {
     const Slot tree = root_of(parent);
     if (counts_[twist_count] < 2 || root_of(moving) == tree) return;
@@ -137,7 +147,8 @@ void SceneArrays::check_twists_joined(Slot moving, Slot parent) const {
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
         const Slot frame = twist_frame_[twist];
         if (!twist_goes_[static_cast<std::size_t>(twist)])
-            twist_rules_.add({id_[frame], id_[is_below(moving, frame) ? tree : root_of(frame)], static_cast<TwistRules::Number>(body_[frame]),
+            twist_rules_.add({id_[frame], id_[is_below(moving, frame) ? tree : root_of(frame)],
+                              static_cast<TwistRules::Number>(body_[frame]),
                               static_cast<TwistRules::Number>(twist_reference_[twist])});
     }
     twist_rules_.sort();
@@ -149,9 +160,12 @@ void SceneArrays::require_no_twists_from() const {
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
         const Slot frame = twist_frame_[twist], body = twist_reference_[twist];
         const Slot first = first_top_[static_cast<std::size_t>(body)];
-        if (mark_[static_cast<std::size_t>(frame)] == epoch_ || first == none || (refers != none && id_[refers] < id_[frame])) continue;
+        if (mark_[static_cast<std::size_t>(frame)] == epoch_ || first == none ||
+            (refers != none && id_[refers] < id_[frame]))
+            continue;
         bool goes = true;
-        for (Slot top = first; top != none; top = next_top_[static_cast<std::size_t>(top)]) goes &= mark_[static_cast<std::size_t>(top)] == epoch_;
+        for (Slot top = first; top != none; top = next_top_[static_cast<std::size_t>(top)])
+            goes &= mark_[static_cast<std::size_t>(top)] == epoch_;
         if (!goes) continue;
         refers = frame;
         referred = body;
@@ -159,9 +173,10 @@ void SceneArrays::require_no_twists_from() const {
     if (refers != none) throw refusals::is_reference(body_names_.view(referred), frame_names_.view(refers));
 }
 
-// --- edits --------------------------------------------------------------------------------------------------------------
+// --- edits -----------------------------------------------------------------------------------------------------------
 
-void SceneArrays::set_twist(std::string_view frame, std::string_view reference, const Vector6& vector, Ref<const EdgeNoise> noise) {
+void SceneArrays::set_twist(std::string_view frame, std::string_view reference, const Vector6& vector,
+                            Ref<const EdgeNoise> noise) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame), body = require_body(reference);
     if (!std::all_of(vector.begin(), vector.end(), [](double number) { return std::isfinite(number); }))
@@ -172,7 +187,8 @@ void SceneArrays::set_twist(std::string_view frame, std::string_view reference, 
         throw refusals::second_twist(frame, body_names_.view(twist_reference_[present]), reference);
     if (present == none) {
         check_new_twist(slot, body);
-        if (static_cast<std::size_t>(counts_[twist_count]) == capacities_.twists) throw refusals::full("twist", capacities_.twists, "twists");
+        if (static_cast<std::size_t>(counts_[twist_count]) == capacities_.twists)
+            throw refusals::full("twist", capacities_.twists, "twists");
     }
     const Section section(lock_);
     const Slot twist = present == none ? append_twist(slot, body) : present;
@@ -226,7 +242,7 @@ void SceneArrays::drop_twist(Slot slot) {
     counts_.store(twist_count, last);
 }
 
-// --- queries, from any thread -------------------------------------------------------------------------------------------
+// --- queries, from any thread ----------------------------------------------------------------------------------------
 
 std::string SceneArrays::body(std::string_view frame) const {
     bool known = false;
@@ -278,7 +294,8 @@ std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {
         const Slot twist = known ? twist_.load(slot) : none;
         if (twist == none) return std::nullopt;
         const Slot reference = twist_reference_.load(twist);
-        return TwistEdge{reference == none ? std::string() : body_names_.text(reference), twist_vector_.load(twist), nullptr};
+        return TwistEdge{reference == none ? std::string() : body_names_.text(reference), twist_vector_.load(twist),
+                         nullptr};
     });
     if (!known) throw unknown_frame(frame);
     return found;
@@ -322,7 +339,8 @@ std::vector<std::string> SceneArrays::twist_path(std::string_view from, std::str
                 waiting.push_back(row.reference);
             }
         if (!seen.count(start)) return names;
-        for (Slot at = start; at != end; at = reached.at(at)->on) names.push_back(frame_names_.text(reached.at(at)->frame));
+        for (Slot at = start; at != end; at = reached.at(at)->on)
+            names.push_back(frame_names_.text(reached.at(at)->frame));
         std::reverse(names.begin(), names.end());
         return names;
     });

@@ -1,9 +1,10 @@
 // When two versions say the same, and the bytes and the number that stand for what a version says.
 //
-// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists, errors of
-// both, classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees
-// that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q and -q, one
-// rotation, make two poses, and two versions. Noise sources count by which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists,
+// errors of both, classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are
+// no part of it, nor the shape of the trees that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is
+// compared by its seven numbers, so q and -q, one rotation, make two poses, and two versions. Noise sources count by
+// which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -54,7 +55,8 @@ private:
 void write(Writer& out, const Joint& joint) {
     out.text(joint.name);
     out.numbers(joint.axis);
-    for (double value : {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction}) out.number(value);
+    for (double value : {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction})
+        out.number(value);
     out.text(joint.mimic);
     out.number(joint.mimic_multiplier);
     out.number(joint.mimic_offset);
@@ -91,7 +93,9 @@ void write(Writer& out, const StampedPoses& stamps) {
 // Noise sources by the order in which the frames come to them.
 class SourceNumbers {
 public:
-    std::uint64_t operator()(const Ref<const NoiseSource>& source) { return numbers_.emplace(source.get(), numbers_.size()).first->second; }
+    std::uint64_t operator()(const Ref<const NoiseSource>& source) {
+        return numbers_.emplace(source.get(), numbers_.size()).first->second;
+    }
 
 private:
     std::unordered_map<const NoiseSource*, std::uint64_t> numbers_;
@@ -129,7 +133,8 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     for (const AttachedShape& attached : details.shapes) write(out, attached);
     const bool carries_inertia = body.inertia_frame == frame.id;
     const EdgeNoise* twist_noise = frame.twist_noise();
-    out.flags({carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps), static_cast<bool>(frame.noise), twist_noise != nullptr});
+    out.flags({carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps),
+               static_cast<bool>(frame.noise), twist_noise != nullptr});
     if (carries_inertia) write(out, body.inertia);
     if (details.twist) {
         out.text(details.twist->reference);
@@ -141,7 +146,8 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
-    return a.joint_type == b.joint_type && (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
+    return a.joint_type == b.joint_type &&
+           (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
 }
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {
@@ -153,13 +159,15 @@ bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source
     if (!a || !b) return a == b;
     if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() || a->maps != b->maps) return false;
     for (std::size_t i = 0; i < a->terms.size(); ++i)
-        if (a->terms[i].column != b->terms[i].column || !same_source(a->terms[i].source, b->terms[i].source)) return false;
+        if (a->terms[i].column != b->terms[i].column || !same_source(a->terms[i].source, b->terms[i].source))
+            return false;
     return true;
 }
 
 template <class SameSource>
 bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
-    return same_noise(a.noise.get(), b.noise.get(), same_source) && same_noise(a.twist_noise(), b.twist_noise(), same_source);
+    return same_noise(a.noise.get(), b.noise.get(), same_source) &&
+           same_noise(a.twist_noise(), b.twist_noise(), same_source);
 }
 
 bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b, const FrameRecord& b) {
@@ -222,20 +230,22 @@ bool SceneGraph::same_version(const SceneGraph& o) const {
 
 bool SceneGraph::same_content(const SceneGraph& other) const {
     if (same_version(other)) return true;
-    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size()) return false;
+    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size())
+        return false;
     const std::optional<bool> known = same_changes(other);
     return known ? *known : same_all(other);
 }
 
-// Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and the
-// sources of errors are the same. None where that is not so or most differs: then all has to be compared.
+// Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
+// the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
     std::vector<FrameId> mine, theirs;  // frames that may differ
     bool is_certain = true;
     for_each_changed_frame(*this, other, [&](FrameId id, const FrameRecord* a, const FrameRecord* b) {
         if (a) mine.push_back(id);
         if (b) theirs.push_back(id);
-        if (a && b && a->name->text != b->name->text) is_certain = false;  // its children do not say that their parent has another name
+        if (a && b && a->name->text != b->name->text)
+            is_certain = false;  // its children do not say that their parent has another name
     });
     if (mine.size() > 8 + size() / 8) return std::nullopt;
     std::vector<std::string_view> bare, others_bare;
@@ -249,7 +259,8 @@ std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
     std::sort(bare.begin(), bare.end());
     std::sort(others_bare.begin(), others_bare.end());
     if (bare != others_bare) return false;
-    std::set<std::size_t> places;  // in insertion order: equal scenes have equal frames at equal places, whatever their ids
+    std::set<std::size_t>
+        places;  // in insertion order: equal scenes have equal frames at equal places, whatever their ids
     for (const FrameId id : mine) places.insert(frames_.rank(id));
     for (const FrameId id : theirs) places.insert(other.frames_.rank(id));
     for (const std::size_t place : places) {
@@ -278,7 +289,9 @@ bool SceneGraph::same_all(const SceneGraph& other) const {
     bool same = true;
     std::size_t index = 0;
     SourceNumbers mine, theirs;
-    const auto same_source = [&](const Ref<const NoiseSource>& a, const Ref<const NoiseSource>& b) { return mine(a) == theirs(b); };
+    const auto same_source = [&](const Ref<const NoiseSource>& a, const Ref<const NoiseSource>& b) {
+        return mine(a) == theirs(b);
+    };
     for_each_frame([&](const FrameRecord& frame) {
         const FrameRecord* twin = same ? others[index++] : nullptr;
         if (same) same = same_frame(*this, frame, other, *twin) && same_noises(frame, *twin, same_source);

@@ -86,7 +86,8 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);
-    record->details = details_or_null({{}, specification.shapes, specification.classes, specification.attributes, {}, specification.stamps});
+    record->details = details_or_null(
+        {{}, specification.shapes, specification.classes, specification.attributes, {}, specification.stamps});
     record->parent = parent_id;
     record->pose = specification.pose;
     record->joint_type = specification.joint.type;
@@ -143,8 +144,9 @@ void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSp
             if (!frame.inertia) continue;
             const BodyRecord& on = body(record(frame.name).body);
             if (on.inertia_frame != no_frame)
-                throw Error(ErrorKind::scene, "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
-                                                  quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
+                throw Error(ErrorKind::scene,
+                            "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
+                                quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
             set_inertia(frame.name, frame.inertia);
         }
         for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
@@ -154,8 +156,7 @@ void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSp
 
 void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     const std::vector<FrameId> leaving = scene_.subtree(record(name).id);
-    if (!with_subtree && leaving.size() > 1)
-        throw refusals::has_children(name, record(leaving[1]).name->text);
+    if (!with_subtree && leaving.size() > 1) throw refusals::has_children(name, record(leaving[1]).name->text);
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);

@@ -1,21 +1,22 @@
 // Conditioning a scene on a measurement: what is known afterwards, for every edge that shares a source with the path.
 //
 // The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement when every edge stands at
-// T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found by Gauss and Newton's method, which for this
-// sum is the iterated Kalman filter:
+// T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found by Gauss and Newton's method, which for
+// this sum is the iterated Kalman filter:
 //
 //     A = de/dw,   S = A A^T + R,   w <- A^T S^-1 (A w - e)
 //
-// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its maps
-// become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was measured
-// together is correlated from now on. A twist that uses one, since it has acted, becomes V_e + J_e w, and its maps J_e L.
+// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its
+// maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was
+// measured together is correlated from now on. A twist that uses one, since it has acted, becomes V_e + J_e w, and its
+// maps J_e L.
 //
 // L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
-// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of more dimensions than the
-// edges that use it have is made smaller by an LQ factorisation of their stacked maps.
+// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of
+// more dimensions than the edges that use it have is made smaller by an LQ factorisation of their stacked maps.
 //
-// The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at the
-// configuration of the measurement; along the joint's own axis it is right at every one.
+// The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at
+// the configuration of the measurement; along the joint's own axis it is right at every one.
 //
 // Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the iteration.
 #include <algorithm>
@@ -30,9 +31,9 @@
 namespace tmkit {
 namespace {
 
-constexpr double well_known = 1e-8;        // what Cholesky may lose of a diagonal of S before eigenvectors are asked
-constexpr double no_information = 1e-13;   // of the greatest eigenvalue of S: a direction that is known exactly
-constexpr double contradiction = 1e-6;     // metres or radians by which a measurement may miss what is known exactly
+constexpr double well_known = 1e-8;       // what Cholesky may lose of a diagonal of S before eigenvectors are asked
+constexpr double no_information = 1e-13;  // of the greatest eigenvalue of S: a direction that is known exactly
+constexpr double contradiction = 1e-6;    // metres or radians by which a measurement may miss what is known exactly
 
 Vector6 times(const Matrix6& m, const Vector6& x) {
     Vector6 y{};
@@ -81,10 +82,10 @@ struct Sources {
     }
 };
 
-// The measurement's residual and its derivative by the sources, where these have the value w. Returns the reach of the poses in
-// metres, whose rounding is that of the residual.
-double linearise(const Path& path, const Measurement& measurement, const Sources& sources,
-               const std::vector<double>& w, std::vector<double>& residual, Rows& derivative) {
+// The measurement's residual and its derivative by the sources, where these have the value w. Returns the reach of the
+// poses in metres, whose rounding is that of the residual.
+double linearise(const Path& path, const Measurement& measurement, const Sources& sources, const std::vector<double>& w,
+                 std::vector<double>& residual, Rows& derivative) {
     struct Edge {
         const EdgeNoise* noise;
         double sign;
@@ -143,7 +144,8 @@ struct Whitening {
         const std::vector<double> scales = comparable_scales(s, m);
         const auto divisor = [&scales](std::size_t i) { return scales[i] > 0.0 ? scales[i] : 1.0; };
         for (std::size_t i = 0; i < m; ++i)
-            for (std::size_t j = 0; j < m; ++j) s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
+            for (std::size_t j = 0; j < m; ++j)
+                s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
         symmetric_eigen(s, m, values, vectors);
         std::size_t null = 0;
         while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
@@ -208,8 +210,8 @@ struct Whitening {
     }
 };
 
-// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the eigenvalues of the whitened noise of
-// the measurement: so they keep their digits where the noise is small beside what was known before.
+// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the eigenvalues of the whitened
+// noise of the measurement: so they keep their digits where the noise is small beside what was known before.
 Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
     const std::size_t r = whitening.matrix.rows, m = whitening.matrix.columns;
     std::vector<double> white(r * r, 0.0), values, vectors;
@@ -218,7 +220,8 @@ Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
             double sum = 0.0;
             for (std::size_t k = 0; k < m; ++k)
                 for (std::size_t l = 0; l < m; ++l)
-                    sum += whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) * whitening.matrix(j, l);
+                    sum +=
+                        whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) * whitening.matrix(j, l);
             white[i * r + j] = white[j * r + i] = sum;
         }
     symmetric_eigen(white, r, values, vectors);
@@ -231,8 +234,8 @@ Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
     return c;
 }
 
-// Columns whose squares, and products between blocks, are those of the stacked maps; as many as there are rows. Householder's
-// LQ factorisation: M = L Q, and Q Q^T = I.
+// Columns whose squares, and products between blocks, are those of the stacked maps; as many as there are rows.
+// Householder's LQ factorisation: M = L Q, and Q Q^T = I.
 void compress(std::vector<std::vector<Vector6>>& maps) {
     const std::size_t rows = 6 * maps.size(), columns = maps.front().size();
     Rows m(rows, columns);
@@ -263,7 +266,9 @@ void compress(std::vector<std::vector<Vector6>>& maps) {
 void check_measurement(const Measurement& measurement) {
     const std::size_t m = measurement.size();
     if (measurement.covariance.size() != m * m)
-        throw Error(ErrorKind::scene, "a measurement of " + std::to_string(m) + " numbers needs a covariance of shape (" + std::to_string(m) + ", " + std::to_string(m) + ")");
+        throw Error(ErrorKind::scene, "a measurement of " + std::to_string(m) +
+                                          " numbers needs a covariance of shape (" + std::to_string(m) + ", " +
+                                          std::to_string(m) + ")");
 }
 
 }  // namespace
@@ -289,9 +294,12 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         const Whitening whitening(a, measurement.covariance);
         for (std::size_t i = 0; i < whitening.exact.rows; ++i)
             if (std::abs(product(whitening.exact.row(i), innovation.data(), m)) > contradiction)
-                throw Error(ErrorKind::scene, "the measurement of frame " + quoted(measurement.target) + " in frame " + quoted(measurement.reference) +
-                                                  " contradicts what is known exactly: neither the path between them nor the measurement has an "
-                                                  "error in the direction in which they differ");
+                throw Error(
+                    ErrorKind::scene,
+                    "the measurement of frame " + quoted(measurement.target) + " in frame " +
+                        quoted(measurement.reference) +
+                        " contradicts what is known exactly: neither the path between them nor the measurement has an "
+                        "error in the direction in which they differ");
         g = whitening.times(a);
         const std::vector<double> white = whitening.times(innovation);
         if (report.iterations == 0) {
@@ -307,13 +315,15 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         for (std::size_t i = 0; i < g.rows; ++i)
             for (std::size_t c = 0; c < d; ++c) next[c] += g(i, c) * white[i];
         for (std::size_t c = 0; c < d; ++c) step = std::max(step, std::abs(next[c] - w[c]));
-        if (report.iterations > 2 && step > 0.9 * last_step) damping = std::max(0.5 * damping, 1.0 / 64.0);  // it circles
+        if (report.iterations > 2 && step > 0.9 * last_step)
+            damping = std::max(0.5 * damping, 1.0 / 64.0);  // it circles
         for (std::size_t c = 0; c < d; ++c) w[c] += damping * (next[c] - w[c]);
         last_step = step;
         double size = 1.0;
         for (double number : w) size = std::max(size, std::abs(number));
         report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
-        if (report.converged || report.iterations >= options.most_iterations) {  // with the derivatives of the last step
+        if (report.converged ||
+            report.iterations >= options.most_iterations) {  // with the derivatives of the last step
             c = correction(whitening, measurement.covariance);
             break;
         }
@@ -344,7 +354,8 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         });
         if (columns.empty()) return;
         const Vector6 xi = sources.error(*noise, w);
-        changes.push_back({id, noise, of_twist, xi, right_jacobian(of_twist ? Vector6{} : xi)});  // a twist is a vector already
+        changes.push_back(
+            {id, noise, of_twist, xi, right_jacobian(of_twist ? Vector6{} : xi)});  // a twist is a vector already
         for (std::size_t i = 0; i < g.rows; ++i) {
             Vector6 factor{};
             for (std::size_t r = 0; r < g.rows; ++r)
@@ -369,7 +380,8 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         sum.add(joint, maps[e], as_it_is);
         for (const NoiseTerm& term : changes[e].noise->terms)
             if (!sources.all.find(term.source.get()))
-                sum.add(term.source, changes[e].noise->map(term), [&](const Vector6& column) { return times(changes[e].jacobian, column); });
+                sum.add(term.source, changes[e].noise->map(term),
+                        [&](const Vector6& column) { return times(changes[e].jacobian, column); });
         if (changes[e].of_twist) {
             made.emplace_back(Pose{}, sum.edge());
             continue;

@@ -5,7 +5,7 @@
 
 namespace tmkit {
 
-// --- joints ------------------------------------------------------------------------------------------------------------
+// --- joints ----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::check_leader(const Joint& joint, FrameId frame) const {
     if (joint.mimic.empty()) return;
@@ -13,8 +13,7 @@ void SceneEdit::check_leader(const Joint& joint, FrameId frame) const {
     if (joint.mimic == joint.name) throw refusals::mimics_itself(joint.name);
     if (!leader || *leader == frame) throw unknown_name("joint", joint.mimic, scene_.joint_names());
     for (const Joint* at = record(*leader).joint.get(); at && !at->mimic.empty();) {
-        if (at->mimic == joint.name)
-            throw refusals::mimics_in_turn(joint.name, joint.mimic);
+        if (at->mimic == joint.name) throw refusals::mimics_in_turn(joint.name, joint.mimic);
         const FrameId* next = scene_.joint_names_.find(at->mimic);
         at = next ? record(*next).joint.get() : nullptr;
     }
@@ -58,8 +57,7 @@ void SceneEdit::drop_joint(const FrameRecord& leaving) {
 void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     const FrameRecord& old = record(frame);
     if (old.parent == no_frame) throw refusals::root_without(frame, "joint");
-    if (joint.type != JointType::fixed && record(old.parent).body == old.body)
-        throw refusals::joint_inside_body(frame);
+    if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw refusals::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
     if (joint.type == old.joint_type && (!old.joint || old.joint->same_content(joint))) return;

@@ -6,7 +6,7 @@
 
 namespace tmkit {
 
-// --- bodies ------------------------------------------------------------------------------------------------------------
+// --- bodies ----------------------------------------------------------------------------------------------------------
 
 // Throws when a new frame may not sit on the body it asks for.
 void SceneEdit::check_entry(const FrameSpecification& specification, const FrameRecord* parent) const {
@@ -79,13 +79,13 @@ void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecor
         const BodyRecord& carried = body(on);
         for (FrameId top : carried.tops)
             if (scene_.root_of(top) == to)
-                throw refusals::two_paths(moving.name->text, parent.name->text, carried.name->text, record(top).name->text);
+                throw refusals::two_paths(moving.name->text, parent.name->text, carried.name->text,
+                                          record(top).name->text);
     }
 }
 
 void SceneEdit::check_joint_of_parts(const FrameRecord& moving) const {
-    if (moving.joint_type != JointType::fixed)
-        throw refusals::joins_parts_by_joint(moving.name->text);
+    if (moving.joint_type != JointType::fixed) throw refusals::joins_parts_by_joint(moving.name->text);
 }
 
 // The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
@@ -98,16 +98,16 @@ void SceneEdit::join_parts(const FrameRecord& moving) {
 // Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
 bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
     if (record(moving.parent).body != moving.body) return false;
-    if (parent.body != moving.body)
-        throw refusals::leaves_body(moving.name->text, body(moving.body).name->text);
-    const Pose before = scene_.pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
+    if (parent.body != moving.body) throw refusals::leaves_body(moving.name->text, body(moving.body).name->text);
+    const Pose before =
+        scene_.pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
     const auto [metres, radians] = before.distance(pose);
     if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
         throw refusals::moves_on_body(moving.name->text, parent.name->text);
     return true;
 }
 
-// --- moves -------------------------------------------------------------------------------------------------------------
+// --- moves -----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::attach(std::string_view root, std::string_view parent, const Pose& pose, Joint joint) {
     const FrameRecord& moving = record(root);
@@ -130,11 +130,9 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
 }
 
 void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists) {
-    if (moving.parent == no_frame)
-        throw refusals::root_without(moving.name->text, "parent to change");
+    if (moving.parent == no_frame) throw refusals::root_without(moving.name->text, "parent to change");
     if (moving.parent == parent.id && moving.pose == pose) return;
-    if (scene_.is_ancestor(moving.id, parent.id))
-        throw refusals::cycle(moving.name->text, parent.name->text);
+    if (scene_.is_ancestor(moving.id, parent.id)) throw refusals::cycle(moving.name->text, parent.name->text);
     require_in_range(pose, "the pose of a frame");
     check_bodies_on_move(moving, parent);
     const bool stays = stays_on_body(moving, parent, pose);
@@ -160,14 +158,16 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     all_or_nothing(done);
 }
 
-void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose, Ref<const EdgeNoise> noise) {
+void SceneEdit::reparent(std::string_view frame, std::string_view parent, const Pose& pose,
+                         Ref<const EdgeNoise> noise) {
     const FrameRecord& moving = record(frame);  // of two that are not there, the first is named
     const FrameId id = moving.id;
     move(moving, record(parent), pose);
     put_noise(id, std::move(noise));
 }
 
-void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q, Ref<const EdgeNoise> slip) {
+void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
+                                      Ref<const EdgeNoise> slip) {
     const FrameRecord& moving = record(frame);
     const FrameRecord& target = record(parent);
     const FrameId id = moving.id;
@@ -191,8 +191,7 @@ void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view p
 
 void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) {
     const FrameRecord& moving = record(frame);
-    if (moving.parent == no_frame)
-        throw refusals::root_without(frame, "pose");
+    if (moving.parent == no_frame) throw refusals::root_without(frame, "pose");
     return move(moving, record(moving.parent), parent_from_frame);
 }
 

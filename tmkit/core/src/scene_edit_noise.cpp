@@ -32,9 +32,11 @@ void SceneEdit::add_noise(std::string_view frame, const EdgeNoise& noise) {
 void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
     const FrameRecord& leader = record(scene_.joint_frame(joint));
     if (!leader.joint->mimic.empty())
-        throw Error(ErrorKind::scene, "joint " + quoted(joint) + " mimics joint " + quoted(leader.joint->mimic) + ": say how sure the value of that one is");
+        throw Error(ErrorKind::scene, "joint " + quoted(joint) + " mimics joint " + quoted(leader.joint->mimic) +
+                                          ": say how sure the value of that one is");
     if (!std::isfinite(variance) || variance < 0.0)
-        throw Error(ErrorKind::scene, "the variance of joint " + quoted(joint) + " must be a finite number and not negative, not " + std::to_string(variance));
+        throw Error(ErrorKind::scene, "the variance of joint " + quoted(joint) +
+                                          " must be a finite number and not negative, not " + std::to_string(variance));
     if (variance == 0.0) return;
     // A motion along or about an axis leaves the axis, so the map is the same at every value of the joint.
     const Ref<const NoiseSource> source(new NoiseSource(1, "value of joint " + std::string(joint)));
@@ -44,12 +46,14 @@ void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
         const FrameRecord& frame = record(id);
         double factor = 1.0;
         const FrameRecord* at = &frame;
-        for (; at->id != leader.id && !at->joint->mimic.empty(); at = &record(scene_.joint_frame(at->joint->mimic))) factor *= at->joint->mimic_multiplier;
+        for (; at->id != leader.id && !at->joint->mimic.empty(); at = &record(scene_.joint_frame(at->joint->mimic)))
+            factor *= at->joint->mimic_multiplier;
         if (at->id != leader.id) return;
         const Vector3 move = (factor * deviation) * frame.joint->axis;
         EdgeNoise noise;
         noise.terms = {{source, 0}};
-        noise.maps = {frame.joint_type == JointType::prismatic ? Vector6{move[0], move[1], move[2], 0.0, 0.0, 0.0} : Vector6{0.0, 0.0, 0.0, move[0], move[1], move[2]}};
+        noise.maps = {frame.joint_type == JointType::prismatic ? Vector6{move[0], move[1], move[2], 0.0, 0.0, 0.0}
+                                                               : Vector6{0.0, 0.0, 0.0, move[0], move[1], move[2]}};
         errors.emplace_back(id, noise);
     });
     for (const auto& [id, noise] : errors) add_noise(record(id).name->text, noise);

@@ -1,24 +1,25 @@
-// Twist edges and bodies without frames: how bodies move relative to each other, and the rules that keep it unambiguous.
+// Twist edges and bodies without frames: how bodies move relative to each other, and the rules that keep it
+// unambiguous.
 //
-// A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it, at
-// the frame's origin and in its axes (g|C, D, [g]). Edges make paths: from a body to a frame, on to that frame's body, and
-// from there to the next frame. Rules, after De Laet, Bruyninckx and De Schutter's scene graph of poses
-// and twists (2013), made decidable (docs/relations.md tells where they differ from the letter):
+// A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it,
+// at the frame's origin and in its axes (g|C, D, [g]). Edges make paths: from a body to a frame, on to that frame's
+// body, and from there to the next frame. Rules, after De Laet, Bruyninckx and De Schutter's scene graph of poses and
+// twists (2013), made decidable (docs/relations.md tells where they differ from the letter):
 //
 //   TE1  an edge joins a body and a frame of another body;
-//   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the core;
-//   TE3  a frame has one reference body; the same one again changes the value;
-//   TE4 to TE6  the set of edges is unambiguous: twist_rules.hpp.
+//   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the
+//   core; TE3  a frame has one reference body; the same one again changes the value; TE4 to TE6  the set of edges is
+//   unambiguous: twist_rules.hpp.
 //
-// An edge describes a motion along the path of poses between its frame and its reference body. Reparenting replaces an edge
-// of poses, and with it what was known of motions across: twist edges whose path leads over it are removed, like stamped
-// poses, and what was grasped moves with the hand.
+// An edge describes a motion along the path of poses between its frame and its reference body. Reparenting replaces an
+// edge of poses, and with it what was known of motions across: twist edges whose path leads over it are removed, like
+// stamped poses, and what was grasped moves with the hand.
 //
-// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias, not noise that is new at every
-// instant), so it goes wherever they go. Another value is exact, unless it comes with an error.
+// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias, not noise that is new
+// at every instant), so it goes wherever they go. Another value is exact, unless it comes with an error.
 //
-// With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames with twists in one tree; a
-// scene without twists pays nothing.
+// With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames with twists in one
+// tree; a scene without twists pays nothing.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -32,10 +33,13 @@ namespace tmkit {
 namespace {
 
 Error refusal(const SceneGraph& scene, const TwistRules::Broken& broken) {
-    const std::string &frame = scene.record(broken.link.frame).name->text, &body = scene.body(broken.link.body).name->text;
+    const std::string &frame = scene.record(broken.link.frame).name->text,
+                      &body = scene.body(broken.link.body).name->text;
     const std::string& reference = scene.body(broken.link.reference).name->text;
     switch (broken.rule) {
-        case TwistRules::Rule::TE4: return refusals::second_twist_path(frame, scene.body(broken.above).name->text, scene.record(broken.other).name->text);
+        case TwistRules::Rule::TE4:
+            return refusals::second_twist_path(frame, scene.body(broken.above).name->text,
+                                               scene.record(broken.other).name->text);
         case TwistRules::Rule::TE5: return refusals::twist_back(frame, body, reference);
         case TwistRules::Rule::TE6: break;
     }
@@ -44,7 +48,7 @@ Error refusal(const SceneGraph& scene, const TwistRules::Broken& broken) {
 
 }  // namespace
 
-// --- bodies without frames ---------------------------------------------------------------------------------------------
+// --- bodies without frames -------------------------------------------------------------------------------------------
 
 void SceneEdit::add_body(std::string_view name) {
     if (name.empty()) throw refusals::empty_body_name();
@@ -66,7 +70,7 @@ void SceneEdit::remove_body(std::string_view name) {
     scene_.bodies_.remove(id);
 }
 
-// --- twist edges -------------------------------------------------------------------------------------------------------
+// --- twist edges -----------------------------------------------------------------------------------------------------
 
 void SceneEdit::check_twist(const FrameRecord& frame, const TwistEdge& edge) const {
     const BodyId reference = scene_.body_id(edge.reference);
@@ -81,7 +85,8 @@ void SceneEdit::check_twist(const FrameRecord& frame, const TwistEdge& edge) con
     }
     if (scene_.twists_.size() == 0) return;
     TwistRules rules;
-    scene_.twists_.for_each([&](FrameId id, BodyId from) { rules.add({id, scene_.root_of(id), record(id).body, from}); });
+    scene_.twists_.for_each(
+        [&](FrameId id, BodyId from) { rules.add({id, scene_.root_of(id), record(id).body, from}); });
     rules.add({frame.id, scene_.root_of(frame.id), frame.body, reference});
     if (const auto broken = rules.broken(true)) throw refusal(scene_, *broken);
 }
@@ -139,7 +144,7 @@ void SceneEdit::require_no_twists_from(const std::vector<FrameId>& leaving) cons
     });
 }
 
-// --- queries -----------------------------------------------------------------------------------------------------------
+// --- queries ---------------------------------------------------------------------------------------------------------
 
 BodyId SceneGraph::body_id(std::string_view name) const {
     const BodyId* found = find_body(name);

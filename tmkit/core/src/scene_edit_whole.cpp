@@ -14,7 +14,8 @@ FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
     const auto with_prefix = [&](std::string& name) {
         if (!name.empty()) name.insert(0, prefix);
     };
-    for (std::string* name : {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic}) with_prefix(*name);
+    for (std::string* name : {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic})
+        with_prefix(*name);
     if (frame.twist) with_prefix(frame.twist->reference);
     return frame;
 }
@@ -28,7 +29,8 @@ std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
 
 }  // namespace
 
-void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose, const Joint& joint) {
+void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
+                      const Joint& joint) {
     const std::string parent = record(under).name->text;
     std::vector<FrameSpecification> frames;
     frames.reserve(other.size());
@@ -36,7 +38,8 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     std::map<const NoiseSource*, Ref<const NoiseSource>> twins;  // a copy of a thing has errors of its own
     const auto twin = [&](const Ref<const NoiseSource>& source) {
         Ref<const NoiseSource>& made = twins[source.get()];
-        if (!made) made = Ref<const NoiseSource>(new NoiseSource(source->dimension, std::string(prefix) + source->label));
+        if (!made)
+            made = Ref<const NoiseSource>(new NoiseSource(source->dimension, std::string(prefix) + source->label));
         return made;
     };
     for (const FrameSpecification& frame : specifications(other)) {
@@ -53,7 +56,8 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         const std::string start(prefix);
         for (const std::string& body : other.bare_bodies()) add_body(start + body);
         add_frames(frames);
-        for (const AllowedPair& pair : other.allowed_pairs()) allow_collision(start + pair.a, start + pair.b, pair.reason);
+        for (const AllowedPair& pair : other.allowed_pairs())
+            allow_collision(start + pair.a, start + pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
             group.name.insert(0, prefix);
             if (scene_.groups_.find(std::string_view(group.name))) throw duplicate("group", group.name);
@@ -74,10 +78,14 @@ void SceneEdit::merge(const SceneGraph& other) {
         }
         const FrameSpecification mine = scene_.specification(frame.name);
         if (mine.body != frame.body || (!frame.shapes.empty() && frame.shapes != mine.shapes) ||
-            (!frame.classes.empty() && frame.classes != mine.classes) || (frame.inertia && frame.inertia != mine.inertia) ||
-            (!frame.attributes.empty() && frame.attributes != mine.attributes) || (frame.twist && frame.twist != mine.twist))
-            throw Error(ErrorKind::scene, "frame " + quoted(frame.name) + " is a root of the scene to merge and a frame of this "
-                                          "one, but they carry different things; rename one, or mount the scene with a prefix");
+            (!frame.classes.empty() && frame.classes != mine.classes) ||
+            (frame.inertia && frame.inertia != mine.inertia) ||
+            (!frame.attributes.empty() && frame.attributes != mine.attributes) ||
+            (frame.twist && frame.twist != mine.twist))
+            throw Error(ErrorKind::scene,
+                        "frame " + quoted(frame.name) +
+                            " is a root of the scene to merge and a frame of this "
+                            "one, but they carry different things; rename one, or mount the scene with a prefix");
     }
     all_or_nothing([&] {
         for (const std::string& body : other.bare_bodies())
@@ -109,8 +117,9 @@ void SceneEdit::extract(std::string_view frame) {
         frames.push_back(whole.specification(record(id).name->text));
         FrameSpecification& made = frames.back();
         if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
-            throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " + quoted(made.joint.mimic) +
-                                              ", which does not stand below frame " + quoted(frame));
+            throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " +
+                                              quoted(made.joint.mimic) + ", which does not stand below frame " +
+                                              quoted(frame));
         if (made.twist && !bodies.count(made.twist->reference)) made.twist.reset();  // relative to what stays behind
         if (made.name != frame) continue;
         made.parent.clear();
@@ -129,7 +138,8 @@ void SceneEdit::extract(std::string_view frame) {
     // A group stays when a frame of it, or of a group in it, does.
     for (GroupSpecification group : whole.groups_inside_out()) {
         std::erase_if(group.frames, [&](const std::string& name) { return !stays(record(name).id); });
-        std::erase_if(group.groups, [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
+        std::erase_if(group.groups,
+                      [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
         if (!group.frames.empty() || !group.groups.empty()) part.set_group(group);
     }
     scene_ = std::move(part).take();

@@ -5,7 +5,8 @@
 
 namespace tmkit {
 
-GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q) {
+GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference,
+                           const double* q) {
     NoiseSum common;
     return gaussian_along(Path(scene, scene.record(reference), scene.record(target), q), common);
 }
@@ -16,7 +17,8 @@ NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const
     return sum;
 }
 
-JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pair<std::string, std::string>>& pairs, const double* q) {
+JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pair<std::string, std::string>>& pairs,
+                             const double* q) {
     const std::size_t m = pairs.size();
     JointGaussian result{std::vector<Pose>(m), std::vector<double>(36 * m * m, 0.0)};
     std::vector<NoiseSum> errors;
@@ -32,15 +34,16 @@ JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pai
                 const auto a = errors[i].map(term), b = errors[j].map(*twin);
                 for (std::size_t c = 0; c < a.size(); ++c)
                     for (std::size_t r = 0; r < 6; ++r)
-                        for (std::size_t s = 0; s < 6; ++s) result.covariance[(6 * i + r) * 6 * m + 6 * j + s] += a[c][r] * b[c][s];
+                        for (std::size_t s = 0; s < 6; ++s)
+                            result.covariance[(6 * i + r) * 6 * m + 6 * j + s] += a[c][r] * b[c][s];
             }
     for (std::size_t r = 0; r < 6 * m; ++r)
         for (std::size_t s = r + 1; s < 6 * m; ++s) result.covariance[r * 6 * m + s] = result.covariance[s * 6 * m + r];
     return result;
 }
 
-std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference, const double* q,
-                               std::size_t count, std::uint64_t seed) {
+std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference,
+                               const double* q, std::size_t count, std::uint64_t seed) {
     const Path path(scene, scene.record(reference), scene.record(target), q);
     struct Step {
         Pose pose;
@@ -55,11 +58,13 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
             made.push_back({path.pose_of(edge), edge.noise.get(), {}});
             if (!edge.noise) continue;
             sources.add(*edge.noise, as_it_is);
-            for (const NoiseTerm& term : edge.noise->terms) made.back().first.push_back(sources.find(term.source.get())->column);
+            for (const NoiseTerm& term : edge.noise->terms)
+                made.back().first.push_back(sources.find(term.source.get())->column);
         }
         return made;
     };
-    const std::vector<Step> down = steps_of(path.down(), [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
+    const std::vector<Step> down =
+        steps_of(path.down(), [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
     const std::vector<Step> up = steps_of(path.up(), [&](std::size_t i) -> const FrameRecord& { return path.from(i); });
     std::vector<double> w(sources.columns().size());
     const auto walk = [&](const std::vector<Step>& steps) {

@@ -36,8 +36,8 @@ std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more)
     return copy;
 }
 
-// The columns of frames and joints of a layout, put right frame by frame: first those that went, then those that changed,
-// then those that came.
+// The columns of frames and joints of a layout, put right frame by frame: first those that went, then those that
+// changed, then those that came.
 class FramesMender {
 public:
     FramesMender(const LayoutFrames& before, std::size_t more) : before_(before), frames_(make_ref<LayoutFrames>()) {
@@ -119,8 +119,8 @@ struct Changes {
 
     std::span<const Change> all() const { return {room.data(), count}; }
 
-    // False for what is not mended: a frame that came between others, and a changed joint that mimics, or did, since others
-    // may follow it.
+    // False for what is not mended: a frame that came between others, and a changed joint that mimics, or did, since
+    // others may follow it.
     bool take(const LayoutFrames& before, FrameId id, const FrameRecord* now, bool same_joints) {
         const auto place = static_cast<std::size_t>(number_of(before.ids, id));
         const bool was_there = place < before.ids.size() && before.ids[place] == id;

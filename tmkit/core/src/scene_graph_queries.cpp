@@ -23,10 +23,9 @@ std::vector<std::string> keys_of(const Map& map) {
 SceneGraph::SceneGraph(const SceneGraph& other)
     : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
       bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
-      twists_(other.twists_), noises_(other.noises_),
-      next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(other.layout_before_),
-      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
-      index_(other.index_) {
+      twists_(other.twists_), noises_(other.noises_), next_frame_(other.next_frame_), next_body_(other.next_body_),
+      layout_before_(other.layout_before_), changed_(other.changed_), change_count_(other.change_count_),
+      joints_as_before_(other.joints_as_before_), index_(other.index_) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
     if (layout) layout->retain();
     layout_.store(layout, std::memory_order_relaxed);
@@ -36,9 +35,9 @@ SceneGraph::SceneGraph(SceneGraph&& other) noexcept
     : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
       joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
       body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
-      twists_(std::move(other.twists_)), noises_(std::move(other.noises_)),
-      next_frame_(other.next_frame_), next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)),
-      changed_(other.changed_), change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
+      twists_(std::move(other.twists_)), noises_(std::move(other.noises_)), next_frame_(other.next_frame_),
+      next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)), changed_(other.changed_),
+      change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
       layout_(other.layout_.exchange(nullptr)), index_(std::move(other.index_)) {}
 
 SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
@@ -172,7 +171,8 @@ std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
     std::vector<AllowedPair> pairs;
     pairs.reserve(pair_count());
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {
-        if (pair.first < pair.second) pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
+        if (pair.first < pair.second)
+            pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
     });
     return pairs;
 }
@@ -233,15 +233,17 @@ Pose SceneGraph::pose(std::string_view target, std::string_view reference, const
     return along(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
 }
 
-Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const {
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q,
+                      const Moment& moment) const {
     const Ascent to(*this, record(target)), from(*this, record(reference));
     return along(to, from, [&](const FrameRecord& edge) {
-        const Pose pose = edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
+        const Pose pose =
+            edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
         return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : pose;
     });
 }
 
-// --- groups --------------------------------------------------------------------------------------------------------------
+// --- groups ----------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> SceneGraph::group_names() const { return keys_of(groups_); }
 
@@ -277,7 +279,8 @@ std::vector<FrameId> SceneGraph::frames_of_group(std::string_view name) const {
         const GroupRecord& group = **groups_.find(reached[next]);
         frames.insert(frames.end(), group.frames.begin(), group.frames.end());
         for (const Ref<const Name>& nested : group.groups)
-            if (std::find(reached.begin(), reached.end(), nested->text) == reached.end()) reached.push_back(nested->text);
+            if (std::find(reached.begin(), reached.end(), nested->text) == reached.end())
+                reached.push_back(nested->text);
     }
     std::sort(frames.begin(), frames.end());
     frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
@@ -288,19 +291,21 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
     const FrameId id = record(frame).id;
     std::vector<std::string> names;
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
-        if (std::find(group->frames.begin(), group->frames.end(), id) != group->frames.end()) names.push_back(name->text);
+        if (std::find(group->frames.begin(), group->frames.end(), id) != group->frames.end())
+            names.push_back(name->text);
     });
     return names;
 }
 
-// --- for tests ----------------------------------------------------------------------------------------------------------
+// --- for tests -------------------------------------------------------------------------------------------------------
 
 std::string SceneGraph::defects() const {
     if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
         !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid() ||
         !twists_.is_valid() || !noises_.is_valid())
         return "a map is out of order or balance";
-    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size()) return "names and records differ in number";
+    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
+        return "names and records differ in number";
     std::string defect;
     std::unordered_map<BodyId, std::vector<FrameId>> tops;
     std::size_t entries = 0;
@@ -312,7 +317,8 @@ std::string SceneGraph::defects() const {
         if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + name + " is gone";
         if (!bodies_.find(frame->body)) defect = "body of " + name + " is gone";
         if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
-        if (is_actuated(frame->joint_type) != static_cast<bool>(frame->joint)) defect = "joint of " + name + " is wrong";
+        if (is_actuated(frame->joint_type) != static_cast<bool>(frame->joint))
+            defect = "joint of " + name + " is wrong";
         if (!frame->joint) return;
         if (!joint_names_.find(std::string_view(frame->joint->name))) defect = "joint index misses that of " + name;
         const Ref<const Joint>* entry = joints_.find(id);
@@ -328,14 +334,16 @@ std::string SceneGraph::defects() const {
         std::vector<FrameId> remembered = body->tops;
         std::sort(remembered.begin(), remembered.end());
         if (remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
-        if (body->inertia_frame != no_frame && (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
+        if (body->inertia_frame != no_frame &&
+            (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
             defect = "inertia of body " + body->name->text + " is on a frame of another";
         const BodyId* named = body_names_.find(std::string_view(body->name->text));
         if (!named || *named != id) defect = "name index misses body " + body->name->text;
     });
     joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
         const Ref<const FrameRecord>* frame = frames_.find(id);
-        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text) defect = "joint index misses " + name->text;
+        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text)
+            defect = "joint index misses " + name->text;
     });
     std::size_t noises = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
@@ -364,7 +372,8 @@ std::string SceneGraph::defects() const {
         for (FrameId id : group->frames)
             if (!frames_.find(id)) defect = "group " + name->text + " holds a frame that is gone";
         for (const Ref<const Name>& nested : group->groups)
-            if (!groups_.find(nested)) defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
+            if (!groups_.find(nested))
+                defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
     });
     if (layout_before_ || layout_.load()) {
         if (!fresh_layout()->same_content(layout())) defect = "the layout differs from one made afresh";

@@ -42,8 +42,8 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
 bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
            (!is_actuated(joint.type) || joint.same_content(o.joint)) && body == o.body && classes == o.classes &&
-           shapes == o.shapes && inertia == o.inertia && attributes == o.attributes &&
-           twist == o.twist && same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
+           shapes == o.shapes && inertia == o.inertia && attributes == o.attributes && twist == o.twist &&
+           same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
 }
 
 }  // namespace tmkit

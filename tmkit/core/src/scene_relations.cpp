@@ -34,9 +34,11 @@ std::vector<Reached> bodies_up(const SceneGraph& scene, FrameId root, const std:
     return reached;
 }
 
-// What the error xi of a frame's pose does to a twist that is said in the frame: Ad(exp(xi)) V = V + [xi, V] to first order.
+// What the error xi of a frame's pose does to a twist that is said in the frame: Ad(exp(xi)) V = V + [xi, V] to first
+// order.
 Vector6 bracket(const Vector6& xi, const Vector6& twist) {
-    const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]}, linear{twist[0], twist[1], twist[2]}, angular{twist[3], twist[4], twist[5]};
+    const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]}, linear{twist[0], twist[1], twist[2]},
+        angular{twist[3], twist[4], twist[5]};
     const Vector3 moved = cross(theta, linear) + cross(rho, angular), turned = cross(theta, angular);
     return {moved[0], moved[1], moved[2], turned[0], turned[1], turned[2]};
 }
@@ -49,7 +51,8 @@ Vector6 scaled(double factor, const Vector6& x) {
 
 // Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
 template <class Effect>
-void add_pose_error(NoiseSum& error, const SceneGraph& scene, std::string_view axes, const FrameRecord& frame, const double* q, Effect&& effect) {
+void add_pose_error(NoiseSum& error, const SceneGraph& scene, std::string_view axes, const FrameRecord& frame,
+                    const double* q, Effect&& effect) {
     const NoiseSum noise = path_noise(scene, scene.record(axes), frame, q);
     for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
 }
@@ -61,32 +64,34 @@ bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view b
     return found && scene.body(found->body).name->text == body;
 }
 
-Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference, std::string_view axes,
-                         const double* q) {
+Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference,
+                         std::string_view axes, const double* q) {
     const Vector3 way = scene.pose(point, reference, q).translation;
     return axes == reference ? way : scene.pose(reference, axes, q).rotate(way);
 }
 
-Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference, std::string_view axes,
-                            const double* q) {
+Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference,
+                            std::string_view axes, const double* q) {
     const Matrix3 turned = scene.pose(frame, reference, q).rotation();
     if (axes == reference) return turned;
     const Matrix3 by = scene.pose(reference, axes, q).rotation();
     return multiply_transposed(multiply(by, turned), by);
 }
 
-std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
-                                     std::string_view axes, const double* q, NoiseSum* error) {
+std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
+                                     BodyId reference, std::string_view axes, const double* q, NoiseSum* error) {
     if (body == reference) return Vector6{};
     const FrameId root = scene.root_of(scene.record(point ? *point : axes).id);
     std::vector<Step> steps;
     steps.reserve(scene.twist_count());
     scene.for_each_twist([&](FrameId id, BodyId above) { steps.push_back({id, scene.record(id).body, above}); });
-    const std::vector<Reached> up = bodies_up(scene, root, steps, body), down = bodies_up(scene, root, steps, reference);
+    const std::vector<Reached> up = bodies_up(scene, root, steps, body),
+                               down = bodies_up(scene, root, steps, reference);
     const auto in = [](const std::vector<Reached>& reached, BodyId wanted) {
         return std::find_if(reached.begin(), reached.end(), [&](const Reached& known) { return known.body == wanted; });
     };
-    const auto meeting = std::find_if(up.begin(), up.end(), [&](const Reached& above) { return in(down, above.body) != down.end(); });
+    const auto meeting =
+        std::find_if(up.begin(), up.end(), [&](const Reached& above) { return in(down, above.body) != down.end(); });
     if (meeting == up.end()) return std::nullopt;
     const bool apart = point && *point != axes, unsure_poses = error && scene.has_noise();
     const Pose place = apart ? scene.pose(*point, axes, q) : Pose{};
@@ -102,7 +107,8 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
             for (std::size_t k = 0; k < 6; ++k) total[k] += part[k];
             if (error && frame.details->twist->noise) error->add(*frame.details->twist->noise, moved);
             if (unsure_poses && frame.name->text != axes)
-                add_pose_error(*error, scene, axes, frame, q, [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
+                add_pose_error(*error, scene, axes, frame, q,
+                               [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
         }
     };
     add(up, static_cast<std::size_t>(meeting - up.begin()), 1.0);

@@ -4,11 +4,12 @@
 
 namespace tmkit {
 
-// --- edits ---------------------------------------------------------------------------------------------------------------
+// --- edits -----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::require_edge_for_stamps(const FrameRecord& frame) const {
     if (frame.parent == no_frame) throw refusals::root_without(frame.name->text, "pose");
-    if (record(frame.parent).body == frame.body) throw refusals::moves_on_body(frame.name->text, record(frame.parent).name->text);
+    if (record(frame.parent).body == frame.body)
+        throw refusals::moves_on_body(frame.name->text, record(frame.parent).name->text);
 }
 
 void SceneEdit::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
@@ -26,7 +27,8 @@ void SceneEdit::end_stamps(FrameRecord& changed) {
     changed.details = details.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(details)));
 }
 
-void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window) {
+void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+                                 std::optional<double> window) {
     const FrameRecord& on = record(frame);
     require_edge_for_stamps(on);
     const Ref<const StampedPoses> old = on.details ? on.details->stamps : nullptr;
@@ -54,17 +56,18 @@ void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const Stampe
     set_details(on, std::move(details));
 }
 
-// --- queries -------------------------------------------------------------------------------------------------------------
+// --- queries ---------------------------------------------------------------------------------------------------------
 
 Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
     const FrameRecord& on = record(frame);
     return on.details ? on.details->stamps : nullptr;
 }
 
-Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const double* q,
-                                      StampPolicy policy) const {
+Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
+                                      const double* q, StampPolicy policy) const {
     require_later(first, second, target);
-    const Pose before = pose(target, reference, q, {first, policy}), after = pose(target, reference, q, {second, policy});
+    const Pose before = pose(target, reference, q, {first, policy}),
+               after = pose(target, reference, q, {second, policy});
     require_no_twist_on_way(target, reference, true);
     return twist_between(before, after, second - first);
 }

@@ -114,7 +114,8 @@ Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, s
         throw Error(ErrorKind::shape,
                     "a point cloud needs a positive finite radius in metres, not " + std::to_string(radius) + place);
     for (double value : points)
-        if (!std::isfinite(value)) throw Error(ErrorKind::shape, "a point cloud has a point that is not finite" + place);
+        if (!std::isfinite(value))
+            throw Error(ErrorKind::shape, "a point cloud has a point that is not finite" + place);
     return Ref<const Shape>(new Shape({.kind = ShapeKind::point_cloud,
                                        .dimensions = {radius},
                                        .numbers = std::move(points),

@@ -17,14 +17,17 @@ std::string seconds(double value) {
     return std::string(text, end) + " s";
 }
 
-std::string named(std::string_view frame) { return frame.empty() ? "the history" : "frame '" + std::string(frame) + "'"; }
+std::string named(std::string_view frame) {
+    return frame.empty() ? "the history" : "frame '" + std::string(frame) + "'";
+}
 
 Error refused(const std::string& message, std::string_view frame, double stamp) {
     return Error(ErrorKind::stamp, message, {{"frame", std::string(frame)}, {"stamp", stamp}});
 }
 
 auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
-    return std::lower_bound(entries.begin(), entries.end(), stamp, [](const StampedPose& e, double s) { return e.stamp < s; });
+    return std::lower_bound(entries.begin(), entries.end(), stamp,
+                            [](const StampedPose& e, double s) { return e.stamp < s; });
 }
 
 StampBounds bounds_of(const StampedPoses& poses) {
@@ -41,20 +44,23 @@ StampPolicy stamp_policy(std::string_view name) {
 }
 
 void require_limits(std::size_t capacity, double window, std::string_view frame) {
-    if (capacity == 0) throw refused("the stamped poses of " + named(frame) + " need room for one at least", frame, 0.0);
+    if (capacity == 0)
+        throw refused("the stamped poses of " + named(frame) + " need room for one at least", frame, 0.0);
     if (!(window > 0.0))
-        throw refused("the stamped poses of " + named(frame) + " need a window longer than 0 s, not " + seconds(window), frame, 0.0);
+        throw refused("the stamped poses of " + named(frame) + " need a window longer than 0 s, not " + seconds(window),
+                      frame, 0.0);
 }
 
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (!std::isfinite(stamp)) throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, stamp);
     if (bounds.count == 0) return;
     if (stamp < bounds.newest - bounds.window)
-        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: the newest is of " + seconds(bounds.newest) +
-                          ", and those of the last " + seconds(bounds.window) + " are kept",
+        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: the newest is of " +
+                          seconds(bounds.newest) + ", and those of the last " + seconds(bounds.window) + " are kept",
                       frame, stamp);
     if (bounds.count == bounds.capacity && stamp < bounds.oldest)
-        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: " + std::to_string(bounds.capacity) +
+        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) +
+                          " is too old: " + std::to_string(bounds.capacity) +
                           " are kept, and the oldest of them is of " + seconds(bounds.oldest),
                       frame, stamp);
 }
@@ -64,25 +70,33 @@ Error duplicate_stamp(double stamp, std::string_view frame) {
 }
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
-    if (bounds.count == 0) return refused(named(frame) + " has no stamped pose yet, so none at " + seconds(stamp) + " is known", frame, stamp);
-    return Error(ErrorKind::stamp,
-                 named(frame) + " has poses from " + seconds(bounds.oldest) + " to " + seconds(bounds.newest) + ", so none at " + seconds(stamp) + " is known",
-                 {{"frame", std::string(frame)}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
+    if (bounds.count == 0)
+        return refused(named(frame) + " has no stamped pose yet, so none at " + seconds(stamp) + " is known", frame,
+                       stamp);
+    return Error(
+        ErrorKind::stamp,
+        named(frame) + " has poses from " + seconds(bounds.oldest) + " to " + seconds(bounds.newest) + ", so none at " +
+            seconds(stamp) + " is known",
+        {{"frame", std::string(frame)}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
 }
 
 void StampedPoses::check(std::string_view frame) const {
     require_limits(capacity, window, frame);
     if (entries.size() > capacity)
-        throw refused(named(frame) + " was given " + std::to_string(entries.size()) + " stamped poses, but " + std::to_string(capacity) + " are kept",
+        throw refused(named(frame) + " was given " + std::to_string(entries.size()) + " stamped poses, but " +
+                          std::to_string(capacity) + " are kept",
                       frame, 0.0);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-        if (!std::isfinite(entries[i].stamp)) throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, entries[i].stamp);
+        if (!std::isfinite(entries[i].stamp))
+            throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, entries[i].stamp);
         if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
-            throw refused("the stamps of " + named(frame) + " must ascend, but " + seconds(entries[i].stamp) + " follows " + seconds(entries[i - 1].stamp),
+            throw refused("the stamps of " + named(frame) + " must ascend, but " + seconds(entries[i].stamp) +
+                              " follows " + seconds(entries[i - 1].stamp),
                           frame, entries[i].stamp);
     }
     if (!entries.empty() && oldest() < newest() - window)
-        throw refused("the stamps of " + named(frame) + " lie further apart than the window of " + seconds(window), frame, oldest());
+        throw refused("the stamps of " + named(frame) + " lie further apart than the window of " + seconds(window),
+                      frame, oldest());
 }
 
 void StampedPoses::add(const StampedPose& entry, std::string_view frame) {
@@ -103,8 +117,10 @@ void StampedPoses::limit(std::size_t most, double seconds, std::string_view fram
 void StampedPoses::drop_old() {
     if (entries.empty()) return;
     const double first = newest() - window;
-    auto kept = std::find_if(entries.begin(), entries.end(), [first](const StampedPose& e) { return e.stamp >= first; });
-    if (const auto left = static_cast<std::size_t>(entries.end() - kept); left > capacity) kept += static_cast<std::ptrdiff_t>(left - capacity);
+    auto kept =
+        std::find_if(entries.begin(), entries.end(), [first](const StampedPose& e) { return e.stamp >= first; });
+    if (const auto left = static_cast<std::size_t>(entries.end() - kept); left > capacity)
+        kept += static_cast<std::ptrdiff_t>(left - capacity);
     entries.erase(entries.begin(), kept);
 }
 
@@ -129,7 +145,8 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
     if (moment.stamp == before.stamp) return before.pose;
     const double fraction = (moment.stamp - before.stamp) / (after.stamp - before.stamp);
     switch (moment.policy) {
-        case StampPolicy::closest: return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
+        case StampPolicy::closest:
+            return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
         case StampPolicy::preceding: return before.pose;
         case StampPolicy::interpolated: return before.pose.interpolate(after.pose, fraction);
         case StampPolicy::screw: break;
@@ -141,7 +158,9 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 
 void require_later(double first, double second, std::string_view frame) {
     if (second > first) return;
-    throw refused("a twist of " + named(frame) + " needs two stamps, the second later: not " + seconds(first) + " and " + seconds(second), frame, second);
+    throw refused("a twist of " + named(frame) + " needs two stamps, the second later: not " + seconds(first) +
+                      " and " + seconds(second),
+                  frame, second);
 }
 
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {

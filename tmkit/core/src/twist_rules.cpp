@@ -39,7 +39,8 @@ void TwistRules::number_bodies() {
     raw_.clear();
     for (Link& link : links_)
         for (Number* body : {&link.body, &link.reference}) {
-            Number& number = numbers_[static_cast<std::size_t>(std::lower_bound(bodies_.begin(), bodies_.end(), *body) - bodies_.begin())];
+            Number& number = numbers_[static_cast<std::size_t>(std::lower_bound(bodies_.begin(), bodies_.end(), *body) -
+                                                               bodies_.begin())];
             if (number == none) {
                 number = static_cast<Number>(raw_.size());
                 raw_.push_back(*body);
@@ -78,7 +79,9 @@ std::optional<TwistRules::Broken> TwistRules::leads_back() {
 }
 
 std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
-    const auto together = [this](std::size_t a, std::size_t b) { return links_[a].body == links_[b].body && links_[a].tree == links_[b].tree; };
+    const auto together = [this](std::size_t a, std::size_t b) {
+        return links_[a].body == links_[b].body && links_[a].tree == links_[b].tree;
+    };
     std::optional<Broken> twice;
     for (std::size_t begin = 0, end; begin < order_.size() && !twice; begin = end) {
         for (end = begin + 1; end < order_.size() && together(order_[begin], order_[end]);) ++end;

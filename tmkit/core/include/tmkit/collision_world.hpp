@@ -1,9 +1,9 @@
 // Collision checking of one version of a scene.
 //
-// Goal. A search asks "is this configuration free?" hundreds of thousands of times about one version of a scene, so what
-// does not depend on the configuration is worked out once. A CollisionWorld collects the collision shapes of all frames
-// and settles which pairs of frames are checked and with what margin; a CollisionView adds what is known when only some
-// joints move:
+// Goal. A search asks "is this configuration free?" hundreds of thousands of times about one version of a scene, so
+// what does not depend on the configuration is worked out once. A CollisionWorld collects the collision shapes of all
+// frames and settles which pairs of frames are checked and with what margin; a CollisionView adds what is known when
+// only some joints move:
 //
 //     frames between two moving joints are welded into *links*, so forward kinematics visits joints, not frames;
 //     shapes that no moving joint carries stand in a tree of axis-aligned boxes;
@@ -13,25 +13,26 @@
 // way a pair is looked up in a table (moving frames x all frames) in constant time. All boxes are those of the whole
 // shapes, whatever the level.
 //
-// Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box around it in its own
-// axes. A point cloud and a height field are themselves at `exact` and at `hull` (the hull of a room would fill it), and
-// boxes at `box`. All other shapes are themselves. A shape may carry a level of its own. What is free at `box` is free
-// at `hull`, and what is free at `hull` is free at `exact`.
+// Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box around it in its
+// own axes. A point cloud and a height field are themselves at `exact` and at `hull` (the hull of a room would fill
+// it), and boxes at `box`. All other shapes are themselves. A shape may carry a level of its own. What is free at `box`
+// is free at `hull`, and what is free at `hull` is free at `exact`.
 //
 // Which pairs. Two frames with collision shapes are checked unless they are on one body, or the scene allows the pair,
 // or they are *rigidly joined*: connected by fixed edges alone. An edge whose lower frame is listed as movable joins
 // nothing: so a block that lies on a table as its child is still checked against the table.
 //
 // Margin. A pair is in contact when its signed distance is at most its margin (so with margin 0 touching is contact, to
-// GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth; minus infinity means never.
+// GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth; minus infinity means
+// never.
 //
 // Pairs whose relative pose no joint can change are *constant*: they are checked once and remembered.
 //
 // Frames of different roots are compared as if every root stood at the identity.
 //
 // Versions. A search asks about thousands of versions that differ in a frame or two. A world can be moved to another
-// version: it keeps the structures of the version they were made for, hides in them what has changed since, and holds the
-// few changed things beside them (src/motion/moved_parts.hpp).
+// version: it keeps the structures of the version they were made for, hides in them what has changed since, and holds
+// the few changed things beside them (src/motion/moved_parts.hpp).
 //
 // Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
 // not depend on what was asked before.
@@ -55,9 +56,9 @@ struct PairMargin {
 };
 
 struct CollisionOptions {
-    std::vector<std::string> movable;       // frames whose edge may be changed by later edits
-    double margin = 0.0;                    // metres; negative: so much overlap is free
-    std::vector<PairMargin> pair_margins;   // refine the margin of pairs that are checked anyway
+    std::vector<std::string> movable;             // frames whose edge may be changed by later edits
+    double margin = 0.0;                          // metres; negative: so much overlap is free
+    std::vector<PairMargin> pair_margins;         // refine the margin of pairs that are checked anyway
     CollisionLevel level = CollisionLevel::hull;  // of shapes that have none of their own
 };
 
@@ -68,8 +69,8 @@ struct CollisionChanges {
     std::optional<std::vector<PairMargin>> pair_margins;
 };
 
-// Two frames in contact, as far as numbers can say: point midway between the nearest points, normal from a to b, both in
-// the axes of the root. The distance is negative for penetration.
+// Two frames in contact, as far as numbers can say: point midway between the nearest points, normal from a to b, both
+// in the axes of the root. The distance is negative for penetration.
 struct Contact {
     std::int32_t frame_a = -1, frame_b = -1;  // frame numbers, a < b
     double distance = 0.0, margin = 0.0;      // metres
@@ -108,8 +109,8 @@ public:
     // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
     FramePair find_collision(const double* q, Scratch& scratch) const;
 
-    // The same in two steps: what moves is put where q has it, and is looked at there. Between them, the origin in the root's
-    // axes of a frame that it carries: one that a joint moves together with a collision shape.
+    // The same in two steps: what moves is put where q has it, and is looked at there. Between them, the origin in the
+    // root's axes of a frame that it carries: one that a joint moves together with a collision shape.
     void place(const double* q, Scratch& scratch) const;
     FramePair find_collision(Scratch& scratch) const;
     bool carries(std::int32_t frame) const;
@@ -150,16 +151,16 @@ struct EdgeCollision {
 class CollisionWorld {
 public:
     // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin that is not
-    // finite or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x frames) beyond the hulls, which are
-    // computed once for each shape in the life of the process.
+    // finite or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames + moving frames x
+    // frames) beyond the hulls, which are computed once for each shape in the life of the process.
     CollisionWorld(SceneGraph scene, CollisionOptions options);
     CollisionWorld(CollisionWorld&&) noexcept;
     ~CollisionWorld();
     CollisionWorld& operator=(const CollisionWorld&) = delete;
 
-    // The world of another version of the scene: it answers like one made anew, and uses what this one has worked out where
-    // the versions do not differ. O(changes log n + objects) when little differs from the version that was worked out last,
-    // else like a world made anew. Throws as the constructor does.
+    // The world of another version of the scene: it answers like one made anew, and uses what this one has worked out
+    // where the versions do not differ. O(changes log n + objects) when little differs from the version that was worked
+    // out last, else like a world made anew. Throws as the constructor does.
     CollisionWorld moved_to(const SceneGraph& scene, const CollisionChanges& changes = {}) const;
     // Whether the two use the same work.
     bool shares_with(const CollisionWorld& other) const;
@@ -179,19 +180,20 @@ public:
     std::optional<Contact> nearest(const double* q) const;
     // The contact of one pair at q, whatever its distance.
     Contact contact(FramePair pair, const double* q) const;
-    // The nearest or deepest of the shapes of some frames and those of others, checked or not; its margin is minus infinity
-    // when the pair is not checked. frame_a is one of the first. None when one side has no collision shape.
+    // The nearest or deepest of the shapes of some frames and those of others, checked or not; its margin is minus
+    // infinity when the pair is not checked. frame_a is one of the first. None when one side has no collision shape.
     std::optional<Contact> between(const std::vector<std::int32_t>& frames_a, const std::vector<std::int32_t>& frames_b,
                                    const double* q) const;
 
-    // The same for `count` configurations, one after the other. Answers do not depend on the number of threads; after an
-    // interruption they mean nothing.
+    // The same for `count` configurations, one after the other. Answers do not depend on the number of threads; after
+    // an interruption they mean nothing.
     std::vector<char> in_collision_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
     std::vector<double> distance_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
-    std::vector<std::vector<Contact>> contact_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
+    std::vector<std::vector<Contact>> contact_rows(const double* rows, std::size_t count,
+                                                   const RowOptions& how = {}) const;
 
-    // The straight motion from q0 to q1, both ends included, at steps of at most `resolution` (radians or metres) in the
-    // maximum norm. `edge_free` tests the middle first and halves, so that a collision is found soon.
+    // The straight motion from q0 to q1, both ends included, at steps of at most `resolution` (radians or metres) in
+    // the maximum norm. `edge_free` tests the middle first and halves, so that a collision is found soon.
     bool edge_free(const double* q0, const double* q1, double resolution) const;
     std::optional<EdgeCollision> find_edge_collision(const double* q0, const double* q1, double resolution) const;
 
@@ -200,8 +202,8 @@ public:
     CollisionView view(const std::vector<bool>& moves, const double* base) const;
 
     struct Rules;
-    struct Base;   // opaque
-    struct State;  // opaque
+    struct Base;                 // opaque
+    struct State;                // opaque
     const Rules& rules() const;  // of this version; worked out when first asked for
 
 private:
@@ -216,8 +218,8 @@ private:
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution);
 
 // Visits each k in 1 .. steps - 1 once, the middle first and then the middles of what is left, until visit(k) returns
-// false; true when none did. Level by level the odd multiples of steps / 2^level, rounded down; a number that rounds to a
-// neighbour of a coarser level has been visited there.
+// false; true when none did. Level by level the odd multiples of steps / 2^level, rounded down; a number that rounds to
+// a neighbour of a coarser level has been visited there.
 template <class Visit>
 bool visit_bisecting(std::int64_t steps, Visit&& visit) {
     for (std::int64_t parts = 2; parts < 2 * steps; parts *= 2)

@@ -4,8 +4,9 @@
 // last bit, and a plan hangs on every bit of every pose. These functions use +, -, *, / and the square root only, which
 // IEEE 754 rounds in one way, in a fixed order; the library is compiled with -ffp-contract=off, so nothing is fused.
 //
-// For every argument they are right to less than one unit in the last place, unless they say otherwise, and give what the
-// C library gives for what is not finite. The polynomials were fitted in 300 bits, coefficient after coefficient rounded.
+// For every argument they are right to less than one unit in the last place, unless they say otherwise, and give what
+// the C library gives for what is not finite. The polynomials were fitted in 300 bits, coefficient after coefficient
+// rounded.
 #pragma once
 
 #include <bit>
@@ -26,16 +27,18 @@ struct ReducedAngle {
 
 ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
 
-// By a product with pi/2 in three parts, the first two of 33 bits, so that up to 2^19 their products are exact. What comes
-// too close to a multiple of pi/2 for the third part is left to integers.
+// By a product with pi/2 in three parts, the first two of 33 bits, so that up to 2^19 their products are exact. What
+// comes too close to a multiple of pi/2 for the third part is left to integers.
 [[gnu::always_inline]] inline ReducedAngle reduce(double angle) {
-    if (!(std::abs(angle) < 0x1.0p19)) [[unlikely]] return reduce_exactly(angle);
+    if (!(std::abs(angle) < 0x1.0p19)) [[unlikely]]
+        return reduce_exactly(angle);
     constexpr double shift = 0x1.8p52;  // brings the nearest integer into the last bits
     const double shifted = angle * 0x1.45f306dc9c883p-1 + shift, n = shifted - shift;
     const double first = angle - n * 0x1.921fb544p+0, second = n * 0x1.0b4611a6p-34;
     const double rest = first - second, back = first - rest;
     const double error = (first - (rest + back)) + (back - second);
-    if (std::abs(rest) < std::abs(n) * 0x1.0p-58) [[unlikely]] return reduce_exactly(angle);
+    if (std::abs(rest) < std::abs(n) * 0x1.0p-58) [[unlikely]]
+        return reduce_exactly(angle);
     const double low = error - n * 0x1.3198a2e037073p-69, high = n == 0.0 ? angle : rest + low;  // -0.0 stays so
     return {high, (rest - high) + low, std::bit_cast<std::uint64_t>(shifted)};
 }
@@ -48,12 +51,14 @@ ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
                      w * ((0x1.71de35649b231p-19 + z * -0x1.ae5e591921411p-26) + w * 0x1.5d8f97c9f3d4bp-33);
     const double cube = z * x;
     const double sine = x - ((z * (0.5 * a.low - cube * s) - a.low) - cube * -0x1.5555555555548p-3);
-    const double c = ((0x1.555555555554bp-5 + z * -0x1.6c16c16c1504bp-10) + w * (0x1.a01a019c9773cp-16 + z * -0x1.27e4f7f8e48edp-22)) +
+    const double c = ((0x1.555555555554bp-5 + z * -0x1.6c16c16c1504bp-10) +
+                      w * (0x1.a01a019c9773cp-16 + z * -0x1.27e4f7f8e48edp-22)) +
                      w * w * (0x1.1ee9e1583270bp-29 + z * -0x1.8fa99010a4496p-37);
     const double half = 0.5 * z, one = 1.0 - half;
     const double cosine = one + (((1.0 - one) - half) + (w * c - x * a.low));
     // Whether they change places, and their signs, without a branch: a CPU could not foresee it.
-    const std::uint64_t swap = 0 - (a.quadrant & 1), p = std::bit_cast<std::uint64_t>(sine), q = std::bit_cast<std::uint64_t>(cosine);
+    const std::uint64_t swap = 0 - (a.quadrant & 1), p = std::bit_cast<std::uint64_t>(sine),
+                        q = std::bit_cast<std::uint64_t>(cosine);
     const std::uint64_t exchanged = (p ^ q) & swap;
     return {std::bit_cast<double>(p ^ exchanged ^ (a.quadrant & 2) << 62),
             std::bit_cast<double>(q ^ exchanged ^ ((a.quadrant + 1) & 2) << 62)};

@@ -47,8 +47,8 @@ private:
     std::vector<Fact> facts_;
 };
 
-// Throws Error(overflow) that names `what` unless all numbers are finite: for results, of which arguments that are finite may
-// still make an infinity.
+// Throws Error(overflow) that names `what` unless all numbers are finite: for results, of which arguments that are
+// finite may still make an infinity.
 void require_in_range(std::span<const double> numbers, const char* what);
 
 // The number of letters to insert, delete, replace or swap with their neighbour, case ignored. O(|a| |b|).

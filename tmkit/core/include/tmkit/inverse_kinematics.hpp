@@ -1,15 +1,17 @@
 // Inverse kinematics: joint values that put a tip frame at a target pose.
 //
 // Method. Damped least squares: with the error e (metres and radians, six numbers) and the Jacobian J of the chain, the
-// step is  dq = J^T (J J^T + damping I)^-1 e.  The damping grows with the squared error (Sugihara, "Solvability-unconcerned
-// inverse kinematics by the Levenberg-Marquardt method", IEEE Trans. Robotics 2011), so steps are careful far away and
-// quadratic close by, and singular poses do no harm. Joints that a step would push past a limit are held there and the
-// step is computed again without them, so every iterate satisfies the limits. When an iteration no longer gains, the next
-// try starts from a random configuration; a seed makes the whole sequence reproducible.
+// step is  dq = J^T (J J^T + damping I)^-1 e.  The damping grows with the squared error (Sugihara,
+// "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE Trans. Robotics 2011), so steps
+// are careful far away and quadratic close by, and singular poses do no harm. Joints that a step would push past a
+// limit are held there and the step is computed again without them, so every iterate satisfies the limits. When an
+// iteration no longer gains, the next try starts from a random configuration; a seed makes the whole sequence
+// reproducible.
 //
-// Chain. Only the joints between tip and reference matter, and only those the caller lets move: everything else is folded
-// into constant transforms once, axes are turned onto z, and the iteration then touches a handful of small arrays on the
-// stack. A chain may run up from the reference and down to the tip (two arms), and a mimic joint may follow another.
+// Chain. Only the joints between tip and reference matter, and only those the caller lets move: everything else is
+// folded into constant transforms once, axes are turned onto z, and the iteration then touches a handful of small
+// arrays on the stack. A chain may run up from the reference and down to the tip (two arms), and a mimic joint may
+// follow another.
 //
 // Cost: about 10 microseconds a try for a 7-joint arm.
 #pragma once
@@ -30,11 +32,12 @@ inline constexpr std::size_t max_chain_joints = 64;
 // Configurations outside a limit by no more than this count as inside: what a text or a float32 rounds away.
 inline constexpr double limit_tolerance = 1e-6;
 
-// The joints between two frames, as a serial chain  reference_from_tip = C0 M1 C1 M2 ... Cn  with every M about or along z.
+// The joints between two frames, as a serial chain  reference_from_tip = C0 M1 C1 M2 ... Cn  with every M about or
+// along z.
 class Chain {
 public:
     struct Segment {
-        Matrix3 rotation;    // of the constant before the joint
+        Matrix3 rotation;  // of the constant before the joint
         Vector3 translation;
         bool prismatic;
         std::int32_t column;  // which of the moving joints
@@ -69,8 +72,8 @@ private:
 
 struct InverseKinematicsOptions {
     std::uint64_t seed = 0;
-    int restarts = 25;         // random configurations tried after q itself
-    int iterations = 100;      // of one try
+    int restarts = 25;                 // random configurations tried after q itself
+    int iterations = 100;              // of one try
     double position_tolerance = 1e-5;  // metres
     double rotation_tolerance = 1e-5;  // radians
     bool position_only = false;
@@ -80,17 +83,18 @@ enum class InverseKinematicsStatus : std::uint8_t { solved, not_found, out_of_re
 
 struct InverseKinematicsResult {
     InverseKinematicsStatus status = InverseKinematicsStatus::not_found;
-    std::vector<double> q;  // full configuration; the best found when not solved
+    std::vector<double> q;                              // full configuration; the best found when not solved
     double position_error = 0.0, rotation_error = 0.0;  // metres, radians
-    int iterations = 0;     // of all tries
-    int restarts = 0;       // random configurations used
+    int iterations = 0;                                 // of all tries
+    int restarts = 0;                                   // random configurations used
 };
 
 // A problem made ready: which frame, relative to which, by which joints, around which configuration.
 class InverseKinematics {
 public:
-    // `entries` are configuration entries, each once; q a full configuration whose moving entries are within their limits
-    // (else Error(configuration) naming the joint). Entries of joints off the chain stay. Throws Error(disconnected).
+    // `entries` are configuration entries, each once; q a full configuration whose moving entries are within their
+    // limits (else Error(configuration) naming the joint). Entries of joints off the chain stay. Throws
+    // Error(disconnected).
     InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                       const std::vector<std::int32_t>& entries, const std::vector<double>& q);
 
@@ -115,11 +119,11 @@ public:
     void unwind(double* x, const double* near) const;
 
     const std::vector<double>& base() const { return q_; }
-    std::vector<double> full(const double* x) const;     // q with the moving values put in
-    std::vector<double> moving(const double* q) const;   // the moving values of q
+    std::vector<double> full(const double* x) const;    // q with the moving values put in
+    std::vector<double> moving(const double* q) const;  // the moving values of q
     bool out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const;
-    // Whether two frames (by number) stand to each other alike in every solution: each moves as one with the tip or with
-    // the reference, whose pose relative to each other the target fixes.
+    // Whether two frames (by number) stand to each other alike in every solution: each moves as one with the tip or
+    // with the reference, whose pose relative to each other the target fixes.
     bool is_fixed_by_target(FramePair pair) const;
     // Whether a frame that does not move as one with the tip is one of some, or hangs off one.
     bool is_still_part_of(std::int32_t frame, const std::vector<std::string>& frames) const;
@@ -162,13 +166,14 @@ struct InverseKinematicsSolutions {
 
 // Up to `count` solutions that differ by more than `separation` in the maximum norm, sorted by that distance from q.
 // With a world only those free of collision: when the first that is not collides in frames whose pose relative to each
-// other the target fixes (the hand and a wall), so would all others, and the search ends. Then one such pair is named, if
-// possible one without movable frames. `interrupted` is asked now and then and ends the search when true.
+// other the target fixes (the hand and a wall), so would all others, and the search ends. Then one such pair is named,
+// if possible one without movable frames. `interrupted` is asked now and then and ends the search when true.
 InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
                                      const InverseKinematicsOptions& options, int count, double separation,
                                      const CollisionWorld* world, const std::function<bool()>& interrupted = {});
 
-// Configuration entries of joints by name. Throws unknown_name; Error(configuration) for a mimic joint or one named twice.
+// Configuration entries of joints by name. Throws unknown_name; Error(configuration) for a mimic joint or one named
+// twice.
 std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vector<std::string>& joints);
 
 // The joint of a configuration entry.

@@ -23,12 +23,12 @@ struct Joint : Shared {
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
     JointType type = JointType::fixed;
-    std::string name;                    // empty until the joint is in a scene; then unique
-    Vector3 axis{0.0, 0.0, 1.0};         // unit, in the frame itself
-    double lower = -unlimited, upper = unlimited;        // radians or metres
-    double velocity = unlimited, effort = unlimited;     // rad/s or m/s; N m or N
-    double damping = 0.0, friction = 0.0;                // N m s/rad or N s/m; N m or N
-    std::string mimic;                   // name of the leading joint; empty when none
+    std::string name;                                 // empty until the joint is in a scene; then unique
+    Vector3 axis{0.0, 0.0, 1.0};                      // unit, in the frame itself
+    double lower = -unlimited, upper = unlimited;     // radians or metres
+    double velocity = unlimited, effort = unlimited;  // rad/s or m/s; N m or N
+    double damping = 0.0, friction = 0.0;             // N m s/rad or N s/m; N m or N
+    std::string mimic;                                // name of the leading joint; empty when none
     double mimic_multiplier = 1.0, mimic_offset = 0.0;
 
     // Throws Error(scene) for a zero axis, NaN, lower > upper, a negative velocity or effort; normalises the axis.
@@ -47,13 +47,15 @@ inline Pose joint_motion(JointType type, const Vector3& axis, double value) {
 inline Pose moved(const Pose& pose, JointType type, const Vector3& axis, double value) {
     if (!is_actuated(type)) return pose;
     if (type == JointType::prismatic) return pose * joint_motion(type, axis, value);
-    return {pose.translation, composed_quaternions(pose.quat_xyzw, quaternion_about(axis, value))};  // a turn moves no origin
+    return {pose.translation,
+            composed_quaternions(pose.quat_xyzw, quaternion_about(axis, value))};  // a turn moves no origin
 }
 
-// The twist [linear, angular] of a point at unit speed of the configuration entry that moves a joint, all in the axes of
-// the root: `frame` is the pose of the joint's frame at its present value, and the joint turns `multiplier` times as fast.
-// The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.
-inline Vector6 joint_twist(JointType type, const Vector3& axis, double multiplier, const Pose& frame, const Vector3& point) {
+// The twist [linear, angular] of a point at unit speed of the configuration entry that moves a joint, all in the axes
+// of the root: `frame` is the pose of the joint's frame at its present value, and the joint turns `multiplier` times as
+// fast. The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.
+inline Vector6 joint_twist(JointType type, const Vector3& axis, double multiplier, const Pose& frame,
+                           const Vector3& point) {
     const Vector3 direction = multiplier * frame.rotate(axis);
     if (type == JointType::prismatic) return {direction[0], direction[1], direction[2], 0.0, 0.0, 0.0};
     const Vector3 linear = cross(direction, point - frame.translation);

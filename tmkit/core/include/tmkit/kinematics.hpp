@@ -30,18 +30,19 @@ public:
     const Pose& pose(std::string_view frame) const { return pose(number(frame)); }
     // Pose of target relative to reference; throws Error(disconnected).
     Pose pose(std::string_view target, std::string_view reference) const;
-    // 6 x joint_count, row-major: see Layout::jacobian. The point is in coordinates of `frame`, its origin when left out;
-    // the rows are in the axes of `axes`, of the root when left out.
+    // 6 x joint_count, row-major: see Layout::jacobian. The point is in coordinates of `frame`, its origin when left
+    // out; the rows are in the axes of `axes`, of the root when left out.
     std::vector<double> jacobian(std::string_view frame, const Vector3& point = {0.0, 0.0, 0.0},
                                  std::optional<std::string_view> axes = {}) const;
 
-    // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: what the joints
-    // give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected), or
+    // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: what the
+    // joints give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected), or
     // Error(scene) where the one also moves relative to the other by a twist edge.
     Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
 
 private:
-    Vector6 velocity(std::int32_t frame, const Vector3& point) const;  // of a point of the root's space, fixed to the frame
+    Vector6 velocity(std::int32_t frame,
+                     const Vector3& point) const;  // of a point of the root's space, fixed to the frame
     std::int32_t number(std::string_view frame) const { return layout_->index_of(scene_.record(frame).id); }
 
     SceneGraph scene_;

@@ -4,16 +4,17 @@
 // subtrees) want arrays. A Layout is those arrays for one version: built on first use, immutable, shared. Frames are
 // numbered by insertion order; `moving` and `LayoutTree::order` list the numbers so that parents come before children.
 //
-// Folding. A frame with no joint between it and its root is *still*: its pose there is computed once, with the layout, and
-// no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root in both
-// cases, so folding changes no bit of any answer.
+// Folding. A frame with no joint between it and its root is *still*: its pose there is computed once, with the layout,
+// and no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root
+// in both cases, so folding changes no bit of any answer.
 //
-// Mending. A version a few changed frames away from one that was laid out gets its arrays from those: columns are copied,
-// the frames that came, went or changed are put right, and still poses are computed again below them only. What joints
-// and bodies say is shared when only parents and poses changed. Nothing depends on the way: a mended layout equals, array
-// by array and bit for bit, the one made from scratch (scene_graph_layout.cpp).
+// Mending. A version a few changed frames away from one that was laid out gets its arrays from those: columns are
+// copied, the frames that came, went or changed are put right, and still poses are computed again below them only. What
+// joints and bodies say is shared when only parents and poses changed. Nothing depends on the way: a mended layout
+// equals, array by array and bit for bit, the one made from scratch (scene_graph_layout.cpp).
 //
-// What sweeps over configurations do not need, the order by levels and the lists of children, is made when it is asked for.
+// What sweeps over configurations do not need, the order by levels and the lists of children, is made when it is asked
+// for.
 #pragma once
 
 #include <algorithm>
@@ -32,19 +33,19 @@ inline constexpr FrameId no_frame = 0;  // ids start at 1
 
 // What moves leave as it is; one value for each frame, but for joint_frame.
 struct LayoutFrames : Shared {
-    std::vector<FrameId> ids;               // ascending
+    std::vector<FrameId> ids;  // ascending
     std::vector<BodyId> body;
     std::vector<JointType> type;
     std::vector<Vector3> axis;
-    std::vector<std::int32_t> q_index;      // entry of the configuration that moves this joint, -1 when none
-    std::vector<double> multiplier, offset; // joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic)
-    std::vector<std::int32_t> joint_frame;  // by configuration entry: frame number of its joint
+    std::vector<std::int32_t> q_index;       // entry of the configuration that moves this joint, -1 when none
+    std::vector<double> multiplier, offset;  // joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic)
+    std::vector<std::int32_t> joint_frame;   // by configuration entry: frame number of its joint
 };
 
 // Who hangs off whom.
 struct LayoutTree : Shared {
     explicit LayoutTree(const std::vector<std::int32_t>& parent);
-    std::vector<std::int32_t> order;        // tree after tree, level by level, each group of children in insertion order
+    std::vector<std::int32_t> order;  // tree after tree, level by level, each group of children in insertion order
     std::vector<std::int32_t> first_child;  // n + 1 offsets into `child`
     std::vector<std::int32_t> child;        // frame numbers, by parent, each group in insertion order
     bool operator==(const LayoutTree& other) const {
@@ -54,8 +55,8 @@ struct LayoutTree : Shared {
 
 struct Layout : Shared {
     explicit Layout(Ref<const LayoutFrames> shared_frames)
-        : frames(std::move(shared_frames)), ids(frames->ids), body(frames->body), type(frames->type), axis(frames->axis),
-          q_index(frames->q_index), multiplier(frames->multiplier), offset(frames->offset),
+        : frames(std::move(shared_frames)), ids(frames->ids), body(frames->body), type(frames->type),
+          axis(frames->axis), q_index(frames->q_index), multiplier(frames->multiplier), offset(frames->offset),
           joint_frame(frames->joint_frame) {}
     Layout(const Layout&) = delete;
     Layout& operator=(const Layout&) = delete;
@@ -98,8 +99,8 @@ struct Layout : Shared {
     // root_from_frame of the moving frames, in the order of `moving`.
     void forward_moving(const double* q, Pose* poses) const;
 
-    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a point of a frame, expressed in its root; `point` in
-    // coordinates of the root, at the configuration that pose_of(frame number) speaks of. O(depth + n_joints).
+    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a point of a frame, expressed in its root; `point`
+    // in coordinates of the root, at the configuration that pose_of(frame number) speaks of. O(depth + n_joints).
     template <class PoseOf>
     void jacobian(std::int32_t frame, const Vector3& point, PoseOf&& pose_of, double* rows) const {
         const std::size_t columns = joint_count();
@@ -114,8 +115,8 @@ struct Layout : Shared {
     // The frame and all its descendants, parents first.
     std::vector<std::int32_t> subtree(std::int32_t frame) const;
 
-    // Fill in what follows from `parent`, `pose` and the joints. `stale_frames` marks those whose own edge changed; below the
-    // others `still` holds what is right. O(n).
+    // Fill in what follows from `parent`, `pose` and the joints. `stale_frames` marks those whose own edge changed;
+    // below the others `still` holds what is right. O(n).
     void settle(std::vector<char> stale_frames);
     // Take the tree of a layout with the same parents, if that has one.
     void share_tree(const Layout& other);

@@ -5,8 +5,8 @@
 //
 //     exp(xi + d) = exp(J_l(xi) d) exp(xi) = exp(xi) exp(J_r(xi) d)     to first order in d, and J_r(xi) = J_l(-xi);
 //
-// their inverses do the same for log. The left Jacobian is [[J, Q], [0, J]] with J the Jacobian of rotations and Q as in
-// Barfoot and Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems", 2014.
+// their inverses do the same for log. The left Jacobian is [[J, Q], [0, J]] with J the Jacobian of rotations and Q as
+// in Barfoot and Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems", 2014.
 //
 // Invariant: all coefficients are exact to a few units in the last place for every angle. Below one radian, where the
 // closed forms cancel, they are Taylor series. The inverses exist for angles below 2 pi; log gives none above pi.

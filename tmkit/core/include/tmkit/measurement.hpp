@@ -30,15 +30,16 @@ struct Measurement {
     std::vector<double> covariance;  // size() x size(), row-major
 
     std::size_t size() const;
-    // residual (size()) and derivative (size() x 6, row-major). Throws Error(scene) where a direction or a range has none: at
-    // distance zero.
-    void linearise(const Pose& reference_from_target, std::vector<double>& residual, std::vector<double>& derivative) const;
+    // residual (size()) and derivative (size() x 6, row-major). Throws Error(scene) where a direction or a range has
+    // none: at distance zero.
+    void linearise(const Pose& reference_from_target, std::vector<double>& residual,
+                   std::vector<double>& derivative) const;
 };
 
 struct ConditionOptions {
     int most_iterations = 50;
-    // Of the last change of sources, which have variance 1. Steps shrink by the ratio of errors to curvature, so what is left
-    // is far less than that.
+    // Of the last change of sources, which have variance 1. Steps shrink by the ratio of errors to curvature, so what
+    // is left is far less than that.
     double tolerance = 1e-9;
 };
 

@@ -1,13 +1,14 @@
 // Where the errors of poses come from.
 //
-// A *noise source* is a standard normal vector of some dimension, independent of all other sources: the calibration of one
-// mount, one look of a camera, the slip of one grasp. The error of an edge of the tree is a linear map of sources,
+// A *noise source* is a standard normal vector of some dimension, independent of all other sources: the calibration of
+// one mount, one look of a camera, the slip of one grasp. The error of an edge of the tree is a linear map of sources,
 //
 //     xi_e = sum_k J_ek w_k,        covariance of e = sum_k J_ek J_ek^T
 //
-// in the tangent of the edge's child (covariance.hpp); that of a twist edge is of its six numbers. Two edges that hold maps of one source have correlated errors, and
-// so correlations survive every change of structure: when a cup is picked up, the new edge from hand to cup holds the maps
-// of all edges between them, and what the arm's error did to both cancels when the cup is asked for relative to the table.
+// in the tangent of the edge's child (covariance.hpp); that of a twist edge is of its six numbers. Two edges that hold
+// maps of one source have correlated errors, and so correlations survive every change of structure: when a cup is
+// picked up, the new edge from hand to cup holds the maps of all edges between them, and what the arm's error did to
+// both cancels when the cup is asked for relative to the table.
 //
 // A source is known by its identity alone (a reference), so scenes made from one another share sources, and scenes that
 // have nothing to do with each other cannot.
@@ -35,18 +36,21 @@ struct NoiseTerm {
 
 // The error of one edge. Immutable, shared between versions. Each source appears once.
 struct EdgeNoise : Shared {
-    Covariance covariance;         // sum of the maps' squares; of a covariance that was given, that itself
+    Covariance covariance;  // sum of the maps' squares; of a covariance that was given, that itself
     std::vector<NoiseTerm> terms;
-    std::vector<Vector6> maps;     // columns: as many for each term as its source has dimensions
+    std::vector<Vector6> maps;  // columns: as many for each term as its source has dimensions
 
-    std::span<const Vector6> map(const NoiseTerm& term) const { return {maps.data() + term.column, term.source->dimension}; }
+    std::span<const Vector6> map(const NoiseTerm& term) const {
+        return {maps.data() + term.column, term.source->dimension};
+    }
     bool same_content(const EdgeNoise& other) const {
         return this == &other || (covariance == other.covariance && terms == other.terms && maps == other.maps);
     }
 
     // One source of its own; null for no error at all.
     static Ref<const EdgeNoise> of_covariance(const Covariance& covariance, std::string label);
-    // The same errors from sources of their own, which correlate with each other as these do: `fresh` gives each its twin.
+    // The same errors from sources of their own, which correlate with each other as these do: `fresh` gives each its
+    // twin.
     template <class Fresh>
     Ref<const EdgeNoise> with_sources(Fresh&& fresh) const {
         const Ref<EdgeNoise> copy(new EdgeNoise(*this));
@@ -78,7 +82,9 @@ public:
 
     const std::vector<NoiseTerm>& terms() const { return terms_; }
     const std::vector<Vector6>& columns() const { return columns_; }
-    std::span<const Vector6> map(const NoiseTerm& term) const { return {columns_.data() + term.column, term.source->dimension}; }
+    std::span<const Vector6> map(const NoiseTerm& term) const {
+        return {columns_.data() + term.column, term.source->dimension};
+    }
     const NoiseTerm* find(const NoiseSource* source) const;
     Covariance covariance() const { return Covariance::of_columns(columns_); }
     // Room for so many sources and columns, which the next sum fills without allocating.

@@ -1,14 +1,15 @@
 // Paths through configuration space: search, straight lines of the tip, and the final check.
 //
-// Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn one
-// tree takes a step towards a random configuration and the other then tries to reach the new node by straight steps.
-// The straight motions to the goals are tried before any tree grows. A path found is shortened by seeded cuts between
-// random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever runs beside it.
+// Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
+// one tree takes a step towards a random configuration and the other then tries to reach the new node by straight
+// steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by seeded cuts
+// between random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever runs beside
+// it.
 //
 // Checks. An edge is sampled at steps of at most `resolution` in the maximum norm over the moving joints, the end first
 // and then by halving. The start is checked whole, everything else through a view that holds only the pairs that the
-// moving joints can change. When a recheck is asked for, the path has passed it; if the shortened path fails the raw one
-// is tried, and after that the search is repeated at half the resolution, three times at most.
+// moving joints can change. When a recheck is asked for, the path has passed it; if the shortened path fails the raw
+// one is tried, and after that the search is repeated at half the resolution, three times at most.
 //
 // Angles of continuous joints are numbers on a line: each goal is shifted by whole turns to where it is nearest to the
 // start.
@@ -26,41 +27,42 @@ namespace tmkit {
 
 using Configurations = std::vector<std::vector<double>>;
 
-// --- the final check ---------------------------------------------------------------------------------------------------
+// --- the final check -------------------------------------------------------------------------------------------------
 
 struct RecheckOptions {
-    double resolution = 0.003;       // radians or metres of any joint between two checks
-    std::int32_t tool_frame = -1;    // frame number, -1 for none
-    double tool_travel = 0.001;      // metres of the tool frame's origin between two checks
+    double resolution = 0.003;     // radians or metres of any joint between two checks
+    std::int32_t tool_frame = -1;  // frame number, -1 for none
+    double tool_travel = 0.001;    // metres of the tool frame's origin between two checks
 };
 
 enum class RecheckStatus : std::uint8_t { ok, collision, out_of_limits };
 
 struct RecheckResult {
     RecheckStatus status = RecheckStatus::ok;
-    std::int64_t segment = -1;   // the motion from row `segment` to the next
-    double fraction = 0.0;       // within the segment
+    std::int64_t segment = -1;  // the motion from row `segment` to the next
+    double fraction = 0.0;      // within the segment
     FramePair pair;
-    std::int32_t joint = -1;     // configuration entry outside its limits
+    std::int32_t joint = -1;  // configuration entry outside its limits
     std::vector<double> q;
     std::int64_t checks = 0;
 };
 
 // Checks full configurations joined by straight joint motions, in order, and reports the first failure. Limits bind the
-// joints that move on the path; where the others stand is not its business. After an interruption the result means nothing.
+// joints that move on the path; where the others stand is not its business. After an interruption the result means
+// nothing.
 RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options,
                            const std::function<bool()>& interrupted = {});
 
 // The first of these entries whose value is outside its limits by more than limit_tolerance, or -1.
 std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::int32_t>& entries, const double* q);
 
-// --- the search --------------------------------------------------------------------------------------------------------
+// --- the search ------------------------------------------------------------------------------------------------------
 
 struct PathOptions {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 10000;
-    double step = 0.5;           // longest edge of a tree, Euclidean over the moving joints
-    double resolution = 0.01;    // radians or metres of any joint between two checks
+    double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
+    double resolution = 0.01;  // radians or metres of any joint between two checks
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
     const CollisionWorld* recheck_world = nullptr;
@@ -71,10 +73,10 @@ struct PathOptions {
 enum class PathStatus : std::uint8_t {
     solved,
     start_in_collision,
-    goal_in_collision,     // every goal is in collision or out of limits
+    goal_in_collision,  // every goal is in collision or out of limits
     start_out_of_limits,
-    goal_out_of_limits,    // every goal is out of limits
-    no_path,               // within the iterations
+    goal_out_of_limits,  // every goal is out of limits
+    no_path,             // within the iterations
     time_limit,
     recheck_failed,
     interrupted,
@@ -82,22 +84,22 @@ enum class PathStatus : std::uint8_t {
 
 struct PathResult {
     PathStatus status = PathStatus::no_path;
-    Configurations path;         // full configurations; empty unless solved
+    Configurations path;  // full configurations; empty unless solved
     std::int64_t goal_index = -1;
     std::int64_t iterations = 0;
-    std::int64_t checks = 0;     // configurations checked
-    double length = 0.0;         // Euclidean over the moving joints
+    std::int64_t checks = 0;  // configurations checked
+    double length = 0.0;      // Euclidean over the moving joints
     std::vector<PairCount> blocking;
-    FramePair pair;              // of start_in_collision or goal_in_collision
-    std::int32_t joint = -1;     // of ..._out_of_limits
+    FramePair pair;           // of start_in_collision or goal_in_collision
+    std::int32_t joint = -1;  // of ..._out_of_limits
 };
 
-// `entries`: the configuration entries that move; `start` and `goals` are full configurations, and of the goals only the
-// moving entries count.
+// `entries`: the configuration entries that move; `start` and `goals` are full configurations, and of the goals only
+// the moving entries count.
 PathResult search_path(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
                        const std::vector<double>& start, const Configurations& goals, const PathOptions& options);
 
-// --- straight lines of the tip -----------------------------------------------------------------------------------------
+// --- straight lines of the tip ---------------------------------------------------------------------------------------
 
 struct StraightLineOptions {
     double position_step = 0.005;  // metres between two solutions
@@ -112,15 +114,15 @@ enum class StraightLineStatus : std::uint8_t { solved, unreachable, joint_limit,
 
 struct StraightLineResult {
     StraightLineStatus status = StraightLineStatus::solved;
-    Configurations path;      // full configurations, as far as it came
-    double fraction = 1.0;    // of the line, where it failed
+    Configurations path;    // full configurations, as far as it came
+    double fraction = 1.0;  // of the line, where it failed
     FramePair pair;
     std::int32_t joint = -1;
     std::int64_t checks = 0;
 };
 
-// Moves the tip of the problem from where it is at the problem's q straight to the target: translation linearly, rotation
-// along the shorter arc. Each solution starts from the one before.
+// Moves the tip of the problem from where it is at the problem's q straight to the target: translation linearly,
+// rotation along the shorter arc. Each solution starts from the one before.
 StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target, const CollisionWorld* world,
                                  const StraightLineOptions& options);
 

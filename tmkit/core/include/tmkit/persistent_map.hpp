@@ -15,11 +15,12 @@
 // thread. Nodes count their owners; the last version that drops one frees it.
 //
 // Weight balance. Path copying makes every level of the tree cost an allocation, so the tree must stay shallow whatever
-// the order of edits. Each node stores the size of its subtree. Let the weight of a tree be its size plus one (the number
-// of places where a key could go). A node is balanced when neither child weighs more than `delta` times the other. An
-// insertion or a deletion changes the weight of the subtrees on its path by one, so each of them can be out of balance by
-// one step at most, and one rotation on the way back up mends it. A worked example, with sizes beside the keys: after H
-// went in, the right child of B weighs 7 and the left 2, more than 3 times as much, so B is rotated to the left:
+// the order of edits. Each node stores the size of its subtree. Let the weight of a tree be its size plus one (the
+// number of places where a key could go). A node is balanced when neither child weighs more than `delta` times the
+// other. An insertion or a deletion changes the weight of the subtrees on its path by one, so each of them can be out
+// of balance by one step at most, and one rotation on the way back up mends it. A worked example, with sizes beside the
+// keys: after H went in, the right child of B weighs 7 and the left 2, more than 3 times as much, so B is rotated to
+// the left:
 //
 //          B:8 (weights 2 | 7)                      D:8 (weights 4 | 5)
 //         /   \                                   /     \ .
@@ -32,15 +33,15 @@
 //                     H:1
 //
 // The single rotation hands the inner grandchild (C) over to the other side. When the inner grandchild is itself heavy
-// that would only move the trouble, and a double rotation splits it instead: it is taken when the inner grandchild weighs
-// at least `gamma` times the outer.
+// that would only move the trouble, and a double rotation splits it instead: it is taken when the inner grandchild
+// weighs at least `gamma` times the outer.
 //
 // Why 3 and 2. Not every pair of parameters is valid: for some, a deletion ends in a tree that no single or double
-// rotation balances (texts since Adams, 1992, have had such pairs). Hirai and Yamamoto, "Balancing weight-balanced trees"
-// (Journal of Functional Programming 21, 2011), prove with a proof assistant for which pairs one rotation always
-// suffices; <3, 2> is the only pair of integers among them. With delta = 3 a child holds at most 3/4 of the weight, so the
-// height is at most log(n + 1) / log(4 / 3), and about 1.1 log2 n in practice. Debug builds check the balance of every
-// node that is made.
+// rotation balances (texts since Adams, 1992, have had such pairs). Hirai and Yamamoto, "Balancing weight-balanced
+// trees" (Journal of Functional Programming 21, 2011), prove with a proof assistant for which pairs one rotation always
+// suffices; <3, 2> is the only pair of integers among them. With delta = 3 a child holds at most 3/4 of the weight, so
+// the height is at most log(n + 1) / log(4 / 3), and about 1.1 log2 n in practice. Debug builds check the balance of
+// every node that is made.
 //
 // Why not a red-black tree or a hash trie. The sizes that keep the balance also answer "how many keys are smaller than
 // this one" in O(log n), which is how a joint finds its entry in the configuration without any index being kept; and
@@ -53,9 +54,9 @@
 // Differences. Versions made from one another share subtrees by pointer. `for_each_difference` walks both trees at once
 // and skips what is shared, so that c changed keys among n cost O(c log n) however large the rest.
 //
-// Costs: find, insert, erase, rank, at_rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's words for
-// each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1). A map with no key
-// holds no node.
+// Costs: find, insert, erase, rank, at_rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's
+// words for each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1). A map
+// with no key holds no node.
 #pragma once
 
 #include <cassert>
@@ -165,9 +166,9 @@ public:
         return nullptr;
     }
 
-    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order; `before` or `after` is
-    // null where the key is missing. Values are held to differ when their nodes are not shared and the values compare
-    // unequal.
+    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order; `before` or `after`
+    // is null where the key is missing. Values are held to differ when their nodes are not shared and the values
+    // compare unequal.
     template <class Visit>
     static void for_each_difference(const PersistentMap& a, const PersistentMap& b, Visit&& visit) {
         std::vector<Pending> before, after;
@@ -204,7 +205,8 @@ public:
         walk(root_.get(), visit);
     }
 
-    // The same from the first key on that is not smaller than `probe`, as long as visit returns true. O(log n + visited).
+    // The same from the first key on that is not smaller than `probe`, as long as visit returns true. O(log n +
+    // visited).
     template <class Probe, class Visit>
     void for_each_from(const Probe& probe, Visit&& visit) const {
         walk_from(root_.get(), probe, visit);
@@ -223,7 +225,6 @@ private:
     static std::uint32_t count(const Tree& tree) noexcept { return Node::count(tree); }
     static std::uint64_t weight(const Tree& tree) noexcept { return Node::weight(tree); }
     explicit PersistentMap(Tree root) : root_(std::move(root)) {}
-
 
     static Tree node(const Node& from, Tree left, Tree right) { return node(from.key, from.value, left, right); }
     static Tree node(const Key& key, const Value& value, Tree left, Tree right) {
@@ -313,10 +314,8 @@ private:
     template <class Probe>
     static Tree erased(const Tree& tree, const Probe& probe) {
         const Compare less;
-        if (less(probe, tree->key))
-            return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
-        if (less(tree->key, probe))
-            return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
+        if (less(probe, tree->key)) return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
+        if (less(tree->key, probe)) return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
         if (!tree->left) return tree->right;
         if (!tree->right) return tree->left;
         if (count(tree->left) > count(tree->right)) {
@@ -327,7 +326,7 @@ private:
         return balanced(first.key, first.value, tree->left, erased(tree->right, first.key));
     }
 
-    static const Node& extreme(const Tree& tree, Tree Node::*side) {
+    static const Node& extreme(const Tree& tree, Tree Node::* side) {
         const Node* node = tree.get();
         while (((*node).*side)) node = ((*node).*side).get();
         return *node;

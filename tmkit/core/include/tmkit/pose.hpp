@@ -21,8 +21,8 @@ namespace tmkit {
 using Vector3 = std::array<double, 3>;
 using Vector4 = std::array<double, 4>;
 using Vector6 = std::array<double, 6>;
-using Matrix3 = std::array<double, 9>;    // row-major
-using Matrix4 = std::array<double, 16>;   // row-major
+using Matrix3 = std::array<double, 9>;   // row-major
+using Matrix4 = std::array<double, 16>;  // row-major
 
 inline Vector3 operator+(const Vector3& a, const Vector3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
 inline Vector3 operator-(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
@@ -66,13 +66,13 @@ inline Vector3 Pose::rotate(const Vector3& v) const {
 }
 
 inline Vector4 multiply_quaternions(const Vector4& a, const Vector4& b) {
-    return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-            a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-            a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-            a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+    return {
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
 }
 
-// The product of unit quaternions, pulled back to norm 1 by one step of Newton's method. A call would cost more than it.
+// The product of unit quaternions, pulled back to norm 1 by one step of Newton's method. A call would cost more than
+// it.
 [[gnu::always_inline]] inline Vector4 composed_quaternions(const Vector4& a, const Vector4& b) {
     Vector4 q = multiply_quaternions(a, b);
     const double correction = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);

@@ -1,9 +1,10 @@
 // Random numbers that are the same everywhere.
 //
-// A search is reproducible only if its random numbers are, so nothing here depends on the standard library's unspecified
-// distributions, on a clock or on shared state: a generator is a small value, made from a seed and the number of a
-// stream, and each user owns one. The generator is xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number
-// generators", ACM TOMS 2021), its state filled by splitmix64; a uniform double takes the upper 53 bits.
+// A search is reproducible only if its random numbers are, so nothing here depends on the standard library's
+// unspecified distributions, on a clock or on shared state: a generator is a small value, made from a seed and the
+// number of a stream, and each user owns one. The generator is xoshiro256** (Blackman and Vigna, "Scrambled linear
+// pseudorandom number generators", ACM TOMS 2021), its state filled by splitmix64; a uniform double takes the upper 53
+// bits.
 #pragma once
 
 #include <cmath>
@@ -67,7 +68,8 @@ public:
             has_second_ = false;
             return second_;
         }
-        const double radius = std::sqrt(-2.0 * logarithm(1.0 - random_.uniform())), angle = 2.0 * std::numbers::pi * random_.uniform();
+        const double radius = std::sqrt(-2.0 * logarithm(1.0 - random_.uniform())),
+                     angle = 2.0 * std::numbers::pi * random_.uniform();
         const auto [sine, cosine] = sine_cosine(angle);
         second_ = radius * sine;
         has_second_ = true;

@@ -1,8 +1,9 @@
 // Shared ownership of immutable values.
 //
 // Versions of a scene share their nodes, records, shapes and names, and any thread may hold or drop a version. So each
-// shared value carries its own atomic count (one word, no separate control block), and `Ref<T>` is a pointer that counts.
-// Invariant: what a Ref<const T> points to never changes after the first Ref to it has been handed to a second owner.
+// shared value carries its own atomic count (one word, no separate control block), and `Ref<T>` is a pointer that
+// counts. Invariant: what a Ref<const T> points to never changes after the first Ref to it has been handed to a second
+// owner.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@ namespace tmkit {
 class Shared {
 public:
     Shared() = default;
-    Shared(const Shared&) noexcept {}  // a copy of a value starts with no owner
+    Shared(const Shared&) noexcept {}                            // a copy of a value starts with no owner
     Shared& operator=(const Shared&) noexcept { return *this; }  // and keeps its own owners when it is assigned
 
     void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }

@@ -2,10 +2,10 @@
 //
 // Purpose. A planner wants versions; a controller has one world, changes it a thousand times a second, and may neither
 // wait for memory nor for anybody who watches. Holding a SceneArrays means holding a consistent scene *at* a
-// configuration: every rule of SceneGraph holds, forward kinematics has run, and after each call it is so again. It begins
-// as a copy of a SceneGraph at the zero configuration, and `freeze` makes a SceneGraph of it; nothing is lost on the way,
-// not even the ids of frames. Equal edits give equal scenes, equal refusals and poses equal to the last bit, since both
-// variants multiply the same edges in the same order, down from the common ancestor.
+// configuration: every rule of SceneGraph holds, forward kinematics has run, and after each call it is so again. It
+// begins as a copy of a SceneGraph at the zero configuration, and `freeze` makes a SceneGraph of it; nothing is lost on
+// the way, not even the ids of frames. Equal edits give equal scenes, equal refusals and poses equal to the last bit,
+// since both variants multiply the same edges in the same order, down from the common ancestor.
 //
 // Idea. A frame is a *slot*, a number that it keeps while it lives; what is said of it stands in one column a property.
 // Parents, children and siblings are slots too, so that moving a subtree is a handful of writes. Three lists of slots:
@@ -14,34 +14,37 @@
 //     order      topological, parents first: forward(q) is one pass over it
 //     entries    by configuration entry: the frames of the joints that have one
 //
-// Hanging a frame under one that stands earlier in `order` leaves the order as it is. Otherwise only the stretch between
-// the two is written anew: first the frames that stay, then those that hang off the frame that moves; each stretch is
-// scanned once, for a frame moves along when its parent does.
+// Hanging a frame under one that stands earlier in `order` leaves the order as it is. Otherwise only the stretch
+// between the two is written anew: first the frames that stay, then those that hang off the frame that moves; each
+// stretch is scanned once, for a frame moves along when its parent does.
 //
-// Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool, each
-// sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest first) and
-// the members of groups. The error of an edge stands beside it, where there is room for as many sources as `noise` says. Classes, attributes and the errors of twists are cold, and shared with the scene that they came from.
+// Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool,
+// each sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest
+// first) and the members of groups. The error of an edge stands beside it, where there is room for as many sources as
+// `noise` says. Classes, attributes and the errors of twists are cold, and shared with the scene that they came from.
 //
-// Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an edit
-// that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
+// Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an
+// edit that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
 //
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
-// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses and the
-// order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent where there are any; another value of one O(1); a stamped pose
-// O(poses of that edge); moves on uncertain ways O(edges * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is allocated by
-// edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are returned,
-// `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources. Dropping the last owner of a shape frees it.
+// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses
+// and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
+// where there are any; another value of one O(1); a stamped pose O(poses of that edge); moves on uncertain ways O(edges
+// * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is
+// allocated by edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are
+// returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources.
+// Dropping the last owner of a shape frees it.
 //
-// Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers are
-// `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q`, `is_allowed`, and
-// what is asked about bodies, twists and stamps; a reader sees the scene before or after an edit, never in between, and
-// begins again when it was overtaken. All else belongs to the writer, `freeze` and groups included; a second writer at the
-// same time is misuse, and is refused where it is seen.
-// Why not two buffers, one that is read while the other is written? Before the writer could turn to the older buffer it
-// would have to wait until its last reader has gone, or to take a third; and each edit would have to copy all n frames, or
-// be done twice. Here an edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a
-// section takes less than a microsecond for most edits. The price is that a reader may have to read again. `forward` works
-// all poses out first, where only the writer sees them, so that readers wait no longer than it takes to copy them.
+// Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
+// are `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q`,
+// `is_allowed`, and what is asked about bodies, twists and stamps; a reader sees the scene before or after an edit,
+// never in between, and begins again when it was overtaken. All else belongs to the writer, `freeze` and groups
+// included; a second writer at the same time is misuse, and is refused where it is seen. Why not two buffers, one that
+// is read while the other is written? Before the writer could turn to the older buffer it would have to wait until its
+// last reader has gone, or to take a third; and each edit would have to copy all n frames, or be done twice. Here an
+// edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a section takes less
+// than a microsecond for most edits. The price is that a reader may have to read again. `forward` works all poses out
+// first, where only the writer sees them, so that readers wait no longer than it takes to copy them.
 #pragma once
 
 #include <optional>
@@ -60,8 +63,8 @@ namespace tmkit {
 // How much there is room for, fixed at construction.
 struct Capacities {
     static constexpr std::size_t as_suits = static_cast<std::size_t>(-1);  // what suits the scene, namely:
-    std::size_t frames = as_suits;         // twice those of the scene, at least 64
-    std::size_t bodies = as_suits;         // as many as frames
+    std::size_t frames = as_suits;                                         // twice those of the scene, at least 64
+    std::size_t bodies = as_suits;                                         // as many as frames
     std::size_t shapes = as_suits;         // attached ones: those of the scene and one a frame
     std::size_t allowed_pairs = as_suits;  // those of the scene and four a frame
     std::size_t name_bytes = as_suits;     // of one name or reason: the longest, at least 64
@@ -101,10 +104,12 @@ public:
     void add_body(std::string_view name);
     void remove_body(std::string_view name);
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, const Joint& joint);
-    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector, Ref<const EdgeNoise> noise = {});
+    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector,
+                   Ref<const EdgeNoise> noise = {});
     void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
     void remove_twist(std::string_view frame);
-    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
+    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+                          std::optional<double> window);
     void set_stamped_poses(std::string_view frame, const StampedPoses* stamps);  // null: none are kept
     void set_group(std::string_view name, std::span<const std::string> frames, std::span<const std::string> groups);
     void remove_group(std::string_view name);
@@ -132,32 +137,35 @@ public:
     std::vector<std::string> group_names() const;
     GroupSpecification group(std::string_view name) const;
 
-    // reference_from_target with its covariance, as tmkit::gaussian_pose has it; the writer's query, since it uses scratch.
-    GaussianPose gaussian_pose(std::string_view target, std::string_view reference, const Configuration& q = std::nullopt);
-    const EdgeNoise* noise(std::string_view frame) const;  // null when the edge is exact
+    // reference_from_target with its covariance, as tmkit::gaussian_pose has it; the writer's query, since it uses
+    // scratch.
+    GaussianPose gaussian_pose(std::string_view target, std::string_view reference,
+                               const Configuration& q = std::nullopt);
+    const EdgeNoise* noise(std::string_view frame) const;            // null when the edge is exact
     Ref<const EdgeNoise> twist_noise(std::string_view frame) const;  // null when its twist is exact, or there is none
 
     // Queries from any thread.
     std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
     std::size_t joint_count() const { return static_cast<std::size_t>(counts_.load(entry_count)); }
     bool contains(std::string_view frame) const;
-    std::optional<std::string> parent(std::string_view frame) const;    // nothing for a root
+    std::optional<std::string> parent(std::string_view frame) const;  // nothing for a root
     std::vector<std::string> children(std::string_view frame) const;  // in insertion order. O(k log k) for k children
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
     bool is_allowed(std::string_view a, std::string_view b) const;
     Pose local_pose(std::string_view frame) const;  // parent_from_frame at joint value 0
-    // The present configuration, and 7 numbers a frame (x, y, z, qx, qy, qz, qw) relative to its root, by insertion. They
-    // throw Error(configuration) when there is no room; return how many values, or frames, were written.
+    // The present configuration, and 7 numbers a frame (x, y, z, qx, qy, qz, qw) relative to its root, by insertion.
+    // They throw Error(configuration) when there is no room; return how many values, or frames, were written.
     std::size_t write_q(std::span<double> out) const;
     std::size_t write_poses(std::span<double> out) const;
     // Pose of target relative to reference, or to the root of its tree when there is none.
     Pose pose(std::string_view target, std::optional<std::string_view> reference = std::nullopt,
               const Configuration& q = std::nullopt) const;
     // The same at a moment, and twists by differences: see SceneGraph.
-    Pose pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q, const Moment& moment) const;
-    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const Configuration& q,
-                              StampPolicy policy) const;
+    Pose pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+              const Moment& moment) const;
+    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
+                              const Configuration& q, StampPolicy policy) const;
     std::optional<StampedPoses> stamped_poses(std::string_view frame) const;
     std::string root(std::string_view frame) const;
     std::vector<std::string> ancestors(std::string_view frame) const;  // nearest first
@@ -231,7 +239,7 @@ private:
     // slot: the frame whose joint is changed, none for a new one
     JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
     Slot leader_for(std::string_view leader, std::string_view name, Slot slot) const;
-    void require_no_followers() const;   // of the frames that are marked
+    void require_no_followers() const;    // of the frames that are marked
     void require_no_twists_from() const;  // the bodies of the frames that are marked
     Slot require_body(std::string_view name) const;
     Slot require_group(std::string_view name) const;
@@ -259,8 +267,9 @@ private:
     void write_joint(Slot slot, const JointPlan& plan);
     void drop_joint(Slot slot);
     void renew_entries();
-    // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration. The moved
-    // edge has no name: held in a variable that a pointer may mean, it goes through memory, and that takes half as long again.
+    // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration. The
+    // moved edge has no name: held in a variable that a pointer may mean, it goes through memory, and that takes half
+    // as long again.
     template <class ValueOf>
     Pose refreshed(Slot slot, ValueOf&& value_of) const {
         const Slot parent = parent_[slot];
@@ -310,12 +319,14 @@ private:
     Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
     Found find_pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
                     const Moment* moment) const;
-    Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
+    Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference,
+                 const Configuration& q,
                  const Moment* moment) const;  // throws what was in the way
     std::string defects_of_pools() const;
     Error outside_stamps(Slot slot, double stamp) const;
     std::vector<TwistRow> twist_rows() const;  // by id
-    Pose pose_between(Slot target, Slot reference, const Configuration& q) const;  // the writer; throws when disconnected
+    Pose pose_between(Slot target, Slot reference,
+                      const Configuration& q) const;  // the writer; throws when disconnected
     Error disconnected(std::string_view target, std::string_view reference) const;
     Error unknown_frame(std::string_view name) const;
     Error unknown_body(std::string_view name) const;
@@ -357,7 +368,7 @@ private:
     NameTable frame_names_, joint_names_, body_names_;  // by slot; by slot of the frame; by body
     Column<Slot> parent_, body_;
     Column<Slot> first_child_, next_sibling_;  // a list of children, the newest link first
-    Column<char> bare_;  // by body: it has a name, but no frame
+    Column<char> bare_;                        // by body: it has a name, but no frame
     Column<FrameId> id_;
     Column<JointType> type_;
     Column<std::int32_t> entry_;  // of the configuration, none when nothing moves the frame
@@ -367,7 +378,8 @@ private:
     Column<Slot> sequence_, entries_;
     Column<double> q_;
     Column<Slot> twist_;  // by frame: its twist edge, none when it has none
-    Column<Slot> twist_frame_, twist_on_, twist_reference_;  // by twist edge: its frame, that one's body, the other body
+    Column<Slot> twist_frame_, twist_on_,
+        twist_reference_;  // by twist edge: its frame, that one's body, the other body
     Column<Vector6> twist_vector_;
     Column<Slot> newest_;               // by frame: its newest stamped pose
     Column<std::int32_t> stamp_count_;  // by frame: of stamped poses; none when none are kept
@@ -375,7 +387,7 @@ private:
     Column<double> stamp_window_, stamp_;
     Column<Pose> stamp_pose_;  // by stamped pose
     Column<Slot> older_;       // by stamped pose: the one before it, or the next that is free
-    NameTable pairs_;  // allowed pairs by their two ids, the smaller first
+    NameTable pairs_;          // allowed pairs by their two ids, the smaller first
 
     // The writer's own.
     std::vector<Slot> order_, previous_sibling_;
@@ -388,9 +400,10 @@ private:
     std::vector<Slot> first_top_, inertia_frame_;  // by body
     std::vector<Inertia> inertia_;
     std::vector<Slot> first_shape_;
-    std::vector<Ref<const FrameDetails>> details_;  // classes and attributes; what else they hold is kept elsewhere
+    std::vector<Ref<const FrameDetails>> details_;   // classes and attributes; what else they hold is kept elsewhere
     std::vector<Ref<const EdgeNoise>> twist_noise_;  // by twist edge, shared with whoever gave it; null: exact
-    std::vector<Ref<EdgeNoise>> noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
+    std::vector<Ref<EdgeNoise>>
+        noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
     NameTable group_names_;
     std::vector<char> is_group_;
     std::vector<Slot> group_frames_, group_groups_;  // by group: the first member of each kind

@@ -1,13 +1,13 @@
 // What differs between two versions of a scene, said by name.
 //
-// Versions made from one another share nearly all of their inner trees, and what is shared is not looked at: comparing two
-// versions of 100,000 frames that differ in three costs microseconds (persistent_map.hpp). Frames are matched by their ids,
-// which survive rename and reparenting, so a renamed frame is one change and not a removal and an addition. Between
-// versions that were not made from one another ids mean nothing; the difference is still right, only not the smallest. It is
-// empty where both have the same content, and only there.
+// Versions made from one another share nearly all of their inner trees, and what is shared is not looked at: comparing
+// two versions of 100,000 frames that differ in three costs microseconds (persistent_map.hpp). Frames are matched by
+// their ids, which survive rename and reparenting, so a renamed frame is one change and not a removal and an addition.
+// Between versions that were not made from one another ids mean nothing; the difference is still right, only not the
+// smallest. It is empty where both have the same content, and only there.
 //
-// apply(difference(a, b)) to a gives b, with its ids and insertion order; to another version it makes the same changes or
-// throws Error and changes nothing.
+// apply(difference(a, b)) to a gives b, with its ids and insertion order; to another version it makes the same changes
+// or throws Error and changes nothing.
 #pragma once
 
 #include <optional>

@@ -1,11 +1,11 @@
 // Many edits that make one new version of a scene, in place.
 //
-// A SceneEdit starts from a version, which stays as it was, and changes its own: what it shares with others is copied on
-// the first touch, what is its own already is changed where it stands (persistent_map.hpp). So a thousand edits cost one
-// version and not a thousand path copies. The edits of SceneGraph are SceneEdits of one step.
+// A SceneEdit starts from a version, which stays as it was, and changes its own: what it shares with others is copied
+// on the first touch, what is its own already is changed where it stands (persistent_map.hpp). So a thousand edits cost
+// one version and not a thousand path copies. The edits of SceneGraph are SceneEdits of one step.
 //
-// Each edit holds all rules of the scene graph or throws Error, and then nothing has changed. After any edit `scene()` is
-// a version like every other.
+// Each edit holds all rules of the scene graph or throws Error, and then nothing has changed. After any edit `scene()`
+// is a version like every other.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ public:
     SceneGraph take() && { return std::move(scene_); }
 
     void add_root(std::string_view name, std::string_view body = {});  // on a body of its own name when left out
-    void add_body(std::string_view name);  // without a frame yet; it is gone with its last one
+    void add_body(std::string_view name);     // without a frame yet; it is gone with its last one
     void remove_body(std::string_view name);  // without a frame
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
@@ -37,22 +37,28 @@ public:
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
     // The new edge has this noise, and nothing of the old one: its pose is said anew. Null: exact.
-    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame, Ref<const EdgeNoise> noise = {});
+    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame,
+                  Ref<const EdgeNoise> noise = {});
     // The new edge keeps the errors of all edges between its ends, source by source; `slip` comes on top.
-    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q, Ref<const EdgeNoise> slip = {});
+    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
+                               Ref<const EdgeNoise> slip = {});
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
     // Hangs a root, and with it its tree, under a frame of another tree.
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);
-    void set_twist(std::string_view frame, const TwistEdge& edge);  // adds it, or changes the value of the one that is there
+    void set_twist(std::string_view frame,
+                   const TwistEdge& edge);  // adds it, or changes the value of the one that is there
     void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // of the edge that is there; null: exact
     void remove_twist(std::string_view frame);
-    // One more pose of the edge above a frame, which is then its pose when it is the newest; without limits those of the
-    // history, or the usual ones. A history belongs to an edge: reparenting ends it.
-    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity, std::optional<double> window);
-    void set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps);  // all at once; null takes them away
+    // One more pose of the edge above a frame, which is then its pose when it is the newest; without limits those of
+    // the history, or the usual ones. A history belongs to an edge: reparenting ends it.
+    void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+                          std::optional<double> window);
+    void set_stamped_poses(std::string_view frame,
+                           const Ref<const StampedPoses>& stamps);       // all at once; null takes them away
     void set_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
-    void add_noise(std::string_view frame, const EdgeNoise& noise);  // besides what is there
-    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and those that mimic it.
+    void add_noise(std::string_view frame, const EdgeNoise& noise);      // besides what is there
+    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and those that mimic
+    // it.
     void add_joint_noise(std::string_view joint, double variance);
     ConditionReport condition(const Measurement& measurement, const double* q, const ConditionOptions& options);
     void set_joint(std::string_view frame, Joint joint);
@@ -68,7 +74,8 @@ public:
 
     // Whole scenes. All or nothing; m is the number of frames that come in: O(m log n).
     // Every name of `other` gets the prefix; its roots hang under a frame by `joint`, at `pose`.
-    void mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose, const Joint& joint);
+    void mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
+               const Joint& joint);
     // A root of `other` that is named like a frame here is that frame.
     void merge(const SceneGraph& other);
     // Keeps what stands below a frame, which becomes the only root.

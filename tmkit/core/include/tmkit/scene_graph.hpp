@@ -1,9 +1,9 @@
 // The persistent scene graph: one consistent version of the world, as an immutable value.
 //
 // Holding a SceneGraph means that every rule below holds for it. An edit is a const member that returns a new version
-// sharing nearly everything with the old one, which stays as it was; an edit that changes nothing returns a version that
-// shares everything (`same_version`). Any thread may read any version. Many edits that make one version are a SceneEdit
-// (scene_edit.hpp), which all edits here go through.
+// sharing nearly everything with the old one, which stays as it was; an edit that changes nothing returns a version
+// that shares everything (`same_version`). Any thread may read any version. Many edits that make one version are a
+// SceneEdit (scene_edit.hpp), which all edits here go through.
 //
 // Inside are persistent maps (persistent_map.hpp):
 //
@@ -16,17 +16,18 @@
 //     twists   id   -> body            frames with a twist edge, and the body that it refers to
 //     noises   id   -> EdgeNoise       frames whose edge is not exact
 //
-// Frames have ids that survive rename and reparenting and grow with insertion, so that the map of frames is in insertion
-// order. A mimic joint is in `joint_names` but not in `joints`.
+// Frames have ids that survive rename and reparenting and grow with insertion, so that the map of frames is in
+// insertion order. A mimic joint is in `joint_names` but not in `joints`.
 //
 // Rules: names of frames, joints and bodies are unique, each for itself; a parent exists; no cycle; a frame sits on one
-// body; the frames of one body within one tree are joined by fixed edges between frames of that body, so there is at most
-// one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself; no two
-// paths of twists lead from one body to frames of another that are joined by poses, and none leads back (scene_edit_twists.cpp).
+// body; the frames of one body within one tree are joined by fixed edges between frames of that body, so there is at
+// most one path of poses between two bodies; the pose of an edge inside a body does not change; no group holds itself;
+// no two paths of twists lead from one body to frames of another that are joined by poses, and none leads back
+// (scene_edit_twists.cpp).
 //
-// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); those that look at children
-// or classes O(log n) plus what they return (frame_index.hpp); `layout` on first use of a version O(n log n), or O(n) after
-// few changes from a version that had its own, then shared. `same_content` costs what `difference` does.
+// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); those that look at
+// children or classes O(log n) plus what they return (frame_index.hpp); `layout` on first use of a version O(n log n),
+// or O(n) after few changes from a version that had its own, then shared. `same_content` costs what `difference` does.
 #pragma once
 
 #include <atomic>
@@ -42,8 +43,8 @@
 
 namespace tmkit {
 
-// Which entry of the configuration moves a joint, and how: value = multiplier * q[entry] + offset, with all mimic rules on
-// the way to the leader made one. Asked by the tree and by the layout, so that both answer with the same bits.
+// Which entry of the configuration moves a joint, and how: value = multiplier * q[entry] + offset, with all mimic rules
+// on the way to the leader made one. Asked by the tree and by the layout, so that both answer with the same bits.
 struct JointRule {
     std::size_t entry = 0;
     double multiplier = 1.0, offset = 0.0;
@@ -60,7 +61,8 @@ public:
     SceneGraph& operator=(SceneGraph other) noexcept;
     ~SceneGraph();
 
-    // All frames at once, in insertion order; a parent or a mimic joint's leader may come after. An empty parent is a root.
+    // All frames at once, in insertion order; a parent or a mimic joint's leader may come after. An empty parent is a
+    // root.
     static SceneGraph from_frames(const std::vector<FrameSpecification>& frames);
 
     // Edits. Each throws Error and leaves this version untouched when a rule would break.
@@ -92,29 +94,35 @@ public:
     }
     bool has_group(std::string_view name) const { return groups_.find(name) != nullptr; }
     FrameSpecification specification(std::string_view name) const;  // what from_frames makes this frame of again
-    const FrameRecord& record(std::string_view name) const;  // throws unknown_name
+    const FrameRecord& record(std::string_view name) const;         // throws unknown_name
     const FrameRecord& record(FrameId id) const { return **frames_.find(id); }
     const BodyRecord& body(BodyId id) const { return **bodies_.find(id); }
     FrameId joint_frame(std::string_view joint_name) const;  // throws unknown_name
     FrameId root_of(FrameId id) const;
-    // Frames by id, in insertion order where not said otherwise. O(log n + found), and O(log n) for each frame that changed
-    // since the version of the previous such query; the first one of a scene and its later versions O(n log n).
-    std::vector<FrameId> children(FrameId parent) const { return index_ ? index_->children(frames_, parent) : std::vector<FrameId>{}; }
+    // Frames by id, in insertion order where not said otherwise. O(log n + found), and O(log n) for each frame that
+    // changed since the version of the previous such query; the first one of a scene and its later versions O(n log n).
+    std::vector<FrameId> children(FrameId parent) const {
+        return index_ ? index_->children(frames_, parent) : std::vector<FrameId>{};
+    }
     std::vector<FrameId> roots() const { return children(no_frame); }
-    std::vector<FrameId> subtree(FrameId top) const { return index_->subtree(frames_, top); }  // parents before children
-    std::vector<FrameId> frames_of_class(std::string_view name) const { return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{}; }
+    std::vector<FrameId> subtree(FrameId top) const {
+        return index_->subtree(frames_, top);
+    }  // parents before children
+    std::vector<FrameId> frames_of_class(std::string_view name) const {
+        return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{};
+    }
     template <class Visit>
     void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
         frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { visit(*frame); });
     }
-    bool is_ancestor(FrameId ancestor, FrameId frame) const;  // true also when they are the same
+    bool is_ancestor(FrameId ancestor, FrameId frame) const;       // true also when they are the same
     std::optional<Inertia> inertia(std::string_view frame) const;  // of its body, in the axes of this frame
     bool is_allowed(std::string_view a, std::string_view b) const;
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<FrameId> joint_frames() const;  // by entry of the configuration
-    std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
+    std::vector<FrameId> joint_frames() const;     // by entry of the configuration
+    std::vector<std::string> body_names() const;   // in the order of their first frames; then those without, by name
     std::vector<std::string> bare_bodies() const;  // without a frame, by name
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
     bool has_body(std::string_view name) const { return find_body(name) != nullptr; }
@@ -122,26 +130,30 @@ public:
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const;
-    // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above a frame,
-    // which is the topmost of its body in its tree. Where poses lead to no such body, the path is that to the root.
+    // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above
+    // a frame, which is the topmost of its body in its tree. Where poses lead to no such body, the path is that to the
+    // root.
     std::vector<FrameId> twists_across(FrameId edge) const;
-    // The first frame with a twist edge whose path shares an edge between two bodies with the path of two frames of one tree:
-    // then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked at when `unstamped`.
+    // The first frame with a twist edge whose path shares an edge between two bodies with the path of two frames of one
+    // tree: then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked at
+    // when `unstamped`.
     std::optional<FrameId> twist_on_way(FrameId target, FrameId reference, bool unstamped = false) const;
     void require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
     // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
     template <class Visit>
-    void for_each_twist(Visit&& visit) const { twists_.for_each(visit); }
+    void for_each_twist(Visit&& visit) const {
+        twists_.for_each(visit);
+    }
     std::vector<FrameId> frames_with_noise() const;
     bool has_noise() const { return noises_.size() > 0; }
-    // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id; none when
-    // there is no path.
+    // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id;
+    // none when there is no path.
     std::vector<FrameId> twist_path(BodyId from, BodyId to) const;
     std::vector<AllowedPair> allowed_pairs() const;
-    std::vector<std::string> group_names() const;                 // in the order of their names
-    GroupSpecification group(std::string_view name) const;        // throws unknown_name
-    std::vector<GroupSpecification> groups_inside_out() const;    // each after those that it holds
+    std::vector<std::string> group_names() const;                       // in the order of their names
+    GroupSpecification group(std::string_view name) const;              // throws unknown_name
+    std::vector<GroupSpecification> groups_inside_out() const;          // each after those that it holds
     std::vector<FrameId> frames_of_group(std::string_view name) const;  // with those of nested groups, ids ascending
     std::vector<std::string> groups_of(std::string_view frame) const;   // that name the frame itself
     FrameId common_ancestor(FrameId a, FrameId b) const;                // throws Error(disconnected)
@@ -156,9 +168,10 @@ public:
     // The same at a moment: where edges on the path have stamped poses, by these. Throws Error(stamp) outside of one's.
     Pose pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const;
     Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null when none are kept
-    // The constant twist of target relative to reference that leads from where it is at one stamp to where at the other.
-    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second, const double* q,
-                              StampPolicy policy) const;
+    // The constant twist of target relative to reference that leads from where it is at one stamp to where at the
+    // other.
+    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
+                              const double* q, StampPolicy policy) const;
     const Layout& layout() const;
 
     bool same_version(const SceneGraph& other) const;
@@ -166,30 +179,36 @@ public:
     std::uint64_t content_hash() const;                // equal for equal content, stable across processes
     std::string content_bytes() const;                 // equal exactly for equal content: what a digest is made of
 
-    // Calls visit(id, before, after) for each frame whose record differs between two versions, in ascending order of ids;
-    // `before` or `after` is null where the frame is missing. O(changes log n) between versions made from one another.
+    // Calls visit(id, before, after) for each frame whose record differs between two versions, in ascending order of
+    // ids; `before` or `after` is null where the frame is missing. O(changes log n) between versions made from one
+    // another.
     template <class Visit>
     static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(frames_)::for_each_difference(a.frames_, b.frames_, [&](FrameId id, const auto* before, const auto* after) {
+        decltype(frames_)::for_each_difference(a.frames_, b.frames_,
+                                               [&](FrameId id, const auto* before, const auto* after) {
             visit(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     // The same for bodies, pairs of frames that may touch, and groups.
     template <class Visit>
     static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(bodies_)::for_each_difference(a.bodies_, b.bodies_, [&](BodyId, const auto* before, const auto* after) {
+        decltype(bodies_)::for_each_difference(a.bodies_, b.bodies_,
+                                               [&](BodyId, const auto* before, const auto* after) {
             visit(before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     template <class Visit>
     static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_, [&](const auto& pair, const auto* before, const auto* after) {
-            if (pair.first < pair.second) visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
+        decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_,
+                                                [&](const auto& pair, const auto* before, const auto* after) {
+            if (pair.first < pair.second)
+                visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     template <class Visit>
     static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(groups_)::for_each_difference(a.groups_, b.groups_, [&](const auto& name, const auto* before, const auto* after) {
+        decltype(groups_)::for_each_difference(a.groups_, b.groups_,
+                                               [&](const auto& name, const auto* before, const auto* after) {
             if (!before || !after || !(*before)->same_content(**after)) visit(name->text);
         });
     }
@@ -223,15 +242,16 @@ private:
     PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
-    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or got
-    // another joint, so that its own is made from it.
+    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or
+    // got another joint, so that its own is made from it.
     Ref<const Layout> layout_before_;
     std::array<FrameId, most_changes> changed_{};
     std::uint32_t change_count_ = 0;
     bool joints_as_before_ = true;  // no joint came, went or changed since
     mutable std::atomic<const Layout*> layout_{nullptr};
     Ref<FrameIndex> index_;  // null while there is no frame
-    mutable std::atomic<std::uint64_t> hash_{0};  // of this version, once computed; a copy may be edited and has its own
+    mutable std::atomic<std::uint64_t> hash_{
+        0};  // of this version, once computed; a copy may be edited and has its own
 };
 
 }  // namespace tmkit

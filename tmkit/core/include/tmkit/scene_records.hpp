@@ -1,8 +1,8 @@
 // What a scene graph keeps of a frame, a body and a group, and what it is told of them.
 //
-// Records are immutable once a version holds them, shared between versions, and refer to each other by ids, which survive
-// rename and reparenting. A frame's record has a hot part (parent, body, joint type, pose), which every query walks over,
-// and pointers to what most frames lack.
+// Records are immutable once a version holds them, shared between versions, and refer to each other by ids, which
+// survive rename and reparenting. A frame's record has a hot part (parent, body, joint type, pose), which every query
+// walks over, and pointers to what most frames lack.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +52,8 @@ struct Inertia {
 // Free tags of a frame, sorted by key. A value is JSON text in its canonical form, so that equal values are equal text.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and in its axes; metres and
-// radians a second, linear part first. In the notation of the papers (g|C, D, [g]).
+// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and in its axes; metres
+// and radians a second, linear part first. In the notation of the papers (g|C, D, [g]).
 struct TwistEdge {
     std::string reference;  // name of the body D
     std::array<double, 6> vector{};
@@ -93,7 +93,7 @@ struct FrameRecord : Shared {
     Ref<const Name> name;
     Ref<const Joint> joint;           // null for fixed and free
     Ref<const FrameDetails> details;  // null when there are none
-    Ref<const EdgeNoise> noise;       // error of the edge, in the frame's tangent behind the joint; null when it is exact
+    Ref<const EdgeNoise> noise;  // error of the edge, in the frame's tangent behind the joint; null when it is exact
 
     const EdgeNoise* twist_noise() const { return details && details->twist ? details->twist->noise.get() : nullptr; }
 };
@@ -107,8 +107,8 @@ struct BodyRecord : Shared {
 
 // Frames and groups by meaning: groups nest and may share members.
 struct GroupRecord : Shared {
-    std::vector<FrameId> frames;           // as they were given, each once
-    std::vector<Ref<const Name>> groups;   // each once
+    std::vector<FrameId> frames;          // as they were given, each once
+    std::vector<Ref<const Name>> groups;  // each once
 
     bool same_content(const GroupRecord& other) const {
         const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
@@ -117,7 +117,7 @@ struct GroupRecord : Shared {
     }
 };
 
-// --- what is said from outside, by name ----------------------------------------------------------------------------------
+// --- what is said from outside, by name ------------------------------------------------------------------------------
 
 struct FrameSpecification {
     std::string name, parent;

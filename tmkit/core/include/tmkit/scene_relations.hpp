@@ -1,10 +1,11 @@
 // Relations between the frames and bodies of a scene, in numbers: what tmkit.relations asks of it.
 //
-// A frame is a point and an orientation frame of its name, on its body. A pose may speak of one frame's origin and another's
-// axes, and be expressed in the axes of a third; a twist of any frame's origin, in any axes. All of it comes from poses
-// between frames and, for twists, from the twist edges on the way between two bodies.
+// A frame is a point and an orientation frame of its name, on its body. A pose may speak of one frame's origin and
+// another's axes, and be expressed in the axes of a third; a twist of any frame's origin, in any axes. All of it comes
+// from poses between frames and, for twists, from the twist edges on the way between two bodies.
 //
-// Invariants: functions of the scene and their arguments. Each throws what SceneGraph::pose throws, where poses are missing.
+// Invariants: functions of the scene and their arguments. Each throws what SceneGraph::pose throws, where poses are
+// missing.
 #pragma once
 
 #include <optional>
@@ -18,20 +19,21 @@ namespace tmkit {
 bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view body);
 
 // From the origin of one frame to that of another, in the axes of a third.
-Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference, std::string_view axes,
-                         const double* q);
+Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference,
+                         std::string_view axes, const double* q);
 
-// How one frame is turned against another, as a matrix in the axes of a third; in those of the reference it is the rotation
-// matrix.
-Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference, std::string_view axes,
-                            const double* q);
+// How one frame is turned against another, as a matrix in the axes of a third; in those of the reference it is the
+// rotation matrix.
+Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference,
+                            std::string_view axes, const double* q);
 
-// The twist [linear, angular] of a body relative to another, that of the point `point` (a frame of the body; any, when left
-// out, for the angular part alone), in the axes of a frame. From the edges whose frames poses join to the point, or to the
-// axes; nullopt when no path of these leads from one body to the other. O(t) for t edges, and a pose for each on the path.
-// Where its error is wanted, it is added to `error`, source by source and to first order: that of the edges on the path, and that
-// of the poses by which they are moved to the point and into the axes.
-std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body, BodyId reference,
-                                     std::string_view axes, const double* q, NoiseSum* error = nullptr);
+// The twist [linear, angular] of a body relative to another, that of the point `point` (a frame of the body; any, when
+// left out, for the angular part alone), in the axes of a frame. From the edges whose frames poses join to the point,
+// or to the axes; nullopt when no path of these leads from one body to the other. O(t) for t edges, and a pose for each
+// on the path. Where its error is wanted, it is added to `error`, source by source and to first order: that of the
+// edges on the path, and that of the poses by which they are moved to the point and into the axes.
+std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
+                                     BodyId reference, std::string_view axes, const double* q,
+                                     NoiseSum* error = nullptr);
 
 }  // namespace tmkit

@@ -1,12 +1,12 @@
 // A sequence lock: one writer that never waits, any number of readers that try again.
 //
-// The writer makes a counter odd, writes, and makes it even. A reader notes the counter, reads, and looks again: when the
-// counter was odd or has changed, what was read is thrown away and read anew. Readers write nothing, so they disturb
-// neither the writer nor one another.
+// The writer makes a counter odd, writes, and makes it even. A reader notes the counter, reads, and looks again: when
+// the counter was odd or has changed, what was read is thrown away and read anew. Readers write nothing, so they
+// disturb neither the writer nor one another.
 //
 // In the memory model of C++ a reader races with the writer unless every word that both touch is atomic, so those words
-// go through `load_shared` and `store_shared`: loads acquire, stores release, plain moves on x86. That is enough, without
-// fences (which the thread sanitizer does not understand):
+// go through `load_shared` and `store_shared`: loads acquire, stores release, plain moves on x86. That is enough,
+// without fences (which the thread sanitizer does not understand):
 //
 //     writer                                reader
 //     counter = odd                         before = counter      acquire
@@ -18,7 +18,8 @@
 // plainly: reads do not race with reads.
 //
 // The rules for a reader: it follows indices only within bounds and takes a bounded number of steps, whatever it reads;
-// and what it reads is used only after `read` has returned. It waits while the writer is writing: sections are to be short.
+// and what it reads is used only after `read` has returned. It waits while the writer is writing: sections are to be
+// short.
 #pragma once
 
 #include <array>
@@ -50,9 +51,9 @@ inline void store_shared(Word& into, Word value) noexcept {
 
 // An array of fixed size that one thread writes and all may read.
 //
-// A number or enumerator is kept once. Of a value made of doubles there are two copies: the writer's own, as it is, and the
-// one that readers see, word by word, so that the writer computes at full speed. The words are integers, since compilers
-// move atomic doubles by way of the stack.
+// A number or enumerator is kept once. Of a value made of doubles there are two copies: the writer's own, as it is, and
+// the one that readers see, word by word, so that the writer computes at full speed. The words are integers, since
+// compilers move atomic doubles by way of the stack.
 template <class Value>
 class Column {
     static constexpr bool is_word = std::is_integral_v<Value> || std::is_enum_v<Value>;
@@ -128,8 +129,9 @@ public:
     public:
         explicit Writer(SequenceLock& lock) : lock_(lock) {
             if (lock_.has_writer_.exchange(true, std::memory_order_acquire))
-                throw Error(ErrorKind::concurrent_write,
-                            "another thread is writing these arrays; one at a time may edit them, run forward or freeze");
+                throw Error(
+                    ErrorKind::concurrent_write,
+                    "another thread is writing these arrays; one at a time may edit them, run forward or freeze");
         }
         ~Writer() { lock_.has_writer_.store(false, std::memory_order_release); }
         Writer(const Writer&) = delete;
@@ -142,7 +144,8 @@ public:
     // Held while words change, which readers see as an odd counter.
     class Section {
     public:
-        explicit Section(SequenceLock& lock) noexcept : lock_(lock), count_(lock.count_.load(std::memory_order_relaxed)) {
+        explicit Section(SequenceLock& lock) noexcept
+            : lock_(lock), count_(lock.count_.load(std::memory_order_relaxed)) {
             lock_.count_.store(count_ + 1, std::memory_order_relaxed);
         }
         ~Section() { lock_.count_.store(count_ + 2, std::memory_order_release); }

@@ -6,8 +6,8 @@
 //
 // Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius, length), centred at their
 // origin along z, a capsule's length without its caps, a cone's tip at +z; plane (), the half space z <= 0; point cloud
-// (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content (kind,
-// dimensions, numbers, faces); the source of a mesh, a cloud or a field is a remark and no part of it.
+// (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content
+// (kind, dimensions, numbers, faces); the source of a mesh, a cloud or a field is a remark and no part of it.
 //
 // A height field is the ground between its surface and a flat underside at z = floor. Its heights stand on a grid of
 // rows x columns points from (-x/2, -y/2) to (x/2, y/2): the column counts along x, the row along y. Each cell is two
@@ -123,13 +123,13 @@ private:
 // A shape on a frame: where it sits, and what it is for.
 struct AttachedShape {
     Ref<const Shape> shape;
-    Pose pose;                                 // frame_from_shape
+    Pose pose;                                        // frame_from_shape
     std::array<double, 4> color{0.7, 0.7, 0.7, 1.0};  // red, green, blue, alpha, 0 to 1
-    bool has_color = false;                    // false: the viewer chooses, and `color` is not meant
+    bool has_color = false;                           // false: the viewer chooses, and `color` is not meant
     bool visual = true;
     bool collision = true;
-    std::optional<double> friction;            // coefficient of its surface; none: the simulator chooses
-    std::optional<CollisionLevel> level;       // how much of it counts; none: the collision world chooses
+    std::optional<double> friction;       // coefficient of its surface; none: the simulator chooses
+    std::optional<CollisionLevel> level;  // how much of it counts; none: the collision world chooses
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&

@@ -3,13 +3,13 @@
 // A tracked object is seen at certain times, and asked about at others. So an edge may carry stamped poses,
 // parent_from_frame at joint value 0 each, sorted by stamp. Stamps are seconds on whatever clock the user keeps.
 //
-// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the seconds that the oldest may
-// lie behind the newest. Poses may come in any order. A stamp that is there already is refused, as two poses of one
+// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the seconds that the oldest
+// may lie behind the newest. Poses may come in any order. A stamp that is there already is refused, as two poses of one
 // moment contradict each other; one that is older than the window, or than all of a full history, is refused too, as it
 // would be dropped at once. A new one drops what has become too old.
 //
-// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: there is no answer, for no
-// policy. At a stamp the answer is the pose given for it, bit for bit.
+// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: there is no answer, for
+// no policy. At a stamp the answer is the pose given for it, bit for bit.
 //
 // Costs: asking O(log k) for k poses, adding O(k), since histories are immutable and shared between versions.
 #pragma once

@@ -1,12 +1,14 @@
-// The rules that the twist edges of a scene keep together, as a property of the set of edges: the order in which edges of
-// poses and of twists are added does not matter, and a part of an accepted set is accepted. So what was accepted once can be
-// written, read and built again in any order. Shared by the persistent scene and its arrays.
+// The rules that the twist edges of a scene keep together, as a property of the set of edges: the order in which edges
+// of poses and of twists are added does not matter, and a part of an accepted set is accepted. So what was accepted
+// once can be written, read and built again in any order. Shared by the persistent scene and its arrays.
 //
-// An edge leads from a reference body to a frame of another body; the frame is in a tree of poses. A path goes down along edges.
+// An edge leads from a reference body to a frame of another body; the frame is in a tree of poses. A path goes down
+// along edges.
 //
 //   TE4  no two frames of one body in one tree have paths from a common body: their twists would be given twice;
 //   TE5  no path leads from a body back to itself;
-//   TE6  the edges to the frames of one tree join no two bodies twice, in whatever direction: they form a forest of bodies.
+//   TE6  the edges to the frames of one tree join no two bodies twice, in whatever direction: they form a forest of
+//   bodies.
 //
 // TE6 makes the twist between two bodies unique wherever poses allow it to be computed. TE4 and TE5 look at all trees.
 #pragma once
@@ -38,8 +40,8 @@ public:
     void add(const Link& link) { links_.push_back(link); }
     void sort();  // by frame
 
-    // The first rule that the links break, and how; `with_new`: the last one is a new edge, which is then the one that is named.
-    // O(t log t) for t links, and as much again for each body with several of its frames in one tree.
+    // The first rule that the links break, and how; `with_new`: the last one is a new edge, which is then the one that
+    // is named. O(t log t) for t links, and as much again for each body with several of its frames in one tree.
     std::optional<Broken> broken(bool with_new);
 
 private:

@@ -62,7 +62,9 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
                              sign * layout.offset[frame]});
         constant = to_axis.inverse();
     };
-    const auto moves = [&](std::int32_t frame) { return layout.q_index[frame] >= 0 && column[layout.q_index[frame]] >= 0; };
+    const auto moves = [&](std::int32_t frame) {
+        return layout.q_index[frame] >= 0 && column[layout.q_index[frame]] >= 0;
+    };
     for (const std::int32_t frame : up) {
         if (moves(frame)) {
             add_segment(frame, -1.0);
@@ -76,9 +78,9 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
         if (moves(*frame)) add_segment(*frame, 1.0);
     }
     if (segments_.size() > max_chain_joints)
-        throw Error(ErrorKind::configuration,
-                    "the chain has " + std::to_string(segments_.size()) + " moving joints; at most " +
-                        std::to_string(max_chain_joints) + " are supported");
+        throw Error(ErrorKind::configuration, "the chain has " + std::to_string(segments_.size()) +
+                                                  " moving joints; at most " + std::to_string(max_chain_joints) +
+                                                  " are supported");
     last_rotation_ = constant.rotation();
     last_translation_ = constant.translation;
 }

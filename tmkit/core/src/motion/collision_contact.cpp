@@ -91,7 +91,7 @@ Vec3s half_of(const Bounds& box) {
     return 0.5 * Vec3s(box.upper[0] - box.lower[0], box.upper[1] - box.lower[1], box.upper[2] - box.lower[2]);
 }
 
-// --- convex solids and triangles --------------------------------------------------------------------------------------
+// --- convex solids and triangles -------------------------------------------------------------------------------------
 
 // GJK alone, stopped as soon as a distance above the margin is proved. The margin must not be negative.
 bool convex_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
@@ -131,7 +131,8 @@ std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Tran
     const double to_mantle = cylinder->radius - across, to_end = cylinder->halfLength - std::abs(center[2]);
     if (to_mantle <= 0.0 || to_end <= 0.0) return std::nullopt;
     Vec3s out(0.0, 0.0, center[2] < 0.0 ? -1.0 : 1.0);
-    if (to_mantle < to_end) out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0) : Vec3s(1.0, 0.0, 0.0);
+    if (to_mantle < to_end)
+        out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0) : Vec3s(1.0, 0.0, 0.0);
     const double depth = std::min(to_mantle, to_end);
     const Vec3s direction = pose_b.getRotation() * out, middle = pose_a.getTranslation();
     return Gap{-depth - radius, middle - radius * direction, middle + depth * direction, -direction};
@@ -156,7 +157,7 @@ bool hulls_are_deeper(const Solid& a, const Transform3s& pose_a, const Solid& b,
     return !a.hull || !b.hull || coal_gap(a.hull, pose_a, b.hull, pose_b).distance <= margin;
 }
 
-// --- half spaces ------------------------------------------------------------------------------------------------------
+// --- half spaces -----------------------------------------------------------------------------------------------------
 
 // The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as far as their hull,
 // or are all looked at when they have none, because they lie in one plane.
@@ -197,7 +198,7 @@ bool plane_touches(const Transform3s& plane, const Solid& b, const Transform3s& 
     return plane_least_gap(plane, pose_b, box) <= margin && plane_gap(plane, b, pose_b).distance <= margin;
 }
 
-// --- bodies of pieces -------------------------------------------------------------------------------------------------
+// --- bodies of pieces ------------------------------------------------------------------------------------------------
 
 // A box of so many pieces, no larger than a share of the other solid, is worth a comparison of its own: larger ones
 // mostly meet the solid, and that costs as much as some pieces. So is a single piece before triangles are looked at.
@@ -332,7 +333,8 @@ Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
 bool solids_in_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b,
                        double margin, NarrowPhaseRoom& room) {
     const double reach = std::max(margin, 0.0);
-    if (is_simple(a) && is_simple(b) && BoxAgainstSolid(pose_a, b, pose_b).is_apart(a.center, a.half, reach)) return false;
+    if (is_simple(a) && is_simple(b) && BoxAgainstSolid(pose_a, b, pose_b).is_apart(a.center, a.half, reach))
+        return false;
     if (!touch(a, pose_a, b, pose_b, reach, room, 0)) return false;
     if (margin >= 0.0) return true;
     if (a.kind == SolidKind::triangles && b.kind == SolidKind::triangles)
@@ -354,8 +356,12 @@ Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, doubl
         found.point_a = found.point_b = 0.5 * (a.pose->transform(a.item->center) + b.pose->transform(b.item->center));
     }
     const Gap gap = a.frame > b.frame ? found.flipped() : found;
-    return {std::min(a.frame, b.frame), std::max(a.frame, b.frame), gap.distance, margin,
-            to_vector(0.5 * (gap.point_a + gap.point_b)), to_vector(gap.normal)};
+    return {std::min(a.frame, b.frame),
+            std::max(a.frame, b.frame),
+            gap.distance,
+            margin,
+            to_vector(0.5 * (gap.point_a + gap.point_b)),
+            to_vector(gap.normal)};
 }
 
 void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,

@@ -1,6 +1,6 @@
 // The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
-#include "axis.hpp"
 #include "collision_model.hpp"
+#include "axis.hpp"
 
 #include <algorithm>
 #include <cmath>

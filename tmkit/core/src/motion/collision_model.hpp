@@ -1,4 +1,5 @@
-// What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a view.
+// What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a
+// view.
 #pragma once
 
 #include <array>
@@ -149,13 +150,13 @@ struct CollisionView::Model {
     std::vector<Link> links;
     std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
     std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
-    std::vector<Placed> placed;        // moving items first, then those that stand still
+    std::vector<Placed> placed;            // moving items first, then those that stand still
     std::int32_t moving_count = 0;
     std::vector<coal::Transform3s> still_pose;  // by item that stands still
     std::vector<Bounds> still_bounds;
     BoundsTree tree;
-    std::vector<std::int32_t> row;     // by moving item: its row of `table`
-    std::vector<MarginClass> table;    // rows x objects
+    std::vector<std::int32_t> row;   // by moving item: its row of `table`
+    std::vector<MarginClass> table;  // rows x objects
     std::vector<MovingPair> moving_pairs;
 
     // Forward kinematics and bounds of all moving items.
@@ -242,9 +243,8 @@ bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& 
     const std::int32_t count = static_cast<std::int32_t>(placed.size());
     for (std::int32_t a = moving_count; a < count; ++a) {
         const Bounds query = bounds(a, scratch).inflated(rules->largest_margin);
-        if (tree.visit(query, [&](std::int32_t still) {
-                return moving_count + still > a && offer(a, moving_count + still);
-            }))
+        if (tree.visit(query,
+                       [&](std::int32_t still) { return moving_count + still > a && offer(a, moving_count + still); }))
             return true;
     }
     return false;

@@ -44,9 +44,9 @@ class CoalStructure;
 // A shape, or a piece of one, as the narrow phase sees it. It owns nothing.
 struct Solid {
     SolidKind kind = SolidKind::convex;
-    const coal::CollisionGeometry* geometry = nullptr;  // of a convex solid or triangles
-    const CoalStructure* structure = nullptr;           // of all but single pieces
-    const coal::CollisionGeometry* hull = nullptr;      // of triangles that may penetrate; else null
+    const coal::CollisionGeometry* geometry = nullptr;                     // of a convex solid or triangles
+    const CoalStructure* structure = nullptr;                              // of all but single pieces
+    const coal::CollisionGeometry* hull = nullptr;                         // of triangles that may penetrate; else null
     coal::Vec3s center = coal::Vec3s::Zero(), half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
 };
 
@@ -81,7 +81,8 @@ public:
     bool visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit) const;
 
     // A piece with its pose, given that of the whole.
-    Solid piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room, coal::Transform3s& piece_pose) const;
+    Solid piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room,
+                coal::Transform3s& piece_pose) const;
     // The box around a piece, in the axes of the whole.
     Bounds bounds(std::int32_t number) const;
 
@@ -151,7 +152,8 @@ bool Pieces::visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit_
             continue;
         }
         if (!enter(node.bounds, node.end - node.begin)) continue;
-        Waiting near{next.node + 1, key(nodes_[next.node + 1].bounds)}, far{node.second, key(nodes_[node.second].bounds)};
+        Waiting near{next.node + 1, key(nodes_[next.node + 1].bounds)},
+            far{node.second, key(nodes_[node.second].bounds)};
         if (far.key < near.key) std::swap(near, far);
         stack[waiting++] = far;
         stack[waiting++] = near;

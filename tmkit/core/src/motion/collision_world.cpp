@@ -1,7 +1,8 @@
 // Worlds: the queries over all pairs, of one version or of one that was moved to.
 //
-// A world is a base, and what its version changes in it (moved_parts.hpp). Where the parts cannot answer, the structures
-// of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make their own.
+// A world is a base, and what its version changes in it (moved_parts.hpp). Where the parts cannot answer, the
+// structures of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make
+// their own.
 //
 // Invariant: answers do not depend on which version the base was made for, nor on who else asks.
 #include "tmkit/collision_world.hpp"
@@ -39,7 +40,8 @@ private:
 
 CollisionWorld::Base::Base(SceneGraph scene, CollisionOptions options)
     : rules(std::move(scene), std::move(options)),
-      view(std::make_unique<CollisionView::Model>(rules, std::vector<bool>(rules.layout->joint_count(), true), nullptr)),
+      view(
+          std::make_unique<CollisionView::Model>(rules, std::vector<bool>(rules.layout->joint_count(), true), nullptr)),
       at_zero(view.scratch()), pair_margins(margins_by_id(rules.scene, rules.options)) {
     for (const std::string& name : rules.options.movable) movable.push_back(rules.scene.record(name).id);
     std::sort(movable.begin(), movable.end());
@@ -55,7 +57,8 @@ FramePair CollisionWorld::Base::constant_collision() const {
         const NoFork whole;
         Borrowed scratch(*this);
         model().visit_constant(at_zero.data(), [&](const CollisionView::Model::Candidate& c) {
-            if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin, (*scratch).data()))
+            if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin,
+                            (*scratch).data()))
                 return false;
             constant_collision_ = model().frames(c);
             return true;
@@ -64,7 +67,8 @@ FramePair CollisionWorld::Base::constant_collision() const {
     return constant_collision_;
 }
 
-std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene, const CollisionOptions& options) {
+std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene,
+                                                              const CollisionOptions& options) {
     std::vector<CollisionWorld::Base::MarginOfPair> margins;
     for (const PairMargin& pair : options.pair_margins) {
         const FrameRecord *a = scene.find(pair.frame_a), *b = scene.find(pair.frame_b);
@@ -82,7 +86,7 @@ struct CollisionWorld::State {
     SceneGraph scene;
     std::shared_ptr<const CollisionOptions> options;
     std::shared_ptr<const Base> base;
-    std::unique_ptr<const MovedParts> parts;  // null: nothing
+    std::unique_ptr<const MovedParts> parts;             // null: nothing
     std::atomic<FramePair> constant_collision{unknown};  // of all threads that find it first, each finds the same
     std::once_flag anew_made;
     std::shared_ptr<const Base> anew;  // made for this version, once it is asked for what the parts cannot answer
@@ -169,8 +173,7 @@ std::vector<Contact> CollisionWorld::pairs() const {
     for (std::int32_t a = 0; a < count; ++a)
         for (std::int32_t b = a + 1; b < count; ++b)
             if (const MarginClass margin = known.margin_class(a, b))
-                result.push_back({known.object_frame[a], known.object_frame[b], 0.0, known.margins[margin],
-                                  {}, {}});
+                result.push_back({known.object_frame[a], known.object_frame[b], 0.0, known.margins[margin], {}, {}});
     return result;
 }
 
@@ -185,7 +188,8 @@ FramePair CollisionWorld::State::find_constant() const {
     Borrowed scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     parts->place(base->at_zero.data().link_pose, data);
-    parts->visit_own_constant(model, base->at_zero.data(), data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+    parts->visit_own_constant(model, base->at_zero.data(), data,
+                              [&](const PlacedShape& a, const PlacedShape& b, double margin) {
         if (!in_contact(a, b, margin, data)) return false;
         found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
         return true;
@@ -293,7 +297,8 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
     const auto items_of = [&](const std::vector<std::int32_t>& frames) {
         std::vector<std::int32_t> items;
         for (std::int32_t item = 0; item < static_cast<std::int32_t>(model.placed.size()); ++item)
-            if (std::find(frames.begin(), frames.end(), base.rules.object_frame[model.item(item).object]) != frames.end())
+            if (std::find(frames.begin(), frames.end(), base.rules.object_frame[model.item(item).object]) !=
+                frames.end())
                 items.push_back(item);
         return items;
     };
@@ -317,7 +322,8 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
     return best;
 }
 
-std::vector<char> CollisionWorld::in_collision_rows(const double* rows, std::size_t count, const RowOptions& how) const {
+std::vector<char> CollisionWorld::in_collision_rows(const double* rows, std::size_t count,
+                                                    const RowOptions& how) const {
     std::vector<char> answers(count);
     for_each_row(count, how.threads, how.interrupted,
                  [&](std::size_t row) { answers[row] = in_collision(rows + row * joint_count()); });

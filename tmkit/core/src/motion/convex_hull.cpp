@@ -1,15 +1,15 @@
 // Quickhull in exact integer arithmetic.
 //
 // Meshes of robots are full of coplanar, collinear and repeated points, and a hull computed with rounded predicates can
-// contradict itself there: a horizon that is no loop, faces that look inwards. So the points are first rounded to a grid
-// of 2^26 steps to each side of their centre (15 nanometres for a part of one metre); after that every predicate is an
-// integer determinant below 2^85, exact in 128 bits, and the topology cannot go wrong. The hull is made of the points as
-// given; the grid only decides which of them are corners.
+// contradict itself there: a horizon that is no loop, faces that look inwards. So the points are first rounded to a
+// grid of 2^26 steps to each side of their centre (15 nanometres for a part of one metre); after that every predicate
+// is an integer determinant below 2^85, exact in 128 bits, and the topology cannot go wrong. The hull is made of the
+// points as given; the grid only decides which of them are corners.
 //
-// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face keeps the points that it sees; the farthest of them
-// becomes a corner; the faces it sees are replaced by a fan from it to their horizon. A face whose plane contains the new
-// corner counts as seen, so no new face is degenerate: if the corner were collinear with an edge of the horizon, it would
-// lie in the plane of the face behind that edge, which then would be no part of the hull any more.
+// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face keeps the points that it sees; the farthest of
+// them becomes a corner; the faces it sees are replaced by a fan from it to their horizon. A face whose plane contains
+// the new corner counts as seen, so no new face is degenerate: if the corner were collinear with an edge of the
+// horizon, it would lie in the plane of the face behind that edge, which then would be no part of the hull any more.
 //
 // A flat side with many corners ends up as one fan, whose apex would have that many edges. Flipping every other edge of
 // the fan halves them, and so on until no corner has more than is wanted.
@@ -78,7 +78,8 @@ public:
             for (std::size_t f = 0; f < faces_.size(); ++f)
                 for (int i = 0; i < 3 && faces_[f].alive && !touched[f]; ++i) {
                     const std::int32_t g = faces_[f].beyond[(i + 2) % 3];
-                    if (degree[faces_[f].corner[i]] <= most || touched[g] || !flip(static_cast<std::int32_t>(f), i)) continue;
+                    if (degree[faces_[f].corner[i]] <= most || touched[g] || !flip(static_cast<std::int32_t>(f), i))
+                        continue;
                     flipped = touched[f] = touched[g] = true;
                 }
         }
@@ -235,10 +236,11 @@ private:
             }
     }
 
-    // Turns the faces (v, a, p) and (v, p, b) into (v, a, b) and (a, p, b), where v is corner i of face f, if they lie in
-    // one plane and their union is a strictly convex quadrilateral.
+    // Turns the faces (v, a, p) and (v, p, b) into (v, a, b) and (a, p, b), where v is corner i of face f, if they lie
+    // in one plane and their union is a strictly convex quadrilateral.
     bool flip(std::int32_t f, int i) {
-        const std::int32_t v = faces_[f].corner[i], a = faces_[f].corner[(i + 1) % 3], p = faces_[f].corner[(i + 2) % 3];
+        const std::int32_t v = faces_[f].corner[i], a = faces_[f].corner[(i + 1) % 3],
+                           p = faces_[f].corner[(i + 2) % 3];
         const std::int32_t over_va = faces_[f].beyond[i], over_ap = faces_[f].beyond[(i + 1) % 3];
         const std::int32_t g = faces_[f].beyond[(i + 2) % 3];
         int k = 0;

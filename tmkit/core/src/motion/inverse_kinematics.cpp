@@ -82,7 +82,8 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, st
                                    const std::vector<std::int32_t>& entries, const double* q) {
     const Layout& layout = scene.layout();
     const auto name = [&](std::int32_t frame) { return scene.record(layout.ids[frame]).name->text; };
-    if (layout.root[tip] != layout.root[reference]) scene.pose(name(tip), name(reference), q);  // throws with the reason
+    if (layout.root[tip] != layout.root[reference])
+        scene.pose(name(tip), name(reference), q);  // throws with the reason
     std::vector<int> times(layout.joint_count(), 0);
     for (const std::int32_t end : {tip, reference})
         for (std::int32_t frame = end; frame >= 0; frame = layout.parent[frame])
@@ -97,12 +98,13 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, st
 
 InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                                      const std::vector<std::int32_t>& entries, const std::vector<double>& q)
-    : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
-      chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
+    : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())),
+      q_(q), chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
         const bool limited = joint.type != JointType::continuous;
-        const double lower = limited ? joint.lower : -Joint::unlimited, upper = limited ? joint.upper : Joint::unlimited;
+        const double lower = limited ? joint.lower : -Joint::unlimited,
+                     upper = limited ? joint.upper : Joint::unlimited;
         if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
             throw Error(ErrorKind::configuration,
                         "joint '" + joint.name + "' is at " + std::to_string(q[entry]) + ", outside its limits " +
@@ -215,7 +217,8 @@ bool InverseKinematics::is_still_part_of(std::int32_t frame, const std::vector<s
     const Layout& layout = scene_.layout();
     if (mover(frame) == mover(tip_)) return false;
     for (; frame >= 0; frame = layout.parent[frame])
-        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) != frames.end()) return true;
+        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) != frames.end())
+            return true;
     return false;
 }
 
@@ -273,7 +276,9 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         if (!problem.improve(target, options, x.data(), errors, iterations)) continue;
         problem.unwind(x.data(), start.data());
         std::vector<double> solution = problem.full(x.data());
-        const auto close = [&](const std::vector<double>& other) { return max_distance(solution, other) <= separation; };
+        const auto close = [&](const std::vector<double>& other) {
+            return max_distance(solution, other) <= separation;
+        };
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
         if (world) {
             if (const FramePair pair = world->find_collision(solution.data())) {
@@ -284,7 +289,8 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
                         const FramePair fixed{contact.frame_a, contact.frame_b};
                         if (!problem.is_fixed_by_target(fixed)) continue;
                         const std::vector<std::string>& movable = world->options().movable;
-                        const bool is_still = !problem.is_still_part_of(fixed.a, movable) && !problem.is_still_part_of(fixed.b, movable);
+                        const bool is_still =
+                            !problem.is_still_part_of(fixed.a, movable) && !problem.is_still_part_of(fixed.b, movable);
                         if (is_still || !named) named = fixed;
                         if (is_still) break;
                     }

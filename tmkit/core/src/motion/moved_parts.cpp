@@ -61,7 +61,8 @@ private:
     // Frames whose records differ. Joints, bodies and names must not: what a name means to the options could change.
     bool collect_frames() {
         bool little = true;
-        SceneGraph::for_each_changed_frame(base_.rules.scene, scene_, [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
+        SceneGraph::for_each_changed_frame(base_.rules.scene, scene_,
+                                           [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
             if (!little) return;
             little = frames_.size() + removed_.size() < most_frames && add_changed(id, before, after);
         });
@@ -134,7 +135,8 @@ private:
     }
     bool is_movable(const Frame& frame) const {
         if (!frame.is_new) return std::binary_search(base_.movable.begin(), base_.movable.end(), frame.id);
-        return std::find(options_.movable.begin(), options_.movable.end(), frame.record->name->text) != options_.movable.end();
+        return std::find(options_.movable.begin(), options_.movable.end(), frame.record->name->text) !=
+               options_.movable.end();
     }
 
     // Link, pose in the link and rigid cluster of each, as a world made anew computes them.
@@ -206,10 +208,10 @@ private:
 
     // Pairs whose rule is another one. The rule of a new frame's pairs is new, too.
     bool change_pairs() {
-        SceneGraph::for_each_changed_pair(
-            rules_.scene, scene_, [&](FrameId a, FrameId b, const Name* before, const Name* after) {
-                if (!before || !after) changed_.push_back({a, b, 0});
-            });
+        SceneGraph::for_each_changed_pair(rules_.scene, scene_,
+                                          [&](FrameId a, FrameId b, const Name* before, const Name* after) {
+            if (!before || !after) changed_.push_back({a, b, 0});
+        });
         parts_->largest_margin_ = rules_.largest_margin;
         const bool same_options = &options_ == &rules_.options;
         if (!same_options || std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.is_new; }))
@@ -235,8 +237,9 @@ private:
         const FrameRecord *a = record_of(pair.a), *b = record_of(pair.b);
         if (!a || !b || a->body == b->body || scene_.is_allowed(pair.a, pair.b)) return 0;
         const auto& known = same_margins_ ? base_.pair_margins : margins_;
-        const auto found = std::lower_bound(known.begin(), known.end(), pair,
-                                            [](const auto& x, const Override& y) { return std::pair(x.a, x.b) < std::pair(y.a, y.b); });
+        const auto found = std::lower_bound(known.begin(), known.end(), pair, [](const auto& x, const Override& y) {
+            return std::pair(x.a, x.b) < std::pair(y.a, y.b);
+        });
         if (found == known.end() || found->a != pair.a || found->b != pair.b) return 1;
         return std::isinf(found->margin) ? MarginClass{0} : class_of(found->margin);
     }
@@ -291,7 +294,8 @@ private:
         parts_->removes_frames_ = !removed_.empty();
         parts_->changes_numbers_ = !removed_.empty() || !added.empty();
         if (!parts_->changes_numbers_) return;
-        for (const std::int32_t frame : rules_.object_frame) parts_->frame_numbers_.push_back(number(layout_.ids[frame]));
+        for (const std::int32_t frame : rules_.object_frame)
+            parts_->frame_numbers_.push_back(number(layout_.ids[frame]));
     }
 
     void fill_table() {
@@ -317,7 +321,8 @@ private:
     void fill_new_row(const MovedParts::Object& object, MarginClass* row) {
         for (std::size_t other = 0; other < rules_.object_count(); ++other) {
             const std::int32_t frame = rules_.object_frame[other];
-            row[other] = rules_.cluster[frame] == object.cluster ? MarginClass{0} : class_of_pair(object.id, layout_.ids[frame]);
+            row[other] =
+                rules_.cluster[frame] == object.cluster ? MarginClass{0} : class_of_pair(object.id, layout_.ids[frame]);
         }
     }
     MarginClass class_of_pair(FrameId a, FrameId b) { return class_from_scratch({std::min(a, b), std::max(a, b), 0}); }
@@ -325,7 +330,8 @@ private:
     MarginClass class_of_own(const MovedParts::Object& a, const MovedParts::Object& b) {
         if (a.cluster == b.cluster) return 0;
         for (const Override& pair : changed_)
-            if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b)) return pair.margin;
+            if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b))
+                return pair.margin;
         if (a.base_object >= 0 && b.base_object >= 0) return rules_.exception_class(a.base_object, b.base_object);
         return class_of_pair(a.id, b.id);
     }
@@ -341,10 +347,14 @@ private:
                 if (items[i].item.object == items[j].item.object) continue;
                 const MarginClass margin = class_of_own(object_of(i), object_of(j));
                 const auto a = static_cast<std::int32_t>(i), b = static_cast<std::int32_t>(j);
-                if (margin != 0) parts_->pairs_.push_back(comes_first(i, j) ? MovedParts::Pair{a, b, margin} : MovedParts::Pair{b, a, margin});
+                if (margin != 0)
+                    parts_->pairs_.push_back(comes_first(i, j) ? MovedParts::Pair{a, b, margin}
+                                                               : MovedParts::Pair{b, a, margin});
             }
     }
-    const MovedParts::Object& object_of(std::size_t item) const { return parts_->objects_[parts_->items_[item].item.object]; }
+    const MovedParts::Object& object_of(std::size_t item) const {
+        return parts_->objects_[parts_->items_[item].item.object];
+    }
 
     const CollisionWorld::Base& base_;
     const CollisionWorld::Rules& rules_;
@@ -362,8 +372,8 @@ private:
 std::unique_ptr<const MovedParts> MovedParts::find(const CollisionWorld::Base& base, const SceneGraph& scene,
                                                    const CollisionOptions& options) {
     const CollisionOptions& known = base.rules.options;
-    if (&options != &known && (options.margin != known.margin || options.level != known.level ||
-                               needs_depth(options) != needs_depth(known)))
+    if (&options != &known &&
+        (options.margin != known.margin || options.level != known.level || needs_depth(options) != needs_depth(known)))
         return nullptr;
     return MovedPartsBuilder(base, scene, options).build();
 }

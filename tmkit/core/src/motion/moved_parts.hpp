@@ -1,8 +1,8 @@
 // What a version of a scene changes in a collision world that was made for another version.
 //
 // Goal. Picking a block up changes one frame of hundreds; making the collision world anew would cost ten checks. So a
-// world of the new version keeps what was worked out for an old one (its *base*: links, the tree of what stands still, the
-// lists and tables of pairs) and holds beside it the parts that differ:
+// world of the new version keeps what was worked out for an old one (its *base*: links, the tree of what stands still,
+// the lists and tables of pairs) and holds beside it the parts that differ:
 //
 //     base objects that changed are *hidden*: a candidate pair of the base with one of them is passed over;
 //     their shapes as they are now, and those of new frames, are *own* items, each carried by a link of the base or
@@ -11,13 +11,13 @@
 // Own items that move are looked up in the tree of the base and tested against its moving items one by one; own items
 // that stand still against the moving ones. There are few of them, so no structure is needed.
 //
-// What is compared is always the base and the new version, however many versions lie between, so nothing accumulates; and
-// the comparison skips what the versions share. A pair whose rule changed (allowed, or with another margin) makes one of
-// its frames an own one. When a joint, a body or what a joint carries changed, or more than a few frames did, there are no
-// parts, and the world is made anew.
+// What is compared is always the base and the new version, however many versions lie between, so nothing accumulates;
+// and the comparison skips what the versions share. A pair whose rule changed (allowed, or with another margin) makes
+// one of its frames an own one. When a joint, a body or what a joint carries changed, or more than a few frames did,
+// there are no parts, and the world is made anew.
 //
-// Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would give them, so answers
-// agree to the last bit.
+// Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would give them, so
+// answers agree to the last bit.
 #pragma once
 
 #include <array>
@@ -41,9 +41,9 @@ struct CollisionWorld::Base {
     FramePair constant_collision() const;
 
     Rules rules;
-    CollisionView view;                   // all joints move
-    CollisionView::Scratch at_zero;       // placed at the configuration zero
-    std::vector<FrameId> movable;         // ascending
+    CollisionView view;              // all joints move
+    CollisionView::Scratch at_zero;  // placed at the configuration zero
+    std::vector<FrameId> movable;    // ascending
 
     struct MarginOfPair {
         FrameId a, b;  // a < b
@@ -137,8 +137,8 @@ private:
 
     // An own item and one of the base in the order of a world made anew: by link, then by frame.
     template <class Visit>
-    bool offer(std::size_t own, const PlacedShape& mine, std::int32_t number, const PlacedShape& other, const Model& model,
-               MarginClass margin, Visit&& visit) const {
+    bool offer(std::size_t own, const PlacedShape& mine, std::int32_t number, const PlacedShape& other,
+               const Model& model, MarginClass margin, Visit&& visit) const {
         const auto my_link = static_cast<std::uint32_t>(items_[own].link);
         const auto other_link = static_cast<std::uint32_t>(model.placed[number].link);
         const bool first = my_link != other_link ? my_link < other_link : mine.frame < other.frame;
@@ -147,11 +147,11 @@ private:
 
     std::vector<Object> objects_;
     std::vector<Item> items_;
-    std::vector<Pair> pairs_;               // of own items, in the order of a world made anew
-    std::vector<MarginClass> table_;        // own objects x objects of the base; 0 where that is hidden
-    std::vector<std::uint8_t> hidden_;      // by object of the base
-    const std::vector<double>* margins_;    // by margin class: those of the base, or these:
-    std::vector<double> own_margins_;       // those of the base and more
+    std::vector<Pair> pairs_;             // of own items, in the order of a world made anew
+    std::vector<MarginClass> table_;      // own objects x objects of the base; 0 where that is hidden
+    std::vector<std::uint8_t> hidden_;    // by object of the base
+    const std::vector<double>* margins_;  // by margin class: those of the base, or these:
+    std::vector<double> own_margins_;     // those of the base and more
     double largest_margin_ = 0.0;
     bool changes_numbers_ = false, removes_frames_ = false;
     std::vector<std::int32_t> frame_numbers_;  // by object of the base; empty when they are those of the base
@@ -173,9 +173,9 @@ bool MovedParts::visit_variable(const Model& model, const Data& scratch, Visit&&
         if (item.link >= 0) {
             const Bounds query = scratch.own_bounds[own].inflated(largest_margin_);
             if (model.tree.visit(query, [&](std::int32_t still) {
-                    const MarginClass margin = class_of(own, model, model.moving_count + still);
-                    return margin != 0 && meets(model.moving_count + still, margin);
-                }))
+                const MarginClass margin = class_of(own, model, model.moving_count + still);
+                return margin != 0 && meets(model.moving_count + still, margin);
+            }))
                 return true;
         }
         const Bounds& around = bounds(own, scratch);

@@ -17,9 +17,9 @@ public:
           sample_(entries.size()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
-            deadline_ = std::chrono::steady_clock::now() +
-                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                            std::chrono::duration<double>(options.time_limit));
+            deadline_ =
+                std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                       std::chrono::duration<double>(options.time_limit));
         }
     }
 

@@ -12,8 +12,8 @@
 namespace tmkit {
 namespace {
 
-// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the few thousand nodes that
-// a query needs, the scan costs less than one edge check.
+// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the few thousand nodes
+// that a query needs, the scan costs less than one edge check.
 class Tree {
 public:
     explicit Tree(std::size_t size) : size_(size) {}
@@ -59,8 +59,8 @@ class Search {
 public:
     Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options,
            std::uint64_t stream)
-        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()), random_(options.seed, 2 + stream),
-          starts_(size_), goals_(size_), target_(size_), step_(size_) {}
+        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()),
+          random_(options.seed, 2 + stream), starts_(size_), goals_(size_), target_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
@@ -77,8 +77,7 @@ public:
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
                 const std::int32_t joined = connect(*joins, meeting);
-                if (joined >= 0)
-                    return grows == &starts_ ? joined_path(node, joined) : joined_path(joined, node);
+                if (joined >= 0) return grows == &starts_ ? joined_path(node, joined) : joined_path(joined, node);
             }
             std::swap(grows, joins);
         }

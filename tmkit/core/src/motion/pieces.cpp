@@ -50,7 +50,8 @@ Pieces::Pieces(const Shape& shape) : shape_(&shape) {
         build_points(0, static_cast<std::int32_t>(order_.size()));
     } else {
         order_.reserve(2 * (shape.rows() - 1) * (shape.columns() - 1));
-        build_cells({0, static_cast<std::int32_t>(shape.rows()) - 1, 0, static_cast<std::int32_t>(shape.columns()) - 1});
+        build_cells(
+            {0, static_cast<std::int32_t>(shape.rows()) - 1, 0, static_cast<std::int32_t>(shape.columns()) - 1});
     }
     nodes_.shrink_to_fit();
 }
@@ -82,9 +83,9 @@ std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
     const std::int32_t middle = begin + (end - begin) / 2;
     std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
                      [&](std::int32_t a, std::int32_t b) {
-                         const double x = points[3 * std::size_t(a) + side], y = points[3 * std::size_t(b) + side];
-                         return x != y ? x < y : a < b;
-                     });
+        const double x = points[3 * std::size_t(a) + side], y = points[3 * std::size_t(b) + side];
+        return x != y ? x < y : a < b;
+    });
     const std::int32_t first = build_points(begin, middle), second = build_points(middle, end);
     join(at, first, second);
     return at;
@@ -100,7 +101,8 @@ std::int32_t Pieces::build_cells(const Cells& cells) {
             for (std::int32_t column = cells.column_begin; column < cells.column_end; ++column)
                 for (std::int32_t half = 0; half < 2; ++half) order_.push_back(2 * (row * across + column) + half);
         Bounds all = bounds(order_[nodes_[at].begin]);
-        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i) all = united(all, bounds(order_[i]));
+        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
+            all = united(all, bounds(order_[i]));
         nodes_[at].bounds = all;
         nodes_[at].end = static_cast<std::int32_t>(order_.size());
         return at;

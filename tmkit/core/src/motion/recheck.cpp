@@ -33,8 +33,9 @@ public:
         return moves;
     }
 
-    // The first collision on a segment after its start; `result` counts and receives it. Also true when interrupted. The
-    // step is the longest that both bounds allow, guessed from the step before and shortened where the tool went too far.
+    // The first collision on a segment after its start; `result` counts and receives it. Also true when interrupted.
+    // The step is the longest that both bounds allow, guessed from the step before and shortened where the tool went
+    // too far.
     bool segment_fails(std::size_t segment, RecheckResult& result, const std::function<bool()>& interrupted) {
         from_ = path_[segment].data();
         to_ = path_[segment + 1].data();
@@ -69,7 +70,8 @@ private:
 
     // Puts everything there; only the last sample can be looked at.
     Sample sample(double fraction) {
-        for (const std::int32_t entry : entries_) q_[static_cast<std::size_t>(entry)] = at(static_cast<std::size_t>(entry), fraction);
+        for (const std::int32_t entry : entries_)
+            q_[static_cast<std::size_t>(entry)] = at(static_cast<std::size_t>(entry), fraction);
         view_.place(q_.data(), scratch_);
         if (options_.tool_frame < 0) return {fraction, {}};
         if (!tool_) return {fraction, view_.origin(options_.tool_frame, scratch_)};

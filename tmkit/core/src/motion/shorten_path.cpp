@@ -25,7 +25,8 @@ void drop_points(Points& path, PathChecker& checker) {
     Points kept{path.front()};
     for (std::size_t at = 0; at + 1 < path.size();) {
         std::size_t next = path.size() - 1;
-        while (next > at + 1 && (checker.stopped() || !checker.edge_is_free(path[at].data(), path[next].data()))) --next;
+        while (next > at + 1 && (checker.stopped() || !checker.edge_is_free(path[at].data(), path[next].data())))
+            --next;
         kept.push_back(path[next]);
         at = next;
     }

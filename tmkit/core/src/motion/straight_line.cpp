@@ -21,7 +21,8 @@ public:
     std::int64_t steps() const {
         const auto [metres, radians] = from_.distance(to_);
         const double turn = options_.position_only ? 0.0 : radians / options_.rotation_step;
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::max(metres / options_.position_step, turn) - 1e-9)));
+        return std::max<std::int64_t>(
+            1, static_cast<std::int64_t>(std::ceil(std::max(metres / options_.position_step, turn) - 1e-9)));
     }
 
     // The solution at a fraction of the line that follows from `near`; sets what went wrong when there is none.
@@ -54,7 +55,8 @@ public:
             const double middle = 0.5 * (fa + fb);
             std::vector<double> x;
             if (!solve(middle, a, x, result)) return false;
-            return refine(fa, a, middle, x, depth - 1, rows, result) && refine(middle, x, fb, b, depth - 1, rows, result);
+            return refine(fa, a, middle, x, depth - 1, rows, result) &&
+                   refine(middle, x, fb, b, depth - 1, rows, result);
         }
         rows.emplace_back(fb, b);
         return true;

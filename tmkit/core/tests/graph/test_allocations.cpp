@@ -1,7 +1,8 @@
 // Which queries allocate: every operator new of this program is counted.
 //
-// Reading a frame's pose from a Kinematics allocates nothing, a pose between two frames a few small lists. Making one allocates its two arrays (q is moved in, poses are made), whatever
-// the number of frames, once the layout of the version is there.
+// Reading a frame's pose from a Kinematics allocates nothing, a pose between two frames a few small lists. Making one
+// allocates its two arrays (q is moved in, poses are made), whatever the number of frames, once the layout of the
+// version is there.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -49,7 +50,11 @@ tmkit::SceneGraph chain(int frames) {
 }  // namespace
 
 TEST_CASE("the counter counts") {
-    CHECK(count_allocations([] { std::vector<int> numbers(100); numbers[0] = 1; CHECK(numbers.size() == 100); }) >= 1);
+    CHECK(count_allocations([] {
+        std::vector<int> numbers(100);
+        numbers[0] = 1;
+        CHECK(numbers.size() == 100);
+    }) >= 1);
 }
 
 TEST_CASE("reading a pose from a Kinematics allocates nothing") {

@@ -1,5 +1,5 @@
-// The index by parent and class, which all versions of a scene share: any version may be queried after any other, from any
-// thread, and gives what a look at all of its frames gives.
+// The index by parent and class, which all versions of a scene share: any version may be queried after any other, from
+// any thread, and gives what a look at all of its frames gives.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,21 +30,24 @@ std::vector<FrameId> children_by_scan(const SceneGraph& scene, FrameId parent) {
 std::vector<FrameId> of_class_by_scan(const SceneGraph& scene, const std::string& name) {
     std::vector<FrameId> found;
     scene.for_each_frame([&](const FrameRecord& frame) {
-        if (frame.details && std::count(frame.details->classes.begin(), frame.details->classes.end(), name)) found.push_back(frame.id);
+        if (frame.details && std::count(frame.details->classes.begin(), frame.details->classes.end(), name))
+            found.push_back(frame.id);
     });
     return found;
 }
 
 bool agrees(const SceneGraph& scene) {
     bool same = scene.roots() == children_by_scan(scene, tmkit::no_frame);
-    for (const char* name : {"a", "b", "none"}) same = same && scene.frames_of_class(name) == of_class_by_scan(scene, name);
+    for (const char* name : {"a", "b", "none"})
+        same = same && scene.frames_of_class(name) == of_class_by_scan(scene, name);
     scene.for_each_frame([&](const FrameRecord& frame) {
         same = same && scene.children(frame.id) == children_by_scan(scene, frame.id);
         std::vector<FrameId> below = scene.subtree(frame.id);
         same = same && below.front() == frame.id;
         std::sort(below.begin(), below.end());
         scene.for_each_frame([&](const FrameRecord& other) {
-            same = same && std::binary_search(below.begin(), below.end(), other.id) == scene.is_ancestor(frame.id, other.id);
+            same = same &&
+                   std::binary_search(below.begin(), below.end(), other.id) == scene.is_ancestor(frame.id, other.id);
         });
     });
     return same;
@@ -67,16 +70,22 @@ std::vector<SceneGraph> random_versions(std::mt19937& random, int count) {
             if (pick(2) == 0) frame.classes = {"a"};
             try {
                 switch (pick(7)) {
-                    case 0: case 1: edit.add_frame(frame); break;
+                    case 0:
+                    case 1: edit.add_frame(frame); break;
                     case 2: edit.reparent(a, b, Pose{}); break;
-                    case 3: if (names.size() > 8) edit.remove_frame(a, pick(2) == 0); break;
-                    case 4: edit.set_classes(a, pick(2) == 0 ? std::vector<std::string>{"b", "a", "b"} : std::vector<std::string>{}); break;
+                    case 3:
+                        if (names.size() > 8) edit.remove_frame(a, pick(2) == 0);
+                        break;
+                    case 4:
+                        edit.set_classes(
+                            a, pick(2) == 0 ? std::vector<std::string>{"b", "a", "b"} : std::vector<std::string>{});
+                        break;
                     case 5: edit.add_root(fresh); break;
                     default: edit.attach(a, b, Pose{}, tmkit::Joint{}); break;
                 }
-            } catch (const tmkit::Error&) {
-            }
-            if (pick(3) == 0) static_cast<void>(edit.scene().roots());  // the index holds what the builder goes on to change
+            } catch (const tmkit::Error&) {}
+            if (pick(3) == 0)
+                static_cast<void>(edit.scene().roots());  // the index holds what the builder goes on to change
         }
         versions.push_back(std::move(edit).take());
     }
@@ -90,7 +99,8 @@ TEST_CASE("any version may be queried after any other") {
         std::mt19937 random(seed);
         const std::vector<SceneGraph> versions = random_versions(random, 60);
         for (int queries = 0; queries < 120; ++queries) {
-            const SceneGraph& scene = versions[std::uniform_int_distribution<std::size_t>(0, versions.size() - 1)(random)];
+            const SceneGraph& scene =
+                versions[std::uniform_int_distribution<std::size_t>(0, versions.size() - 1)(random)];
             CHECK(agrees(scene));
             CHECK(scene.defects().empty());
         }
@@ -109,7 +119,8 @@ TEST_CASE("equality of versions is that of copies that share nothing") {
         }
         for (std::size_t i = 0; i < versions.size(); ++i)
             for (std::size_t j = 0; j < versions.size(); ++j) {
-                CHECK(versions[i].same_content(versions[j]) == (copies[i].content_bytes() == copies[j].content_bytes()));
+                CHECK(versions[i].same_content(versions[j]) ==
+                      (copies[i].content_bytes() == copies[j].content_bytes()));
                 CHECK(copies[i].same_content(versions[j]) == versions[i].same_content(versions[j]));
             }
     }

@@ -45,7 +45,9 @@ Matrix6 transposed6(const Matrix6& a) {
     return c;
 }
 
-bool is_symmetric(const Covariance& c) { return transposed(c.linear) == c.linear && transposed(c.angular) == c.angular; }
+bool is_symmetric(const Covariance& c) {
+    return transposed(c.linear) == c.linear && transposed(c.angular) == c.angular;
+}
 
 }  // namespace
 
@@ -69,14 +71,16 @@ TEST_CASE("carrying covariances over is multiplying with the adjoint") {
         const GaussianPose g = random_pose(random, 0.1, 6);
         const Matrix6 ad = adjoint(g.mean), down = adjoint(g.mean.inverse()), s = g.covariance.matrix();
         CHECK(difference(g.covariance.carried_up(g.mean).matrix(), product(product(ad, s), transposed6(ad))) < 1e-14);
-        CHECK(difference(g.covariance.carried_down(g.mean).matrix(), product(product(down, s), transposed6(down))) < 1e-14);
+        CHECK(difference(g.covariance.carried_down(g.mean).matrix(), product(product(down, s), transposed6(down))) <
+              1e-14);
     }
 }
 
 TEST_CASE("products are associative, inverses of inverses are the poses") {
     Random random(3);
     for (int turn = 0; turn < 100; ++turn) {
-        const GaussianPose a = random_pose(random, 0.1, 6), b = random_pose(random, 0.1, 3), c = random_pose(random, 0.1, 1);
+        const GaussianPose a = random_pose(random, 0.1, 6), b = random_pose(random, 0.1, 3),
+                           c = random_pose(random, 0.1, 1);
         CHECK(difference(((a * b) * c).covariance.matrix(), (a * (b * c)).covariance.matrix()) < 1e-13);
         CHECK(difference(a.inverse().inverse().covariance.matrix(), a.covariance.matrix()) < 1e-13);
         CHECK(is_symmetric((a * b).inverse().covariance));

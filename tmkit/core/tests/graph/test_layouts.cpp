@@ -1,4 +1,5 @@
-// Layouts: mended after any few changes, they are array by array those made from scratch; what did not change is shared.
+// Layouts: mended after any few changes, they are array by array those made from scratch; what did not change is
+// shared.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -83,7 +84,9 @@ void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fres
         joint.mimic_offset = 0.25;
     }
     switch (random() % 9) {
-        case 0: case 1: case 2: {
+        case 0:
+        case 1:
+        case 2: {
             FrameSpecification made = frame(fresh, choose());
             made.joint = joint;
             return edit.add_frame(made);
@@ -91,7 +94,9 @@ void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fres
         case 3: return edit.remove_frame(choose(), random() % 2);
         case 4: return edit.rename_frame(choose(), fresh);
         case 5: return edit.set_joint(choose(), joint);
-        case 6: return edit.set_pose(choose(), Pose::from_rpy({0.001 * static_cast<double>(random() % 100), 0, 0}, {0, 0.1, 0}));
+        case 6:
+            return edit.set_pose(choose(),
+                                 Pose::from_rpy({0.001 * static_cast<double>(random() % 100), 0, 0}, {0, 0.1, 0}));
         case 7: return edit.add_root(fresh);
         default: return edit.reparent(choose(), choose(), place);
     }
@@ -110,8 +115,7 @@ TEST_CASE("a layout mended after any changes is the one made from scratch") {
         for (auto changes = random() % 9; changes-- > 0 && edit.scene().size() > 0;) {
             try {
                 edit_somehow(edit, random, "f" + std::to_string(fresh++));
-            } catch (const tmkit::Error&) {
-            }
+            } catch (const tmkit::Error&) {}
         }
         const SceneGraph next = std::move(edit).take();
         if (next.size() == 0 || next.size() > 40) continue;
@@ -166,7 +170,8 @@ TEST_CASE("what did not change is shared with the layout before") {
 }
 
 TEST_CASE("frames whose parents are younger come after them") {
-    SceneGraph scene = laid_out().add_frame(frame("young", "world", JointType::revolute)).add_frame(frame("younger", "world"));
+    SceneGraph scene =
+        laid_out().add_frame(frame("young", "world", JointType::revolute)).add_frame(frame("younger", "world"));
     scene = scene.reparent("young", "younger", place).reparent("shoulder", "young", place);
     const Layout& flat = scene.layout();
     CHECK(flat.moving == std::vector<std::int32_t>{7, 1, 3, 4});
@@ -178,7 +183,8 @@ TEST_CASE("frames whose parents are younger come after them") {
 TEST_CASE("a mended layout and its tree are made once, whoever asks first") {
     const SceneGraph scene = laid_out();
     for (int round = 0; round < 200; ++round) {
-        const SceneGraph changed = round % 2 ? scene.add_frame(frame("new", "hand", JointType::revolute)) : scene.remove_frame("lid", false);
+        const SceneGraph changed =
+            round % 2 ? scene.add_frame(frame("new", "hand", JointType::revolute)) : scene.remove_frame("lid", false);
         std::vector<const tmkit::LayoutTree*> seen(4);
         std::vector<std::thread> threads;
         for (auto& tree : seen) threads.emplace_back([&changed, &tree] { tree = &changed.layout().tree(); });

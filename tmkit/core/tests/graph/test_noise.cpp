@@ -114,7 +114,10 @@ TEST_CASE("conditioning moves towards what was seen and is undone by going back"
     const Covariance after = gaussian_pose(edit.scene(), "f15", "f30", nullptr).covariance;
     CHECK(after.linear[0] <= 1e-12 * (1.0 + 1e-6));
     CHECK(scene.same_content(binary_tree(31)));
-    for (int i = 0; i < 20; ++i) edit.condition(look("f" + std::to_string(1 + i), "f0", edit.scene().pose("f" + std::to_string(1 + i), "f0", nullptr), 1e-6), nullptr, {});
+    for (int i = 0; i < 20; ++i)
+        edit.condition(look("f" + std::to_string(1 + i), "f0",
+                            edit.scene().pose("f" + std::to_string(1 + i), "f0", nullptr), 1e-6),
+                       nullptr, {});
     CHECK(edit.scene().defects() == "");
 }
 
@@ -171,17 +174,20 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
     SceneEdit edit(binary_tree(15));
     const Ref<const EdgeNoise> unsure = EdgeNoise::of_covariance(some_covariance(random, 1e-2, 4), "drift");
     edit.set_twist("f3", {"f0", {1, 0, 0, 0, 0, 1}, unsure});
-    edit.set_twist("f8", {"f3", {0, 1, 0, 1, 0, 0}, EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
+    edit.set_twist("f8",
+                   {"f3", {0, 1, 0, 1, 0, 0}, EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
     edit.set_twist("f12", {"f0", {0, 0, 1, 0, 0, 0}});
     edit.add_noise("f3", *unsure);  // it has moved this edge
     const SceneGraph scene = edit.scene();
     NoiseSum error;
     const auto body = [&](const char* name) { return scene.body_id(name); };
-    CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, &error) == related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr));
+    CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, &error) ==
+          related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr));
     CHECK(error.find(unsure->terms[0].source.get()) != nullptr);
     CHECK(error.covariance().linear[0] > 0.0);
 
-    edit.condition(look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8), nullptr, {});
+    edit.condition(look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8), nullptr,
+                   {});
     const SceneGraph looked = edit.scene();
     CHECK(looked.defects() == "");
     CHECK(looked.twist("f3")->vector != scene.twist("f3")->vector);
@@ -196,10 +202,10 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
     CHECK(arrays.freeze().content_hash() == looked.content_hash());
     const Vector6 still{};
     CHECK(count_allocations([&] {
-              arrays.set_twist("f12", "f0", still, unsure);
-              arrays.remove_twist("f3");
-              arrays.set_twist("f3", "f0", still);
-          }) == 0);
+        arrays.set_twist("f12", "f0", still, unsure);
+        arrays.remove_twist("f3");
+        arrays.set_twist("f3", "f0", still);
+    }) == 0);
     CHECK(arrays.twist_noise("f3").get() == nullptr);
     CHECK(arrays.twist_noise("f12") == unsure);
     CHECK(arrays.freeze().twist("f12")->noise == unsure);
@@ -217,7 +223,9 @@ TEST_CASE("many threads read one version and make others of it") {
             for (int i = 0; i < 40; ++i) {
                 if (!(gaussian_pose(scene, "f40", "f61", nullptr) == expected)) ++wrong;
                 SceneEdit edit(mine);
-                edit.condition(look("f" + std::to_string(31 + t), "f62", scene.pose("f" + std::to_string(31 + t), "f62", nullptr), 1e-6), nullptr, {});
+                edit.condition(look("f" + std::to_string(31 + t), "f62",
+                                    scene.pose("f" + std::to_string(31 + t), "f62", nullptr), 1e-6),
+                               nullptr, {});
                 mine = edit.scene().reparent_keeping_pose("f" + std::to_string(40 + t), "f3", nullptr);
                 if (sample_poses(mine, "f40", "f61", nullptr, 3, 1).size() != 3) ++wrong;
                 if (!mine.defects().empty()) ++wrong;

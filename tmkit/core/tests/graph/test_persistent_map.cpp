@@ -64,7 +64,8 @@ TEST_CASE("random edits agree with std::map, and no version ever changes") {
             const std::string* found = map.find(probe);
             REQUIRE((found != nullptr) == (expected != model.end()));
             if (found) REQUIRE(*found == expected->second);
-            REQUIRE(map.rank(probe) == static_cast<std::size_t>(std::distance(model.begin(), model.lower_bound(probe))));
+            REQUIRE(map.rank(probe) ==
+                    static_cast<std::size_t>(std::distance(model.begin(), model.lower_bound(probe))));
             if (expected != model.end()) REQUIRE(map.at_rank(map.rank(probe)).key == probe);
             auto from = model.lower_bound(probe);
             map.for_each_from(probe, [&](int key, const std::string& value) {
@@ -240,7 +241,8 @@ TEST_CASE("three changes among a hundred thousand are found by looking at few no
     auto other = map.insert(5, Compared{-1}).insert(70000, Compared{-2}).erase(31234).insert(200000, Compared{3});
     Compared::comparisons = 0;
     int differences = 0;
-    tmkit::PersistentMap<int, Compared>::for_each_difference(map, other, [&](int, const Compared*, const Compared*) { ++differences; });
+    tmkit::PersistentMap<int, Compared>::for_each_difference(
+        map, other, [&](int, const Compared*, const Compared*) { ++differences; });
     CHECK(differences == 4);
     CHECK(Compared::comparisons < 200);
 }

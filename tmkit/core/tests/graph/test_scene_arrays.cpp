@@ -48,8 +48,10 @@ SceneGraph two_arms() {
     };
     for (const std::string arm : {"left", "right"})
         for (int i = 0; i < 4; ++i)
-            add(arm + std::to_string(i), i ? arm + std::to_string(i - 1) : "world", at(0.1, 0.0, 0.4), JointType::revolute);
-    for (int i = 0; i < 6; ++i) add("thing with a long name " + std::to_string(i), "world", at(i, 1, 0), JointType::free);
+            add(arm + std::to_string(i), i ? arm + std::to_string(i - 1) : "world", at(0.1, 0.0, 0.4),
+                JointType::revolute);
+    for (int i = 0; i < 6; ++i)
+        add("thing with a long name " + std::to_string(i), "world", at(i, 1, 0), JointType::free);
     add("camera", "world", at(0, 0, 2), JointType::revolute);
     frames.back().joint.mimic = "left3";
     frames.back().joint.mimic_multiplier = 0.5;
@@ -78,8 +80,11 @@ bool same(const SceneArrays& arrays, const SceneGraph& scene) {
 TEST_CASE("there and back is the identity, ids included") {
     SceneGraph scene = two_arms();
     scene = scene.remove_frame("thing with a long name 2", false).add_root("elsewhere").rename_frame("camera", "eye");
-    scene = scene.allow_collision("left0", "right0", "near").set_group({"things", {"thing with a long name 0", "eye"}, {}});
-    scene = scene.set_group({"all", {"left0"}, {"things"}}).set_classes("eye", {"camera"}).set_attributes("eye", {{"lens", "35"}});
+    scene =
+        scene.allow_collision("left0", "right0", "near").set_group({"things", {"thing with a long name 0", "eye"}, {}});
+    scene = scene.set_group({"all", {"left0"}, {"things"}})
+                .set_classes("eye", {"camera"})
+                .set_attributes("eye", {{"lens", "35"}});
     scene = scene.set_inertia("left1", tmkit::Inertia{2.0, {0.1, 0, 0}, {}});
     const SceneArrays arrays(scene);
     CHECK(same(arrays, scene));
@@ -118,7 +123,11 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
             arrays.reparent("left0", "world", at(0, 0, 0.1));
             arrays.set_pose(thing, at(round, 0, 0));
             arrays.add_root("elsewhere, where names are long too");
-            arrays.add_frame({.name = name, .parent = "elsewhere, where names are long too", .pose = at(1, 0, 0), .joint = &joint, .shapes = shapes});
+            arrays.add_frame({.name = name,
+                              .parent = "elsewhere, where names are long too",
+                              .pose = at(1, 0, 0),
+                              .joint = &joint,
+                              .shapes = shapes});
             arrays.forward(more);
             arrays.set_joint(name, follower);
             arrays.set_joint(name, joint);
@@ -169,7 +178,9 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
     arrays.set_shapes("left0", {three.data(), 1});
     CHECK(refused("name_bytes", [&] { arrays.add_root("a name of twenty-seven bytes"); }));
     CHECK(refused("name_bytes", [&] { arrays.rename_frame("left0", "a name of twenty-seven bytes"); }));
-    CHECK(refused("name_bytes", [&] { arrays.add_frame({.name = "new", .parent = "world", .body = "a body of twenty-seven bytes"}); }));
+    CHECK(refused("name_bytes", [&] {
+        arrays.add_frame({.name = "new", .parent = "world", .body = "a body of twenty-seven bytes"});
+    }));
     CHECK(refused("name_bytes", [&] { arrays.allow_collision("left0", "left2", "a reason of very many bytes"); }));
     Joint joint;
     joint.type = JointType::revolute;
@@ -246,9 +257,9 @@ TEST_CASE("a chain deeper than one piece of the way up") {
 }
 
 TEST_CASE("readers see whole worlds while one writer edits") {
-    // Wherever the writer is, and whatever it does: the cup stands 1 m above the tray, the tray stands at (k, k, k) for some
-    // whole k on one of four hands at the origin, and the joint of the dial, which the needle mimics twice as fast, stands
-    // at k / 1000.
+    // Wherever the writer is, and whatever it does: the cup stands 1 m above the tray, the tray stands at (k, k, k) for
+    // some whole k on one of four hands at the origin, and the joint of the dial, which the needle mimics twice as
+    // fast, stands at k / 1000.
     std::vector<FrameSpecification> frames(1);
     frames[0].name = "world";
     const auto add = [&](const std::string& name, const std::string& parent, const Pose& pose) -> FrameSpecification& {
@@ -258,7 +269,8 @@ TEST_CASE("readers see whole worlds while one writer edits") {
         frames.back().pose = pose;
         return frames.back();
     };
-    for (int hand = 0; hand < 4; ++hand) add("hand" + std::to_string(hand), hand ? "hand" + std::to_string(hand - 1) : "world", {});
+    for (int hand = 0; hand < 4; ++hand)
+        add("hand" + std::to_string(hand), hand ? "hand" + std::to_string(hand - 1) : "world", {});
     add("tray", "hand0", {});
     add("cup", "tray", at(0, 0, 1));
     add("dial", "world", {}).joint.type = JointType::prismatic;

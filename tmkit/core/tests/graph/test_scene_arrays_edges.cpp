@@ -1,5 +1,6 @@
-// The arrays' bodies, twists, stamped poses and groups: nothing is allocated, what does not fit changes nothing, and readers
-// see whole edges. That they hold the rules of the persistent scene is seen to from Python. Run under the thread sanitizer.
+// The arrays' bodies, twists, stamped poses and groups: nothing is allocated, what does not fit changes nothing, and
+// readers see whole edges. That they hold the rules of the persistent scene is seen to from Python. Run under the
+// thread sanitizer.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -34,8 +35,10 @@ Pose at(double x, double y, double z) {
     return pose;
 }
 
-const std::string cup = "a cup whose name no small string holds", other_cup = "another cup whose name no small string holds";
-const std::string table = "a table whose name no small string holds", spare = "a spare body whose name no small string holds";
+const std::string cup = "a cup whose name no small string holds",
+                  other_cup = "another cup whose name no small string holds";
+const std::string table = "a table whose name no small string holds",
+                  spare = "a spare body whose name no small string holds";
 
 // Two cups, free on a table; a second tree, whose root sits on the body of the first cup.
 SceneGraph two_cups() {
@@ -69,7 +72,8 @@ std::string refusal(auto&& call) {
 
 TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do poses at a moment") {
     SceneArrays arrays(two_cups(), {.name_bytes = 80});
-    const std::string group = "a group whose name no small string holds", root = "a root whose name no small string holds";
+    const std::string group = "a group whose name no small string holds",
+                      root = "a root whose name no small string holds";
     const std::vector<std::string> members{cup, table, cup}, one{cup}, none, nested{group};
     const Vector6 twist{1, 2, 3, 4, 5, 6};
     StampedPoses history;
@@ -91,8 +95,10 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
             arrays.set_twist(other_cup, cup, twist);
             arrays.attach(root, cup, at(0, 0, 1), joint);
             arrays.set_stamped_poses(cup, &history);
-            for (int step = 0; step < 40; ++step) arrays.add_stamped_pose(cup, {8.0 + step, at(8 + step, 0, 0)}, 16, 30.0);
-            for (const StampPolicy policy : {StampPolicy::closest, StampPolicy::preceding, StampPolicy::interpolated, StampPolicy::screw})
+            for (int step = 0; step < 40; ++step)
+                arrays.add_stamped_pose(cup, {8.0 + step, at(8 + step, 0, 0)}, 16, 30.0);
+            for (const StampPolicy policy :
+                 {StampPolicy::closest, StampPolicy::preceding, StampPolicy::interpolated, StampPolicy::screw})
                 sum += arrays.pose(cup, table, std::nullopt, Moment{40.25, policy}).translation[0];
             sum += arrays.twist_from_stamps(cup, table, 40.0, 41.5, std::nullopt, StampPolicy::screw)[0];
             arrays.set_group(group, members, none);
@@ -103,7 +109,9 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
             arrays.remove_group(group);
             arrays.reparent(cup, "world", at(0, 0, 0));
             arrays.reparent(cup, table, at(0, 0, 0));
-            for (const std::string_view name : {std::string_view(cup), std::string_view(other_cup), std::string_view("handle")}) arrays.remove_twist(name);
+            for (const std::string_view name :
+                 {std::string_view(cup), std::string_view(other_cup), std::string_view("handle")})
+                arrays.remove_twist(name);
         }
     });
     CHECK(made == 0);
@@ -139,7 +147,8 @@ TEST_CASE("twist rules are held at once") {
     CHECK(refusal([&] { arrays.set_twist(table, cup, twist); }).find("would lead back") != std::string::npos);
     arrays.reparent(cup, "world", {});
     arrays.reparent(other_cup, "world", {});
-    CHECK(refusal([&] { arrays.remove_frame(table, false); }).find("cannot go while the twist of frame") != std::string::npos);
+    CHECK(refusal([&] { arrays.remove_frame(table, false); }).find("cannot go while the twist of frame") !=
+          std::string::npos);
     arrays.remove_twist("handle");
     arrays.attach("handle", cup, {}, {});
     arrays.set_twist(cup, table, twist);  // the one before ended when the cup was reparented
@@ -150,8 +159,8 @@ TEST_CASE("twist rules are held at once") {
 }
 
 TEST_CASE("readers see whole twists and histories while one writer edits") {
-    // Wherever the writer is: the six numbers of a twist are equal and lead to a body that is there, the pose at the newest
-    // stamp t is (t, t, t), and half a second before it is (t - 1/2, ...), by whatever way between.
+    // Wherever the writer is: the six numbers of a twist are equal and lead to a body that is there, the pose at the
+    // newest stamp t is (t, t, t), and half a second before it is (t - 1/2, ...), by whatever way between.
     SceneArrays arrays(two_cups(), {.stamps = 16});
     arrays.add_stamped_pose(cup, {0.0, {}}, 8, std::nullopt);
     arrays.add_stamped_pose(cup, {1.0, at(1, 1, 1)}, 8, std::nullopt);
@@ -194,7 +203,8 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
     for (int step = 2; step < 10000; ++step) {
         const double value = static_cast<double>(random() % 1000);
         arrays.add_stamped_pose(cup, {1.0 * step, at(step, step, step)}, std::nullopt, std::nullopt);
-        arrays.set_twist(cup, step % 64 < 32 ? std::string_view(table) : "bare", {value, value, value, value, value, value});
+        arrays.set_twist(cup, step % 64 < 32 ? std::string_view(table) : "bare",
+                         {value, value, value, value, value, value});
         if (step % 3 == 0) arrays.set_twist(other_cup, cup, {value, value, value, value, value, value});
         if (step % 3 == 2) arrays.remove_twist(other_cup);
         if (step % 32 == 31) arrays.remove_twist(cup);

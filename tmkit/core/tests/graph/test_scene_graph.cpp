@@ -100,7 +100,8 @@ TEST_CASE("what is refused, and with which kind of error") {
     CHECK(kind_of_error([&] { scene.add_root("cup"); }) == ErrorKind::duplicate_name);
     CHECK(kind_of_error([&] { scene.add_root(""); }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "cups")); }) == ErrorKind::unknown_name);
-    CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "world", {}, JointType::fixed, "cup")); }) == ErrorKind::scene);
+    CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "world", {}, JointType::fixed, "cup")); }) ==
+          ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "cup", {}, JointType::free, "cup")); }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.reparent("arm", "finger", {}); }) == ErrorKind::cycle);
     CHECK(kind_of_error([&] { scene.reparent("world", "cup", {}); }) == ErrorKind::scene);
@@ -159,12 +160,16 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
         try {
             SceneGraph next;
             switch (random() % 6) {
-                case 0: next = scene.add_frame(frame(fresh, choose(names), at(0.1, 0, 0), JointType(random() % 5))); break;
+                case 0:
+                    next = scene.add_frame(frame(fresh, choose(names), at(0.1, 0, 0), JointType(random() % 5)));
+                    break;
                 case 1: next = scene.remove_frame(choose(names), true); break;
                 case 2: next = scene.rename_frame(choose(names), fresh); break;
                 case 3: next = scene.allow_collision(choose(names), choose(names), "test"); break;
                 case 4: next = scene.reparent(choose(names), choose(names), at(0, 0.1, 0)); break;
-                default: next = scene.joint_count() == 2 ? scene.reparent_keeping_pose(choose(names), choose(names), q) : scene;
+                default:
+                    next =
+                        scene.joint_count() == 2 ? scene.reparent_keeping_pose(choose(names), choose(names), q) : scene;
             }
             REQUIRE(next.defects() == "");
             if (next.size() == 0) continue;

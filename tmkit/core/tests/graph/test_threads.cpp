@@ -56,8 +56,7 @@ void at_once(Work&& work) {
     for (int number = 0; number < thread_count; ++number)
         threads.emplace_back([&, number] {
             ++ready;
-            while (ready < thread_count) {
-            }
+            while (ready < thread_count) {}
             work(number);
         });
     for (std::thread& thread : threads) thread.join();
@@ -76,7 +75,8 @@ TEST_CASE("readers and editors share a version") {
         std::mt19937 random(static_cast<unsigned>(number));
         SceneGraph mine = scene;
         for (int step = 0; step < 300; ++step) {
-            const std::string thing = "thing" + std::to_string(random() % 20), link = "link" + std::to_string(random() % 5);
+            const std::string thing = "thing" + std::to_string(random() % 20),
+                              link = "link" + std::to_string(random() % 5);
             mine = (random() % 2 ? scene : mine).reparent_keeping_pose(thing, link, q);
             const tmkit::Kinematics all(mine, {q, q + 5});
             if (all.pose(thing).distance(scene.pose(thing, "world", q))[0] > 1e-9) ++failures;
@@ -158,7 +158,8 @@ TEST_CASE("many edits in place, from one version, beside readers and droppers of
             tmkit::SceneEdit edit(start);
             start = SceneGraph();  // now the edit may be the only owner of some nodes, or not
             for (int step = 0; step < 40; ++step) {
-                const std::string thing = "thing" + std::to_string(random() % 20), link = "link" + std::to_string(random() % 5);
+                const std::string thing = "thing" + std::to_string(random() % 20),
+                                  link = "link" + std::to_string(random() % 5);
                 if (random() % 3) edit.reparent_keeping_pose(thing, random() % 2 ? link : "world", q);
                 else edit.set_classes(thing, {std::to_string(random() % 5)});
                 if (random() % 10 == 0 && edit.scene().layout().size() != scene.size()) ++failures;

@@ -52,7 +52,8 @@ inline SceneGraph with_arm(SceneGraph scene, const std::string& prefix = "", con
         const double length = lengths[i];
         const std::string name = prefix + "j" + std::to_string(i);
         const Pose middle{{0.0, 0.0, 0.5 * length}, {0.0, 0.0, 0.0, 1.0}};
-        scene = with_frame(scene, name, parent, pose, {attached(ShapeKind::capsule, {0.03, length - 0.07 > 0 ? length - 0.07 : 0.01}, middle)},
+        scene = with_frame(scene, name, parent, pose,
+                           {attached(ShapeKind::capsule, {0.03, length - 0.07 > 0 ? length - 0.07 : 0.01}, middle)},
                            joint_of_type(JointType::revolute, axes[i], -2.6, 2.6));
         if (i > 0) scene = scene.allow_collision(parent, name, "adjacent");
         parent = name;

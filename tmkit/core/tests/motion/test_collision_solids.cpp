@@ -16,7 +16,8 @@ Pose random_pose(Random& random, double reach) {
     std::array<double, 4> turn{};
     for (double& part : turn) part = uniform(random, -1.0, 1.0);
     turn[3] += 1e-3;
-    return Pose::checked({uniform(random, -reach, reach), uniform(random, -reach, reach), uniform(random, -reach, reach)}, turn);
+    return Pose::checked(
+        {uniform(random, -reach, reach), uniform(random, -reach, reach), uniform(random, -reach, reach)}, turn);
 }
 
 std::vector<double> numbers(Random& random, std::size_t count, double lower, double upper) {
@@ -32,7 +33,9 @@ Ref<const Shape> shape_of(int kind, Random& random) {
         case 2: return Shape::plane();
         case 3: return Shape::point_cloud(numbers(random, 300, -0.3, 0.3), 0.01, "");
         case 4: return Shape::height_field(numbers(random, 35, 0.0, 0.3), 7, {0.6, 0.5}, std::nullopt, "");
-        default: return Shape::mesh(numbers(random, 60, -0.2, 0.2), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}, "");
+        default:
+            return Shape::mesh(numbers(random, 60, -0.2, 0.2),
+                               {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}, "");
     }
 }
 

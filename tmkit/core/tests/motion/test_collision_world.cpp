@@ -106,7 +106,8 @@ TEST_CASE("two objects on a table, both movable, are checked against each other 
     CHECK(world.pairs().size() == 3);
     const std::vector<Contact> contacts = world.contacts(nullptr);
     std::size_t a_with_b = 0;
-    for (const Contact& contact : contacts) a_with_b += FramePair{contact.frame_a, contact.frame_b} == pair_of(scene, "a", "b");
+    for (const Contact& contact : contacts)
+        a_with_b += FramePair{contact.frame_a, contact.frame_b} == pair_of(scene, "a", "b");
     CHECK(a_with_b == 1);
     CHECK(world.find_collision(nullptr) == FramePair{contacts.front().frame_a, contacts.front().frame_b});
 }
@@ -134,7 +135,8 @@ TEST_CASE("views of moving joints together with the start answer as the whole wo
     SceneGraph scene = with_arm(world_only());
     scene = with_arm(scene, "other_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     for (int i = 0; i < 12; ++i)
-        scene = with_box(scene, "box" + std::to_string(i), {0.1, 0.1, 0.1}, {0.1 * i - 0.5, 0.35 - 0.05 * i, 0.3 + 0.02 * i});
+        scene = with_box(scene, "box" + std::to_string(i), {0.1, 0.1, 0.1},
+                         {0.1 * i - 0.5, 0.35 - 0.05 * i, 0.3 + 0.02 * i});
     const CollisionWorld world(scene, with_margin(0.004));
     Random random(5);
     std::vector<bool> moves(scene.joint_count(), false);
@@ -158,7 +160,8 @@ TEST_CASE("views of moving joints together with the start answer as the whole wo
 TEST_CASE("laws of contacts: consistent with the distance, monotone in the margin, unit normals, ordered pairs") {
     SceneGraph scene = with_arm(world_only());
     for (int i = 0; i < 8; ++i)
-        scene = with_box(scene, "box" + std::to_string(i), {0.12, 0.12, 0.12}, {0.4 * std::cos(i), 0.4 * std::sin(i), 0.1 * i});
+        scene = with_box(scene, "box" + std::to_string(i), {0.12, 0.12, 0.12},
+                         {0.4 * std::cos(i), 0.4 * std::sin(i), 0.1 * i});
     const CollisionWorld none(scene, {}), small(scene, with_margin(0.01)), large(scene, with_margin(0.05));
     Random random(2);
     int collisions = 0;
@@ -191,7 +194,8 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
         for (int kind = 0; kind < 3; ++kind) {
             AttachedShape shape = attached(ShapeKind::box, {0.1, 0.1, 0.1});
             if (kind > 0) shape.shape = cube_mesh(0.1);
-            SceneGraph scene = with_frame(world_only(), "a", "world", {}, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
+            SceneGraph scene =
+                with_frame(world_only(), "a", "world", {}, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
             scene = with_frame(scene, "b", "world", pose, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
             CollisionOptions options;
             options.level = kind == 2 ? CollisionLevel::exact : CollisionLevel::hull;
@@ -209,12 +213,14 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
 TEST_CASE("an edge that is free has free samples, and the first collision of one that is not lies on its boundary") {
     SceneGraph scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
-        scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15}, {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
+        scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
+                         {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
     const CollisionWorld world(scene, {});
     Random random(4);
     int free_edges = 0, blocked = 0;
     for (int i = 0; i < 200; ++i) {
-        const std::vector<double> q0 = random_configuration(scene, random, 1.0), q1 = random_configuration(scene, random, 1.0);
+        const std::vector<double> q0 = random_configuration(scene, random, 1.0),
+                                  q1 = random_configuration(scene, random, 1.0);
         const auto collision = world.find_edge_collision(q0.data(), q1.data(), 0.02);
         CHECK(world.edge_free(q0.data(), q1.data(), 0.02) == !collision);
         if (collision) {
@@ -254,7 +260,8 @@ TEST_CASE("bisection visits each inner step once, the middle first") {
 TEST_CASE("many threads asking one world get the answers that one thread gets") {
     SceneGraph scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
-        scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15}, {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
+        scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
+                         {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
     const CollisionWorld world(scene, {});
     Random random(6);
     std::vector<std::vector<double>> qs;

@@ -93,7 +93,8 @@ TEST_CASE("flat sides with many corners are not triangulated as one fan") {
     std::vector<double> p;
     const int count = 1000;
     for (int i = 0; i < 2 * count; ++i)
-        for (const double v : {std::cos(2 * 3.14159265358979 * i / count), std::sin(2 * 3.14159265358979 * i / count), i < count ? 0.0 : 1.0})
+        for (const double v : {std::cos(2 * 3.14159265358979 * i / count), std::sin(2 * 3.14159265358979 * i / count),
+                               i < count ? 0.0 : 1.0})
             p.push_back(v);
     for (const std::size_t most : {std::size_t{20}, std::size_t{254}}) {
         const Hull hull = convex_hull(p.data(), p.size() / 3, most);

@@ -10,7 +10,8 @@ using namespace tmkit::test;
 
 namespace {
 
-Pose pose_at(const SceneGraph& scene, const std::string& frame, const std::string& reference, const std::vector<double>& q) {
+Pose pose_at(const SceneGraph& scene, const std::string& frame, const std::string& reference,
+             const std::vector<double>& q) {
     return scene.pose(frame, reference, q.data());
 }
 
@@ -21,8 +22,10 @@ InverseKinematics problem(const SceneGraph& scene, const std::string& tip, const
 
 // Two turning joints of 0.5 m and 0.3 m in a plane.
 SceneGraph planar_arm(double lower = -3.0, double upper = 3.0) {
-    SceneGraph scene = with_frame(world_only(), "shoulder", "world", {}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
-    scene = with_frame(scene, "elbow", "shoulder", {{0.5, 0, 0}, {0, 0, 0, 1}}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
+    SceneGraph scene = with_frame(world_only(), "shoulder", "world", {}, {},
+                                  joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
+    scene = with_frame(scene, "elbow", "shoulder", {{0.5, 0, 0}, {0, 0, 0, 1}}, {},
+                       joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
     return with_frame(scene, "tip", "elbow", {{0.3, 0, 0}, {0, 0, 0, 1}});
 }
 
@@ -105,7 +108,8 @@ TEST_CASE("a target relative to a moving reference is met by both arms together"
     const Pose target{{0.0, 0.0, 0.1}, quaternion_about({1, 0, 0}, pi)};
     InverseKinematicsOptions options;
     options.restarts = 100;
-    const InverseKinematicsResult result = problem(scene, "b_tip", "a_tip", all_entries(scene), home).solve(target, options);
+    const InverseKinematicsResult result =
+        problem(scene, "b_tip", "a_tip", all_entries(scene), home).solve(target, options);
     REQUIRE(result.status == InverseKinematicsStatus::solved);
     const auto distance = pose_at(scene, "b_tip", "a_tip", result.q).distance(target);
     CHECK(distance[0] < 1.1e-5);
@@ -135,7 +139,8 @@ TEST_CASE("a target beyond the length of the links is out of reach, one within i
 }
 
 TEST_CASE("the angle of a continuous joint is turned to where it is nearest to the start") {
-    SceneGraph scene = with_frame(world_only(), "wheel", "world", {}, {}, joint_of_type(JointType::continuous, {0, 0, 1}));
+    SceneGraph scene =
+        with_frame(world_only(), "wheel", "world", {}, {}, joint_of_type(JointType::continuous, {0, 0, 1}));
     scene = with_frame(scene, "rim", "wheel", {{0.2, 0, 0}, {0, 0, 0, 1}});
     for (const double start : {-9.0, -3.1, 0.0, 3.1, 12.0})
         for (const double angle : {-3.0, -1.0, 0.5, 3.1}) {
@@ -147,7 +152,8 @@ TEST_CASE("the angle of a continuous joint is turned to where it is nearest to t
 }
 
 TEST_CASE("a mimic joint follows in the chain") {
-    SceneGraph scene = with_frame(world_only(), "lead", "world", {}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, -2, 2));
+    SceneGraph scene =
+        with_frame(world_only(), "lead", "world", {}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, -2, 2));
     Joint follower = joint_of_type(JointType::revolute, {0, 0, 1}, -4, 4);
     follower.mimic = "lead";
     follower.mimic_multiplier = -0.5;
@@ -186,12 +192,14 @@ TEST_CASE("several solutions differ, are sorted by distance, and are free when a
     double last = 0.0;
     for (std::size_t i = 0; i < all.configurations.size(); ++i) {
         double from_home = 0.0;
-        for (std::size_t k = 0; k < 7; ++k) from_home = std::max(from_home, std::abs(all.configurations[i][k] - home[k]));
+        for (std::size_t k = 0; k < 7; ++k)
+            from_home = std::max(from_home, std::abs(all.configurations[i][k] - home[k]));
         CHECK(from_home >= last);
         last = from_home;
         for (std::size_t j = 0; j < i; ++j) {
             double apart = 0.0;
-            for (std::size_t k = 0; k < 7; ++k) apart = std::max(apart, std::abs(all.configurations[i][k] - all.configurations[j][k]));
+            for (std::size_t k = 0; k < 7; ++k)
+                apart = std::max(apart, std::abs(all.configurations[i][k] - all.configurations[j][k]));
             CHECK(apart > 0.1);
         }
     }

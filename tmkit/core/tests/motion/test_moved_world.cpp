@@ -79,8 +79,7 @@ TEST_CASE("many threads build a shape's structure, a world and its moved worlds 
         for (int number = 0; number < 4; ++number)
             threads.emplace_back([&, number] {
                 ++ready;
-                while (ready < 4) {
-                }
+                while (ready < 4) {}
                 failures += differences(shared, 1) + differences(carrying, static_cast<std::uint64_t>(number));
                 failures += differences(shared.moved_to(held), 2) + differences(CollisionWorld(held, {}), 3);
             });

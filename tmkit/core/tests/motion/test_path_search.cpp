@@ -13,7 +13,8 @@ namespace {
 
 // A point robot on two slides, x and y in -1 .. 1, and a wall across the middle with a gap at one end.
 SceneGraph room(bool with_gap = true) {
-    SceneGraph scene = with_frame(world_only(), "x", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    SceneGraph scene =
+        with_frame(world_only(), "x", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
     scene = with_frame(scene, "robot", "x", {}, {attached(ShapeKind::sphere, {0.05})},
                        joint_of_type(JointType::prismatic, {0, 1, 0}, -1, 1));
     const double length = with_gap ? 1.7 : 2.4;
@@ -145,7 +146,8 @@ TEST_CASE("each way to fail has its own status and names its cause") {
 
 TEST_CASE("of several goals one that is free and can be reached is taken and named") {
     const CollisionWorld world(room(), {});
-    const PathResult result = search_path(world, {0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}, {});
+    const PathResult result =
+        search_path(world, {0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.goal_index == 3);
 }
@@ -197,7 +199,8 @@ TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
     const SceneGraph scene = with_arm(world_only());
     const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), all_entries(scene), left);
     const Pose from = scene.pose("tip", "world", left.data());
-    const Pose target{from.translation + Vector3{0.05, -0.1, 0.12}, (from * Pose{{0, 0, 0}, quaternion_about({0, 0, 1}, 0.4)}).quat_xyzw};
+    const Pose target{from.translation + Vector3{0.05, -0.1, 0.12},
+                      (from * Pose{{0, 0, 0}, quaternion_about({0, 0, 1}, 0.4)}).quat_xyzw};
     const StraightLineResult result = straight_line(problem, target, nullptr, {});
     REQUIRE(result.status == StraightLineStatus::solved);
     CHECK(result.fraction == 1.0);
@@ -233,7 +236,8 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     CHECK(result.fraction < 0.8);
     CHECK(result.path.size() > 1);
 
-    SceneGraph slide = with_frame(world_only(), "slide", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    SceneGraph slide =
+        with_frame(world_only(), "slide", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
     const InverseKinematics on_slide(slide, number(slide, "slide"), number(slide, "world"), {0}, {0.0});
     result = straight_line(on_slide, {{1.5, 0, 0}, {0, 0, 0, 1}}, nullptr, {});
     CHECK(result.status == StraightLineStatus::joint_limit);
