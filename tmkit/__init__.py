@@ -13,7 +13,7 @@ and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate`` plays i
 from __future__ import annotations
 
 try:
-    from tmkit import _core  # noqa: F401  # only to say clearly what is wrong when it is not there
+    from tmkit import _core
 except ImportError as error:
     from pathlib import Path as _Path
 
@@ -27,6 +27,8 @@ except ImportError as error:
 import logging
 from typing import TYPE_CHECKING
 
+from tmkit import errors as _errors
+from tmkit.argument_errors import argument_error as _argument_error
 from tmkit.data import data_path
 from tmkit.errors import TmkitError
 from tmkit.graph import (
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from tmkit.planner import Plan, PlanResult, PlanStatus, Samplers, plan
     from tmkit.simulation import simulate
 
+_core._register(errors=vars(_errors), argument_error=_argument_error)  # the core raises these
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
 
 __version__ = "0.1.0"

@@ -34,6 +34,11 @@ from tmkit.relations.semantics import (
 from tmkit.spatial.twists import GaussianTwist
 
 
+def _register(**objects: object) -> None:
+    """
+    Register Python objects with the core by name: exception classes and functions written above it.
+    """
+
 def sin(angle: float) -> float:
     """Return the sine of an angle in radians, the same bits on every CPU."""
 
@@ -1239,7 +1244,7 @@ class SceneGraph:
         """
         Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
 
-        Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
+        Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -1957,7 +1962,7 @@ class SceneGraph:
 
     def tree(self, *, frame: str | None = None, depth: int | None = None, q: numpy.typing.ArrayLike | None = None) -> str:
         """
-        Return the tree as text, as ``tmkit.graph.tree_text`` does, for ``print(scene.tree())``. O(n).
+        Return the tree as text, for ``print(scene.tree())``. O(n).
 
         Args:
             frame: the frame at the top; all roots when left out.
@@ -1969,7 +1974,7 @@ class SceneGraph:
         """
         Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 
-        Frames that stay give the same poses (to rounding), joints, collision answers and masses; see ``tmkit.graph.consolidated``.
+        Frames that stay give the same poses (to rounding), joints, collision answers and masses.
 
         Args:
             keep: names of frames that stay in any case.
@@ -1992,29 +1997,23 @@ class SceneGraph:
     def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticTwist: ...
     @overload
     def relate(self, coord: Coord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticRelation:
-        """
-        Return a relation that holds in the scene, with its numbers: see :func:`tmkit.graph.relate`.
-        """
+        """Return a relation that holds in the scene, with its numbers."""
 
     def add_pose(self, pose: SemanticPose, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse') -> SceneGraph:
         """
-        Return the scene with the pose of one frame relative to another as an edge: see :func:`tmkit.graph.add_pose`.
+        Return the scene with the pose of one frame relative to another as an edge.
         """
 
     def gaussian_twist(self, coord: TwistCoord, *, q: numpy.typing.ArrayLike | None = None) -> GaussianTwist:
-        """
-        Return the twist of one body relative to another and how sure it is: see :func:`tmkit.graph.gaussian_twist`.
-        """
+        """Return the twist of one body relative to another and how sure it is."""
 
     def add_twist(self, twist: SemanticTwist, *, covariance: numpy.typing.ArrayLike | None = None, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse', strict: bool = False) -> SceneGraph:
         """
-        Return the scene with the twist of one body relative to another as an edge: see :func:`tmkit.graph.add_twist`.
+        Return the scene with the twist of one body relative to another as an edge.
         """
 
     def integrated(self, dt: float) -> SceneGraph:
-        """
-        Return the scene after its twists have acted for a time in seconds: see :func:`tmkit.graph.integrated`.
-        """
+        """Return the scene after its twists have acted for a time in seconds."""
 
     def edit(self) -> SceneEdit:
         """
@@ -2190,7 +2189,7 @@ class SceneEdit:
         """
         Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
 
-        Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
+        Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -2632,7 +2631,7 @@ class Kinematics:
         """
         Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
 
-        In the notation of ``tmkit.relations`` it is ``(target|its body, body of the reference, [axes])``. O(depth).
+        In the notation of relations it is ``(target|its body, body of the reference, [axes])``. O(depth).
 
         Args:
             target: the frame whose body moves, and whose origin is the point.
@@ -2660,7 +2659,7 @@ class Kinematics:
     @overload
     def relate(self, coord: Coord, *, representation: type[Representation] | None = None) -> SemanticRelation:
         """
-        Return a relation that holds here, with its numbers; velocities are those of the joints where these were given: see :func:`tmkit.graph.relate`.
+        Return a relation that holds here, with its numbers; velocities are those of the joints where these were given.
         """
 
     def __repr__(self) -> str: ...

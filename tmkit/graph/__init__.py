@@ -41,6 +41,7 @@ from tmkit._core import (
     Shape,
     Sphere,
     StampedPoses,
+    _register,
     diff,
 )
 from tmkit.graph.compliance import (
@@ -75,6 +76,17 @@ from tmkit.graph.relating import (
 )
 from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, walk
+
+_register(  # what the core's methods of these names call
+    relate=relate,
+    add_pose=add_pose,
+    add_twist=add_twist,
+    gaussian_twist=gaussian_twist,
+    integrated=integrated,
+    consolidated=consolidated,
+    tree_text=tree_text,
+    tree_html=tree_html,
+)
 
 __all__ = [
     "AttachedShape",

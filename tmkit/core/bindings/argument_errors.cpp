@@ -2,7 +2,8 @@
 //
 // nanobind reports a call that fits no overload with every signature of the function and the types that it was called
 // with. Here each bound function gets a vectorcall of our own around nanobind's: on that one error it passes the call
-// to tmkit.argument_errors, which finds the argument that does not fit. A call that succeeds pays for one comparison.
+// to the registered argument_error, which finds the argument that does not fit. A call that succeeds pays for one
+// comparison.
 //
 // nanobind has a handful of vectorcall functions, chosen by the shape of a signature. Each gets a wrapper of its own,
 // so that no look-up is needed to find the original.
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "bindings.hpp"
+#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -37,7 +39,7 @@ bool take_mismatch() {
 }
 
 void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObject* names) noexcept {
-    if (!take_mismatch()) return;
+    if (!registered() || !registered()->argument_error.is_valid() || !take_mismatch()) return;
     try {
         nb::list positional;
         // the first argument of a constructor is an object that does not exist yet
@@ -49,8 +51,7 @@ void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObj
             for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
                 keywords[nb::borrow(PyTuple_GET_ITEM(names, i))] =
                     nb::borrow(args[count + static_cast<std::size_t>(i)]);
-        nb::object error = nb::module_::import_("tmkit.argument_errors")
-                               .attr("argument_error")(nb::borrow(function), positional, keywords);
+        const nb::object error = registered()->argument_error(nb::borrow(function), positional, keywords);
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
     } catch (nb::python_error& error) {
         error.restore();

@@ -176,6 +176,7 @@ SceneGraph scene_from_state(nb::handle state);
 std::string number_text(double value);
 std::string pose_text(const Pose& pose);
 
+void bind_registered(nb::module_& m);
 void bind_errors(nb::module_& m);
 // A symmetric positive semi-definite (6, 6) argument, and such an answer.
 Covariance read_covariance(const ArrayArgument& matrix, std::string_view what);

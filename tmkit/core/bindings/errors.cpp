@@ -1,5 +1,6 @@
-// The one place where an error of the core becomes an error of tmkit.errors.
+// The one place where an error of the core becomes a Python exception, of the class that is registered for its kind.
 #include "bindings.hpp"
+#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -30,11 +31,12 @@ nb::object as_object(const Fact& fact) {
 }
 
 void raise_in_python(const Error& error) {
-    nb::object type = nb::module_::import_("tmkit.errors").attr(class_name(error.kind()));
+    if (!registered() || !registered()->errors.is_valid()) return PyErr_SetString(PyExc_RuntimeError, error.what());
+    const nb::object type = registered()->errors[class_name(error.kind())];
     nb::dict facts;
     for (const auto& [name, value] : error.facts())
         std::visit([&](const auto& fact) { facts[name.c_str()] = as_object(fact); }, value);
-    nb::object made = type(error.what(), **facts);
+    const nb::object made = type(error.what(), **facts);
     PyErr_SetObject(type.ptr(), made.ptr());
 }
 

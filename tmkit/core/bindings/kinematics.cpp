@@ -1,6 +1,7 @@
 #include "tmkit/kinematics.hpp"
 
 #include "bindings.hpp"
+#include "registered.hpp"
 
 namespace tmkit::bindings {
 
@@ -72,7 +73,7 @@ Raises:
             nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
             R"(Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
 
-In the notation of ``tmkit.relations`` it is ``(target|its body, body of the reference, [axes])``. O(depth).
+In the notation of relations it is ``(target|its body, body of the reference, [axes])``. O(depth).
 
 Args:
     target: the frame whose body moves, and whose origin is the point.
@@ -85,15 +86,15 @@ Raises:
     ConfigurationError: the scene was asked ``at(q)`` without velocities.)")
         .def("relate",
              [](const Kinematics& k, nb::handle coord, nb::handle representation) {
-        const nb::object relate = nb::module_::import_("tmkit.graph.relating").attr("relate");
         nb::object qd = nb::none();
         if (k.qd().size() == k.q().size()) qd = nb::cast(make_array(k.qd(), {k.qd().size()}));
-        return relate(k.scene(), coord, nb::arg("representation") = representation,
-                      nb::arg("q") = make_array(k.q(), {k.q().size()}), nb::arg("qd") = qd);
+        return registered_function(&Registered::relate)(k.scene(), coord, nb::arg("representation") = representation,
+                                                        nb::arg("q") = make_array(k.q(), {k.q().size()}),
+                                                        nb::arg("qd") = qd);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(),
              nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None) -> typing.Any"),
              "Return a relation that holds here, with its numbers; velocities are those of the joints where these were "
-             "given: see :func:`tmkit.graph.relate`.")
+             "given.")
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });

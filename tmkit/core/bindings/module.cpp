@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
     m.def("_set_leak_warnings", &nb::set_leak_warnings, nb::arg("on"),
           "Report objects that outlive the interpreter, for tests.");
     using namespace tmkit::bindings;
+    bind_registered(m);
     bind_errors(m);
     bind_elementary(m);
     bind_pose(m);

@@ -1,7 +1,8 @@
-// Relations in a scene: the numbers that tmkit.graph.relating asks for, and its functions as methods.
+// Relations in a scene: their numbers, and the registered functions that give them meaning as methods.
 #include "tmkit/scene_relations.hpp"
 
 #include "bindings.hpp"
+#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -9,17 +10,6 @@ namespace {
 using Name = std::string_view;
 using MaybeArray = std::optional<ReadOnlyArray>;
 using MaybeConfiguration = std::optional<ArrayArgument>;
-
-// Python writes the functions; the module is there by then, and looking it up is much less than importing it again.
-nb::object written(const char* name) {
-    static PyObject* const from = PyUnicode_InternFromString("tmkit.graph.relating");  // kept as long as Python runs
-    nb::object module = nb::steal(PyImport_GetModule(from));
-    if (!module.is_valid()) {
-        PyErr_Clear();
-        module = nb::module_::import_(nb::handle(from));
-    }
-    return module.attr(name);
-}
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
 void bind_numbers(nb::class_<SceneGraph>& cls) {
@@ -100,51 +90,46 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
     cls.def("relate",
             [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
         if (representation.is_none() && q.is_none() && qd.is_none())
-            return written("relate")(self, coord);  // names cost time
-        return written("relate")(self, coord, nb::arg("representation") = representation, nb::arg("q") = q,
-                                 nb::arg("qd") = qd);
+            return registered_function(&Registered::relate)(self, coord);  // names cost time
+        return registered_function(&Registered::relate)(self, coord, nb::arg("representation") = representation,
+                                                        nb::arg("q") = q, nb::arg("qd") = qd);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(), nb::arg("q") = nb::none(),
             nb::arg("qd") = nb::none(),
             nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: "
                     "numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),
-            "Return a relation that holds in the scene, with its numbers: see :func:`tmkit.graph.relate`.")
+            "Return a relation that holds in the scene, with its numbers.")
         .def("add_pose",
              [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
-        return nb::typed<nb::object, SceneGraph>(written("add_pose")(
+        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_pose)(
             self, pose, nb::arg("joint") = joint, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict));
     }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(),
              nb::arg("on_conflict") = "refuse",
              nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
                      "None, on_conflict: str = 'refuse') -> SceneGraph"),
-             "Return the scene with the pose of one frame relative to another as an edge: see "
-             ":func:`tmkit.graph.add_pose`.")
+             "Return the scene with the pose of one frame relative to another as an edge.")
         .def("gaussian_twist",
              [](nb::handle self, nb::handle coord, nb::handle q) {
-        return written("gaussian_twist")(self, coord, nb::arg("q") = q);
+        return registered_function(&Registered::gaussian_twist)(self, coord, nb::arg("q") = q);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
              nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
                      "typing.Any"),
-             "Return the twist of one body relative to another and how sure it is: see "
-             ":func:`tmkit.graph.gaussian_twist`.")
+             "Return the twist of one body relative to another and how sure it is.")
         .def("add_twist",
              [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q,
                 const std::string& on_conflict, bool strict) {
-        return nb::typed<nb::object, SceneGraph>(
-            written("add_twist")(self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame,
-                                 nb::arg("q") = q, nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
+        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_twist)(
+            self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame, nb::arg("q") = q,
+            nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
     },
              nb::arg("twist"), nb::kw_only(), nb::arg("covariance") = nb::none(), nb::arg("frame") = nb::none(),
              nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
              nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, "
                      "frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', "
                      "strict: bool = False) -> SceneGraph"),
-             "Return the scene with the twist of one body relative to another as an edge: see "
-             ":func:`tmkit.graph.add_twist`.")
-        .def("integrated",
-             [](nb::handle self, double dt) {
-        return nb::typed<nb::object, SceneGraph>(written("integrated")(self, dt));
-    }, nb::arg("dt"),
-             "Return the scene after its twists have acted for a time in seconds: see :func:`tmkit.graph.integrated`.");
+             "Return the scene with the twist of one body relative to another as an edge.")
+        .def("integrated", [](nb::handle self, double dt) {
+        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::integrated)(self, dt));
+    }, nb::arg("dt"), "Return the scene after its twists have acted for a time in seconds.");
 }
 
 }  // namespace tmkit::bindings

@@ -73,7 +73,7 @@ Raises:
             nb::arg("covariance") = nb::none(),
             R"(Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
 
-Twists given at another point or in other axes are converted by :func:`tmkit.graph.add_twist`.
+Twists given at another point or in other axes are converted by ``add_twist``.
 
 Args:
     frame: the frame whose body moves.

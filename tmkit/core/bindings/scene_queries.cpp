@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "bindings.hpp"
+#include "registered.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_edit.hpp"
 
@@ -470,25 +471,25 @@ Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
         .def("_defects", &SceneGraph::defects,
              "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
-    // What people see is written in Python, and imported when it is first asked for.
+    // What people see is written in Python.
     cls.def("tree",
             [](nb::handle self, const std::optional<std::string>& frame, const std::optional<int>& depth,
                const std::optional<ArrayArgument>& q) {
-        const nb::object text = nb::module_::import_("tmkit.graph.display").attr("tree_text");
-        return nb::cast<std::string>(text(self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
+        return nb::cast<std::string>(registered_function(&Registered::tree_text)(
+            self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
     },
             nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("depth") = nb::none(), nb::arg("q") = nb::none(),
-            "Return the tree as text, as ``tmkit.graph.tree_text`` does, for ``print(scene.tree())``. O(n).\n\nArgs:\n "
-            "   frame: the frame at the top; all roots when left out.\n    depth: levels below the top that are "
-            "shown.\n    q: configuration (n_joints,): values of joints and places of frames are shown too.")
+            "Return the tree as text, for ``print(scene.tree())``. O(n).\n\nArgs:\n    frame: the frame at the top; "
+            "all roots when left out.\n    depth: levels below the top that are shown.\n    q: configuration "
+            "(n_joints,): values of joints and places of frames are shown too.")
         .def("consolidated",
              [](nb::handle self, const nb::typed<nb::iterable, nb::str>& keep) {
         return nb::typed<nb::object, SceneGraph>(
-            nb::module_::import_("tmkit.graph.folding").attr("consolidated")(self, nb::arg("keep") = keep));
+            registered_function(&Registered::consolidated)(self, nb::arg("keep") = keep));
     }, nb::kw_only(), nb::arg("keep") = nb::tuple(),
              R"(Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 
-Frames that stay give the same poses (to rounding), joints, collision answers and masses; see ``tmkit.graph.consolidated``.
+Frames that stay give the same poses (to rounding), joints, collision answers and masses.
 
 Args:
     keep: names of frames that stay in any case.
@@ -496,7 +497,7 @@ Args:
 Raises:
     UnknownNameError: no such frame to keep.)")
         .def("_repr_html_", [](nb::handle self) {
-        return nb::cast<std::string>(nb::module_::import_("tmkit.graph.display").attr("tree_html")(self));
+        return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));
     }, "Return what a notebook shows.");
 }
 

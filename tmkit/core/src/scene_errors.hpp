@@ -167,7 +167,7 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
                  "frame " + quoted(target) + " also moves relative to " + quoted(reference) +
                      " by the twist edge of frame " + quoted(frame) + " relative to body " + quoted(body) + ", which " +
                      known +
-                     " do not contain; compute what twist edges alone give with tmkit.graph.relate without qd, or "
+                     " do not contain; compute what twist edges alone give with relate() without qd, or "
                      "remove that edge with remove_twist",
                  {{"target", std::string(target)},
                   {"reference", std::string(reference)},

@@ -1,7 +1,7 @@
 // Errors of the core.
 //
 // The core knows no Python, yet every error must reach the user as the class, message and attributes that
-// `tmkit.errors` promises. So an error here is a kind (the name of the Python class), a message and a few named facts;
+// Python promises. So an error here is a kind (the name of the Python class), a message and a few named facts;
 // the bindings translate it in one place (bindings/errors.cpp).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Relations between the frames and bodies of a scene, in numbers: what tmkit.relations asks of it.
+// Relations between the frames and bodies of a scene, in numbers.
 //
 // A frame is a point and an orientation frame of its name, on its body. A pose may speak of one frame's origin and
 // another's axes, and be expressed in the axes of a third; a twist of any frame's origin, in any axes. All of it comes

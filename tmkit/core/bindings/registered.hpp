@@ -1,0 +1,23 @@
+// What Python registers with the core at import: exception classes, and functions written above the core.
+//
+// The core imports no module of the package and names none. Calls that need Python code go to what is registered here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tmkit::bindings {
+
+struct Registered {
+    nanobind::object errors;          // exception classes by name
+    nanobind::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
+    nanobind::object relate, add_pose, add_twist, gaussian_twist, integrated;  // relations in a scene
+    nanobind::object consolidated, tree_text, tree_html;
+};
+
+// Null before the module is initialised, and after it is cleared at exit.
+const Registered* registered();
+
+// Returns a registered function; throws std::runtime_error where Python registered none.
+nanobind::handle registered_function(nanobind::object Registered::* function);
+
+}  // namespace tmkit::bindings
