@@ -1,9 +1,9 @@
 // How an edit is bound once and works for both: scenes, which give a new version, and SceneEdit, which works in place.
 #pragma once
 
-#include "../src/scene_errors.hpp"
 #include "bindings.hpp"
 #include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
 
 namespace tmkit::bindings {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "../src/scene_errors.hpp"
 #include "bindings.hpp"
+#include "tmkit/scene_errors.hpp"
 
 namespace tmkit::bindings {
 

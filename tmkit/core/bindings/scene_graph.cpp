@@ -1,9 +1,9 @@
 #include "tmkit/scene_graph.hpp"
 
-#include "../src/scene_errors.hpp"
 #include "edits.hpp"
 #include "state.hpp"
 #include "tmkit/scene_difference.hpp"
+#include "tmkit/scene_errors.hpp"
 
 namespace tmkit::bindings {
 namespace {

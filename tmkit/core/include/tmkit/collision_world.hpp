@@ -32,7 +32,7 @@
 //
 // Versions. A search asks about thousands of versions that differ in a frame or two. A world can be moved to another
 // version: it keeps the structures of the version they were made for, hides in them what has changed since, and holds
-// the few changed things beside them (src/motion/moved_parts.hpp).
+// the few changed things beside them (src/collision/moved_parts.hpp).
 //
 // Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
 // not depend on what was asked before.

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "counted.hpp"
+#include "support/counted.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_graph.hpp"
 

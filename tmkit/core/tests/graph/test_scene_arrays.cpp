@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "counted.hpp"
+#include "support/counted.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "counted.hpp"
+#include "support/counted.hpp"
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"
 

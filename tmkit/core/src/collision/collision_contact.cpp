@@ -1,0 +1,375 @@
+// The narrow phase: is a pair of solids in contact, and how deep.
+#include <coal/BV/OBBRSS.h>
+#include <coal/BVH/BVH_model.h>
+#include <coal/collision.h>
+#include <coal/distance.h>
+#include <coal/narrowphase/support_functions.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "collision/collision_model.hpp"
+
+namespace tmkit {
+namespace {
+
+using coal::Matrix3s;
+using coal::Transform3s;
+using coal::Vec3s;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A signed distance, infinite when nothing was compared; of bodies of pieces, that of the nearest or deepest piece.
+struct Gap {
+    double distance;
+    Vec3s point_a, point_b;  // the nearest or deepest points
+    Vec3s normal;            // from a to b
+    Gap flipped() const { return {distance, point_b, point_a, -normal}; }
+};
+
+const Gap no_gap{infinity, Vec3s::Zero(), Vec3s::Zero(), Vec3s::Zero()};
+
+// Boxes in the axes of a solid A against the oriented box of a solid B.
+class BoxAgainstSolid {
+public:
+    BoxAgainstSolid(const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b)
+        : r_(pose_a.getRotation().transpose() * pose_b.getRotation()), absolute_(r_.cwiseAbs().array() + 1e-12),
+          center_(pose_a.getRotation().transpose() * (pose_b.transform(b.center) - pose_a.getTranslation())),
+          half_(b.half), span_(absolute_ * b.half) {}
+
+    // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The fifteen axes of
+    // Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is grown by the margin on each side, which
+    // covers all points within that distance of it.
+    bool is_apart(const Vec3s& center, const Vec3s& half, double margin) const {
+        const Vec3s t = center_ - center, ha = half.array() + margin;
+        for (int i = 0; i < 3; ++i)
+            if (std::abs(t[i]) > ha[i] + span_[i]) return true;
+        for (int j = 0; j < 3; ++j)
+            if (std::abs(t[0] * r_(0, j) + t[1] * r_(1, j) + t[2] * r_(2, j)) >
+                ha[0] * absolute_(0, j) + ha[1] * absolute_(1, j) + ha[2] * absolute_(2, j) + half_[j])
+                return true;
+        for (int i = 0; i < 3; ++i) {
+            const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
+            for (int j = 0; j < 3; ++j) {
+                const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+                if (std::abs(t[i2] * r_(i1, j) - t[i1] * r_(i2, j)) >
+                    ha[i1] * absolute_(i2, j) + ha[i2] * absolute_(i1, j) + half_[j1] * absolute_(i, j2) +
+                        half_[j2] * absolute_(i, j1))
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    // No part of the box and no part of B have a smaller signed distance: it is at least that of the boxes along the
+    // axes of A, and what separates two bodies separates their parts.
+    double least_gap(const Bounds& box) const {
+        double squares = 0.0, overlap = infinity;
+        for (int k = 0; k < 3; ++k) {
+            const double gap = std::max(box.lower[k] - center_[k] - span_[k], center_[k] - span_[k] - box.upper[k]);
+            if (gap > 0.0) squares += gap * gap;
+            overlap = std::min(overlap, -gap);
+        }
+        return squares > 0.0 ? std::sqrt(squares) : -overlap;
+    }
+
+    double squared_distance_of_centers(const Vec3s& center) const { return (center_ - center).squaredNorm(); }
+
+private:
+    Matrix3s r_, absolute_;  // of B in A
+    Vec3s center_, half_, span_;
+};
+
+Vec3s center_of(const Bounds& box) {
+    return 0.5 * Vec3s(box.lower[0] + box.upper[0], box.lower[1] + box.upper[1], box.lower[2] + box.upper[2]);
+}
+
+Vec3s half_of(const Bounds& box) {
+    return 0.5 * Vec3s(box.upper[0] - box.lower[0], box.upper[1] - box.lower[1], box.upper[2] - box.lower[2]);
+}
+
+// --- convex solids and triangles -------------------------------------------------------------------------------------
+
+// GJK alone, stopped as soon as a distance above the margin is proved. The margin must not be negative.
+bool convex_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
+                    NarrowPhaseRoom& room) {
+    room.difference.set(static_cast<const coal::ShapeBase*>(a.geometry),
+                        static_cast<const coal::ShapeBase*>(b.geometry), pose_a, pose_b);
+    coal::details::GJK& gjk = room.gjk;
+    gjk.reset(128, 1e-6);
+    gjk.setDistanceEarlyBreak(margin);
+    const Vec3s guess = a.center - (room.difference.oR1 * b.center + room.difference.ot1);
+    const bool usable = guess.squaredNorm() > 1e-12;
+    switch (gjk.evaluate(room.difference, usable ? guess : Vec3s(1.0, 0.0, 0.0))) {
+        case coal::details::GJK::NoCollisionEarlyStopped: return false;
+        case coal::details::GJK::Collision:
+        case coal::details::GJK::CollisionWithPenetrationInformation: return true;
+        default: return gjk.distance <= margin;
+    }
+}
+
+// A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
+bool triangles_contact(const coal::CollisionGeometry* a, const Transform3s& pose_a, const coal::CollisionGeometry* b,
+                       const Transform3s& pose_b, double margin) {
+    coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
+    request.security_margin = margin;
+    coal::CollisionResult result;
+    return coal::collide(a, pose_a, b, pose_b, request, result) > 0;
+}
+
+// coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way out. None for others.
+std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Transform3s& pose_a,
+                                    const coal::CollisionGeometry* b, const Transform3s& pose_b) {
+    if (a->getNodeType() != coal::GEOM_SPHERE || b->getNodeType() != coal::GEOM_CYLINDER) return std::nullopt;
+    const double radius = static_cast<const coal::Sphere*>(a)->radius;
+    const auto* cylinder = static_cast<const coal::Cylinder*>(b);
+    const Vec3s center = pose_b.inverseTransform(pose_a.getTranslation());
+    const double across = center.head<2>().norm();
+    const double to_mantle = cylinder->radius - across, to_end = cylinder->halfLength - std::abs(center[2]);
+    if (to_mantle <= 0.0 || to_end <= 0.0) return std::nullopt;
+    Vec3s out(0.0, 0.0, center[2] < 0.0 ? -1.0 : 1.0);
+    if (to_mantle < to_end)
+        out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0) : Vec3s(1.0, 0.0, 0.0);
+    const double depth = std::min(to_mantle, to_end);
+    const Vec3s direction = pose_b.getRotation() * out, middle = pose_a.getTranslation();
+    return Gap{-depth - radius, middle - radius * direction, middle + depth * direction, -direction};
+}
+
+Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a, const coal::CollisionGeometry* b,
+             const Transform3s& pose_b) {
+    coal::DistanceRequest request;
+    coal::DistanceResult result;
+    coal::distance(a, pose_a, b, pose_b, request, result);
+    if (result.min_distance < 0.0) {
+        if (const auto gap = ball_in_cylinder(a, pose_a, b, pose_b)) return *gap;
+        if (const auto gap = ball_in_cylinder(b, pose_b, a, pose_a)) return gap->flipped();
+    }
+    return {result.min_distance, result.nearest_points[0], result.nearest_points[1], result.normal};
+}
+
+// Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never less deep than the
+// meshes where these meet in shallow contact, so the answer errs towards contact; without hulls it is contact.
+bool hulls_are_deeper(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b,
+                      double margin) {
+    return !a.hull || !b.hull || coal_gap(a.hull, pose_a, b.hull, pose_b).distance <= margin;
+}
+
+// --- half spaces -----------------------------------------------------------------------------------------------------
+
+// The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as far as their hull,
+// or are all looked at when they have none, because they lie in one plane.
+Vec3s farthest_point(const Solid& solid, const Vec3s& direction) {
+    const coal::CollisionGeometry* geometry = solid.geometry;
+    if (solid.kind == SolidKind::triangles) geometry = hull_or_null(*solid.structure->shape);
+    if (geometry) {
+        int hint = 0;
+        return coal::details::getSupport<coal::details::SupportOptions::WithSweptSphere>(
+            static_cast<const coal::ShapeBase*>(geometry), direction, hint);
+    }
+    const std::vector<double>& v = solid.structure->shape->vertices();
+    Vec3s best(v[0], v[1], v[2]);
+    for (std::size_t i = 3; i < v.size(); i += 3) {
+        const Vec3s vertex(v[i], v[i + 1], v[i + 2]);
+        if (vertex.dot(direction) > best.dot(direction)) best = vertex;
+    }
+    return best;
+}
+
+Gap plane_gap(const Transform3s& plane, const Solid& b, const Transform3s& pose_b) {
+    const Vec3s normal = plane.getRotation().col(2);
+    const Vec3s deepest = pose_b.transform(farthest_point(b, -(pose_b.getRotation().transpose() * normal)));
+    const double distance = normal.dot(deepest - plane.getTranslation());
+    return {distance, deepest - distance * normal, deepest, normal};
+}
+
+// The least signed distance from a half space that a box in the axes of `pose` allows.
+double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const Bounds& box) {
+    const Vec3s normal = plane.getRotation().col(2), local = pose.getRotation().transpose() * normal;
+    return normal.dot(pose.getTranslation() - plane.getTranslation()) + local.dot(center_of(box)) -
+           local.cwiseAbs().dot(half_of(box));
+}
+
+bool plane_touches(const Transform3s& plane, const Solid& b, const Transform3s& pose_b, double margin) {
+    const Bounds box{{b.center[0] - b.half[0], b.center[1] - b.half[1], b.center[2] - b.half[2]},
+                     {b.center[0] + b.half[0], b.center[1] + b.half[1], b.center[2] + b.half[2]}};
+    return plane_least_gap(plane, pose_b, box) <= margin && plane_gap(plane, b, pose_b).distance <= margin;
+}
+
+// --- bodies of pieces ------------------------------------------------------------------------------------------------
+
+// A box of so many pieces, no larger than a share of the other solid, is worth a comparison of its own: larger ones
+// mostly meet the solid, and that costs as much as some pieces. So is a single piece before triangles are looked at.
+constexpr std::int32_t many = 8;
+constexpr double share = 0.5;
+
+// Boxes in the axes of a body of pieces as solids, compared with what holds all of another solid.
+class BoxAgainstHull {
+public:
+    BoxAgainstHull(const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, NarrowPhaseRoom& room)
+        : box_pose_(pose_a), pose_a_(pose_a), hull_(b), b_(b), pose_b_(pose_b), room_(room) {
+        hull_.kind = SolidKind::convex;
+        if (b.kind == SolidKind::triangles) hull_.geometry = hull_or_null(*b.structure->shape);
+        usable_ = (b.kind == SolidKind::convex || b.kind == SolidKind::triangles) && hull_.geometry;
+    }
+
+    bool is_worthwhile(const Bounds& bounds, std::int32_t count) const {
+        if (!usable_ || count <= many) return usable_ && count == 1 && b_.kind == SolidKind::triangles;
+        return half_of(bounds).squaredNorm() < share * share * b_.half.squaredNorm();
+    }
+
+    bool touches(const Bounds& bounds, std::int32_t count, double margin) {
+        const Solid box = solid_of(bounds);
+        return convex_contact(box, box_pose_, hull_, pose_b_, margin, room_) &&
+               (b_.kind == SolidKind::convex || count == 1 ||
+                triangles_contact(box.geometry, box_pose_, b_.geometry, pose_b_, margin));
+    }
+
+    // At most the signed distance between any parts of the two: what separates two bodies separates their parts.
+    double least_gap(const Bounds& bounds) {
+        return coal_gap(solid_of(bounds).geometry, box_pose_, hull_.geometry, pose_b_).distance;
+    }
+
+private:
+    Solid solid_of(const Bounds& bounds) {
+        Solid box;
+        box.half = room_.box.halfSide = half_of(bounds);
+        box.geometry = &room_.box;
+        box_pose_.translation() = pose_a_.transform(center_of(bounds));
+        return box;
+    }
+
+    Transform3s box_pose_;
+    const Transform3s& pose_a_;
+    Solid hull_;
+    const Solid& b_;
+    const Transform3s& pose_b_;
+    NarrowPhaseRoom& room_;
+    bool usable_;
+};
+
+bool touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
+           NarrowPhaseRoom& room, int depth);
+
+// The pieces of `a` against the whole of `b`, which may consist of pieces itself.
+bool pieces_touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
+                  NarrowPhaseRoom& room, int depth) {
+    const BoxAgainstSolid against(pose_a, b, pose_b);
+    BoxAgainstHull closely(pose_a, b, pose_b, room);
+    const auto key = [&](const Bounds& box) {
+        if (b.kind == SolidKind::plane) {
+            const double gap = plane_least_gap(pose_b, pose_a, box);
+            return gap > margin ? infinity : gap;
+        }
+        const Vec3s center = center_of(box);
+        if (against.is_apart(center, half_of(box), margin)) return infinity;
+        return against.squared_distance_of_centers(center);
+    };
+    const auto enter = [&](const Bounds& box, std::int32_t count) {
+        return !closely.is_worthwhile(box, count) || closely.touches(box, count, margin);
+    };
+    const double limit = std::numeric_limits<double>::max();
+    return a.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+        Transform3s pose;
+        const Solid piece = a.structure->pieces->piece(number, pose_a, room.prisms[depth], pose);
+        return touch(piece, pose, b, pose_b, margin, room, depth + 1);
+    });
+}
+
+bool touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
+           NarrowPhaseRoom& room, int depth) {
+    if (a.kind == SolidKind::plane && b.kind == SolidKind::plane) return false;
+    if (a.kind == SolidKind::pieces) return pieces_touch(a, pose_a, b, pose_b, margin, room, depth);
+    if (b.kind == SolidKind::pieces) return pieces_touch(b, pose_b, a, pose_a, margin, room, depth);
+    if (a.kind == SolidKind::plane) return plane_touches(pose_a, b, pose_b, margin);
+    if (b.kind == SolidKind::plane) return plane_touches(pose_b, a, pose_a, margin);
+    if (a.kind == SolidKind::convex && b.kind == SolidKind::convex)
+        return convex_contact(a, pose_a, b, pose_b, margin, room);
+    return triangles_contact(a.geometry, pose_a, b.geometry, pose_b, margin);
+}
+
+Gap gap_within(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
+               NarrowPhaseRoom& room, int depth);
+
+Gap pieces_gap(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
+               NarrowPhaseRoom& room, int depth) {
+    const BoxAgainstSolid against(pose_a, b, pose_b);
+    BoxAgainstHull closely(pose_a, b, pose_b, room);
+    const auto key = [&](const Bounds& box) {
+        return b.kind == SolidKind::plane ? plane_least_gap(pose_b, pose_a, box) : against.least_gap(box);
+    };
+    const auto enter = [&](const Bounds& box, std::int32_t count) {
+        return !closely.is_worthwhile(box, count) || closely.least_gap(box) <= limit;
+    };
+    Gap best = no_gap;
+    a.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+        Transform3s pose;
+        const Solid piece = a.structure->pieces->piece(number, pose_a, room.prisms[depth], pose);
+        const Gap gap = gap_within(piece, pose, b, pose_b, limit, room, depth + 1);
+        if (gap.distance < best.distance) best = gap;
+        limit = std::min(limit, best.distance);
+        return false;
+    });
+    return best;
+}
+
+Gap gap_within(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
+               NarrowPhaseRoom& room, int depth) {
+    if (a.kind == SolidKind::plane && b.kind == SolidKind::plane) return no_gap;
+    if (a.kind == SolidKind::pieces) return pieces_gap(a, pose_a, b, pose_b, limit, room, depth);
+    if (b.kind == SolidKind::pieces) return pieces_gap(b, pose_b, a, pose_a, limit, room, depth).flipped();
+    if (a.kind == SolidKind::plane) return plane_gap(pose_a, b, pose_b);
+    if (b.kind == SolidKind::plane) return plane_gap(pose_b, a, pose_a).flipped();
+    return coal_gap(a.geometry, pose_a, b.geometry, pose_b);
+}
+
+bool is_simple(const Solid& solid) { return solid.kind == SolidKind::convex || solid.kind == SolidKind::triangles; }
+
+Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
+
+// Whether two solids come within a margin of any sign.
+bool solids_in_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b,
+                       double margin, NarrowPhaseRoom& room) {
+    const double reach = std::max(margin, 0.0);
+    if (is_simple(a) && is_simple(b) && BoxAgainstSolid(pose_a, b, pose_b).is_apart(a.center, a.half, reach))
+        return false;
+    if (!touch(a, pose_a, b, pose_b, reach, room, 0)) return false;
+    if (margin >= 0.0) return true;
+    if (a.kind == SolidKind::triangles && b.kind == SolidKind::triangles)
+        return hulls_are_deeper(a, pose_a, b, pose_b, margin);
+    return gap_within(a, pose_a, b, pose_b, infinity, room, 0).distance <= margin;
+}
+
+}  // namespace
+
+bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch) {
+    return solids_in_contact(*a.item, *a.pose, *b.item, *b.pose, margin, scratch.narrow);
+}
+
+Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {
+    NarrowPhaseRoom room;
+    Gap found = gap_within(*a.item, *a.pose, *b.item, *b.pose, limit, room, 0);
+    if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
+        found.normal = Vec3s(0.0, 0.0, 1.0);
+        found.point_a = found.point_b = 0.5 * (a.pose->transform(a.item->center) + b.pose->transform(b.item->center));
+    }
+    const Gap gap = a.frame > b.frame ? found.flipped() : found;
+    return {std::min(a.frame, b.frame),
+            std::max(a.frame, b.frame),
+            gap.distance,
+            margin,
+            to_vector(0.5 * (gap.point_a + gap.point_b)),
+            to_vector(gap.normal)};
+}
+
+void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
+            std::vector<Contact>& contacts) {
+    if (!in_contact(a, b, margin, scratch)) return;
+    Contact contact = measure(a, b, margin);
+    contact.distance = std::min(contact.distance, margin);  // both tests have tolerances; the first has decided
+    contacts.push_back(contact);
+}
+
+}  // namespace tmkit

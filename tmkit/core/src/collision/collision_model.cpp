@@ -1,0 +1,160 @@
+// The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
+#include "collision/collision_model.hpp"
+#include "kinematics/axis.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tmkit {
+namespace {
+
+std::vector<Bounds> all_bounds(const CollisionWorld::Rules& rules,
+                               const std::vector<CollisionView::Model::Placed>& placed, std::int32_t from) {
+    std::vector<Bounds> result;
+    for (std::size_t i = from; i < placed.size(); ++i)
+        result.push_back(bounds_of(rules.items[placed[i].item], placed[i].link_from_shape));
+    return result;
+}
+
+}  // namespace
+
+BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
+    std::vector<std::int32_t> items(boxes.size());
+    for (std::size_t i = 0; i < items.size(); ++i) items[i] = static_cast<std::int32_t>(i);
+    nodes_.reserve(2 * boxes.size());
+    if (!items.empty()) build(boxes, items.data(), items.data() + items.size());
+}
+
+// Halves the items at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
+void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
+    Bounds all = boxes[*first];
+    for (const std::int32_t* i = first; i != last; ++i)
+        for (int k = 0; k < 3; ++k) {
+            all.lower[k] = std::min(all.lower[k], boxes[*i].lower[k]);
+            all.upper[k] = std::max(all.upper[k], boxes[*i].upper[k]);
+        }
+    const std::size_t at = nodes_.size();
+    nodes_.push_back({all, last - first == 1 ? *first : -1, 0});
+    if (last - first > 1) {
+        int side = 0;
+        for (int k = 1; k < 3; ++k)
+            if (all.upper[k] - all.lower[k] > all.upper[side] - all.lower[side]) side = k;
+        std::int32_t* middle = first + (last - first) / 2;
+        std::nth_element(first, middle, last, [&](std::int32_t a, std::int32_t b) {
+            const double center_a = boxes[a].lower[side] + boxes[a].upper[side];
+            const double center_b = boxes[b].lower[side] + boxes[b].upper[side];
+            return center_a != center_b ? center_a < center_b : a < b;
+        });
+        build(boxes, first, middle);
+        build(boxes, middle, last);
+    }
+    nodes_[at].skip = static_cast<std::int32_t>(nodes_.size());
+}
+
+CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bool>& moves, const double* base)
+    : rules(&r), tree({}) {
+    build_links(moves, base);
+    for (std::size_t i = moving_count; i < placed.size(); ++i) still_pose.push_back(placed[i].link_from_shape);
+    still_bounds = all_bounds(r, placed, moving_count);
+    tree = BoundsTree(still_bounds);
+    build_pairs();
+}
+
+void CollisionView::Model::build_links(const std::vector<bool>& moves, const double* base) {
+    const Layout& layout = *rules->layout;
+    const std::size_t n = layout.size();
+    // Which frames lead to a shape: links without any are left out.
+    std::vector<bool> carries(n, false);
+    for (const std::int32_t frame : rules->object_frame) carries[frame] = true;
+    const std::vector<std::int32_t>& order = layout.tree().order;
+    for (auto frame = order.rbegin(); frame != order.rend(); ++frame)
+        if (carries[*frame] && layout.parent[*frame] >= 0) carries[layout.parent[*frame]] = true;
+
+    frame_link.assign(n, -1);
+    link_from_frame.resize(n);
+    for (const std::int32_t frame : order) {
+        const std::int32_t parent = layout.parent[frame], entry = layout.q_index[frame];
+        const std::int32_t parent_link = parent < 0 ? -1 : frame_link[parent];
+        const Pose parent_pose = parent < 0 ? Pose{} : link_from_frame[parent];
+        if (entry < 0 || !moves[entry]) {
+            frame_link[frame] = parent_link;
+            if (parent >= 0 && parent_link != -2) link_from_frame[frame] = parent_pose * layout.edge(frame, base);
+            continue;
+        }
+        if (!carries[frame]) {
+            frame_link[frame] = -2;
+            continue;
+        }
+        const Pose frame_from_joint = from_z_to(layout.axis[frame]);
+        frame_link[frame] = static_cast<std::int32_t>(links.size());
+        link_from_frame[frame] = frame_from_joint.inverse();
+        links.push_back({parent_link, entry, layout.type[frame] == JointType::prismatic, layout.multiplier[frame],
+                         layout.offset[frame], to_coal(parent_pose * layout.pose[frame] * frame_from_joint)});
+    }
+    for (std::size_t i = 0; i < rules->items.size(); ++i) {
+        const CollisionItem& shape = rules->items[i];
+        const std::int32_t frame = rules->object_frame[shape.object];
+        placed.push_back({static_cast<std::int32_t>(i), frame_link[frame],
+                          to_coal(link_from_frame[frame] * shape.frame_from_shape)});
+    }
+    // Moving items by link, then those that stand still; within both by number.
+    std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+        return static_cast<std::uint32_t>(a.link) < static_cast<std::uint32_t>(b.link);
+    });
+    for (const Placed& p : placed) moving_count += p.link >= 0;
+}
+
+void CollisionView::Model::build_pairs() {
+    const std::size_t objects = rules->object_count();
+    std::int32_t last_object = -1;
+    for (std::int32_t a = 0; a < moving_count; ++a) {
+        const std::int32_t object = item(a).object;
+        if (object != last_object) {
+            last_object = object;
+            table.resize(table.size() + objects);
+            rules->fill_row(object, rules->cluster_of(object), table.data() + table.size() - objects);
+        }
+        row.push_back(static_cast<std::int32_t>(table.size() / objects) - 1);
+    }
+    for (std::int32_t a = 0; a < moving_count; ++a)
+        for (std::int32_t b = a + 1; b < moving_count; ++b) {
+            const MarginClass margin = table[std::size_t(row[a]) * objects + item(b).object];
+            if (margin != 0 && placed[a].link != placed[b].link) moving_pairs.push_back({a, b, margin});
+        }
+}
+
+void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const {
+    for (std::size_t i = 0; i < links.size(); ++i) {
+        const Link& link = links[i];
+        const double value = link.multiplier * q[link.q_index] + link.offset;
+        coal::Transform3s& pose = scratch.link_pose[i];
+        if (link.parent < 0) {
+            pose = link.parent_from_joint;
+        } else {
+            const coal::Transform3s& parent = scratch.link_pose[link.parent];
+            pose.rotation().noalias() = parent.getRotation() * link.parent_from_joint.getRotation();
+            pose.translation().noalias() = parent.getRotation() * link.parent_from_joint.getTranslation();
+            pose.translation() += parent.getTranslation();
+        }
+        if (link.prismatic) {
+            pose.translation() += value * pose.getRotation().col(2);
+        } else {
+            const auto [s, c] = sine_cosine(value);
+            const coal::Vec3s x = pose.getRotation().col(0), y = pose.getRotation().col(1);
+            pose.rotation().col(0) = c * x + s * y;
+            pose.rotation().col(1) = c * y - s * x;
+        }
+    }
+    for (std::int32_t i = 0; i < moving_count; ++i) {
+        carry(scratch.link_pose[placed[i].link], placed[i].link_from_shape, scratch.shape_pose[i]);
+        scratch.shape_bounds[i] = bounds_of(item(i), scratch.shape_pose[i]);
+    }
+}
+
+FramePair CollisionView::Model::frames(const Candidate& candidate) const {
+    const std::int32_t a = rules->object_frame[item(candidate.a).object];
+    const std::int32_t b = rules->object_frame[item(candidate.b).object];
+    return a < b ? FramePair{a, b} : FramePair{b, a};
+}
+
+}  // namespace tmkit

@@ -1,0 +1,253 @@
+// What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a
+// view.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "collision/collision_solids.hpp"
+#include "tmkit/collision_world.hpp"
+
+namespace tmkit {
+
+using MarginClass = std::uint16_t;  // 0: the pair is not checked; k: its margin is margins[k]
+
+// One collision shape of the scene.
+struct CollisionItem : Solid {
+    std::int32_t object;    // number of its frame among the frames with shapes
+    Pose frame_from_shape;  // of the solid, whose origin may differ from the shape's
+};
+
+// A collision shape where it stands: what the narrow phase sees. The order of two of them may change the last bits.
+struct PlacedShape {
+    const CollisionItem* item;
+    const coal::Transform3s* pose;  // root_from_shape
+    std::int32_t frame;             // number of its frame
+};
+
+// Whether the signed distance of two shapes is at most the margin.
+bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
+// Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
+Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
+                double limit = std::numeric_limits<double>::infinity());
+// Adds their contact when there is one.
+void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
+            std::vector<Contact>& contacts);
+
+// One contact for each pair of frames, the deepest, in frame order.
+std::vector<Contact> deepest_of_each(std::vector<Contact> contacts);
+
+// The item of a shape on an object. Throws Error(shape).
+CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options);
+
+// The largest margin of any pair, at least 0.
+double largest_margin_of(const CollisionOptions& options);
+// Whether some pair may penetrate.
+bool needs_depth(const CollisionOptions& options);
+// Throws Error(configuration) for a margin that is not finite or two margins for one pair.
+void check_options(const CollisionOptions& options);
+
+struct CollisionWorld::Rules {
+    Rules(SceneGraph scene, CollisionOptions options);
+
+    SceneGraph scene;
+    CollisionOptions options;
+    const Layout* layout;
+    std::vector<FrameId> cluster;            // by frame: topmost frame of those that it is rigidly joined with
+    std::vector<std::int32_t> object_of;     // by frame: its object, -1 when it has no collision shape
+    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending
+    std::vector<CollisionItem> items;        // by object
+    std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
+    double largest_margin = 0.0;
+
+    std::size_t object_count() const { return object_frame.size(); }
+    FrameId cluster_of(std::int32_t object) const { return cluster[object_frame[object]]; }
+    MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
+    // The same for two that are not rigidly joined.
+    MarginClass exception_class(std::int32_t object_a, std::int32_t object_b) const;
+    // Fill row[b] with the class of the pair (object, b) for every object b, if `object` were rigidly joined with the
+    // cluster. O(objects + exceptions of the row).
+    void fill_row(std::int32_t object, FrameId cluster, MarginClass* row) const;
+
+private:
+    struct Exception {  // both orders are stored, sorted
+        std::int32_t a, b;
+        MarginClass margin;
+        bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
+    };
+    void collect_items();
+    void find_rigid_clusters();
+    void collect_exceptions();
+    MarginClass class_of(double margin);
+    std::vector<Exception> exceptions_;
+    std::vector<std::int32_t> first_exception_;  // by object, offsets
+};
+
+// root_from_shape of a shape on a link.
+inline void carry(const coal::Transform3s& link, const coal::Transform3s& link_from_shape, coal::Transform3s& pose) {
+    pose.rotation().noalias() = link.getRotation() * link_from_shape.getRotation();
+    pose.translation().noalias() = link.getRotation() * link_from_shape.getTranslation();
+    pose.translation() += link.getTranslation();
+}
+
+// A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its subtree.
+class BoundsTree {
+public:
+    explicit BoundsTree(const std::vector<Bounds>& boxes);
+
+    template <class Visit>
+    bool visit(const Bounds& query, Visit&& visit_item) const {
+        for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
+            const Node& node = nodes_[at];
+            if (!node.bounds.overlaps(query)) {
+                at = node.skip;
+                continue;
+            }
+            if (node.item >= 0 && visit_item(node.item)) return true;
+            ++at;
+        }
+        return false;
+    }
+
+private:
+    struct Node {
+        Bounds bounds;
+        std::int32_t item;  // -1 for an inner node
+        std::int32_t skip;
+    };
+    void build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last);
+    std::vector<Node> nodes_;
+};
+
+struct CollisionView::Model {
+    Model(const CollisionWorld::Rules& rules, const std::vector<bool>& moves, const double* base);
+
+    // A set of frames welded together, carried by one moving joint whose axis is the link's own z.
+    struct Link {
+        std::int32_t parent;  // -1: the world
+        std::int32_t q_index;
+        bool prismatic;
+        double multiplier, offset;
+        coal::Transform3s parent_from_joint;
+    };
+    struct Placed {
+        std::int32_t item;
+        std::int32_t link;  // -1: the world
+        coal::Transform3s link_from_shape;
+    };
+    struct MovingPair {
+        std::int32_t a, b;  // numbers of placed items
+        MarginClass margin;
+    };
+    struct Candidate {
+        std::int32_t a, b;  // numbers of placed items
+        double margin;
+    };
+
+    const CollisionWorld::Rules* rules;
+    std::vector<Link> links;
+    std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
+    std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
+    std::vector<Placed> placed;            // moving items first, then those that stand still
+    std::int32_t moving_count = 0;
+    std::vector<coal::Transform3s> still_pose;  // by item that stands still
+    std::vector<Bounds> still_bounds;
+    BoundsTree tree;
+    std::vector<std::int32_t> row;   // by moving item: its row of `table`
+    std::vector<MarginClass> table;  // rows x objects
+    std::vector<MovingPair> moving_pairs;
+
+    // Forward kinematics and bounds of all moving items.
+    void place(const double* q, Scratch::Data& scratch) const;
+
+    const CollisionItem& item(std::int32_t number) const { return rules->items[placed[number].item]; }
+    const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
+    const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
+    FramePair frames(const Candidate& candidate) const;
+
+    // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns true.
+    template <class Visit>
+    bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
+    template <class Visit>
+    bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
+
+    PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
+        return {&item(number), &pose(number, scratch), rules->object_frame[item(number).object]};
+    }
+    bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
+        return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
+    }
+    Contact measure(const Candidate& c, const Scratch::Data& scratch,
+                    double limit = std::numeric_limits<double>::infinity()) const {
+        return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin, limit);
+    }
+    void gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
+        tmkit::gather(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch, contacts);
+    }
+    // Replaces `best` by the contact of a candidate that is nearer.
+    void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch, std::optional<Contact>& best) const;
+
+private:
+    void build_links(const std::vector<bool>& moves, const double* base);
+    void build_pairs();
+};
+
+struct CollisionView::Scratch::Data {
+    std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
+    std::vector<Bounds> shape_bounds;
+    std::vector<coal::Transform3s> own_pose;  // by item that a moved world keeps apart; see moved_parts.hpp
+    std::vector<Bounds> own_bounds;
+    NarrowPhaseRoom narrow;
+};
+
+inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {
+    return number < moving_count ? scratch.shape_pose[number] : still_pose[number - moving_count];
+}
+
+inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scratch::Data& scratch) const {
+    return number < moving_count ? scratch.shape_bounds[number] : still_bounds[number - moving_count];
+}
+
+template <class Visit>
+bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
+    const std::vector<double>& margins = rules->margins;
+    for (std::int32_t a = 0; a < moving_count; ++a) {
+        const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
+        const Bounds query = scratch.shape_bounds[a].inflated(rules->largest_margin);
+        const bool stopped = tree.visit(query, [&](std::int32_t still) {
+            const std::int32_t b = moving_count + still;
+            const MarginClass margin = of_object[item(b).object];
+            return margin != 0 && visit(Candidate{a, b, margins[margin]});
+        });
+        if (stopped) return true;
+    }
+    for (const MovingPair& pair : moving_pairs) {
+        const double margin = margins[pair.margin];
+        const Bounds query = scratch.shape_bounds[pair.a].inflated(margin > 0.0 ? margin : 0.0);
+        if (query.overlaps(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin})) return true;
+    }
+    return false;
+}
+
+template <class Visit>
+bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
+    const auto offer = [&](std::int32_t a, std::int32_t b) {
+        const MarginClass margin = rules->margin_class(item(a).object, item(b).object);
+        return margin != 0 && visit(Candidate{a, b, rules->margins[margin]});
+    };
+    for (std::int32_t a = 0; a < moving_count; ++a)
+        for (std::int32_t b = a + 1; b < moving_count && placed[b].link == placed[a].link; ++b)
+            if (offer(a, b)) return true;
+    const std::int32_t count = static_cast<std::int32_t>(placed.size());
+    for (std::int32_t a = moving_count; a < count; ++a) {
+        const Bounds query = bounds(a, scratch).inflated(rules->largest_margin);
+        if (tree.visit(query,
+                       [&](std::int32_t still) { return moving_count + still > a && offer(a, moving_count + still); }))
+            return true;
+    }
+    return false;
+}
+
+}  // namespace tmkit

@@ -1,0 +1,190 @@
+// The solids of shapes: what coal is given for each kind at each level of detail.
+#include "collision/collision_solids.hpp"
+
+#include <coal/BV/OBBRSS.h>
+#include <coal/BVH/BVH_model.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "collision/convex_hull.hpp"
+
+namespace tmkit {
+namespace {
+
+// Stands for what has no end: sums and differences of it are still finite.
+constexpr double endless = 1e300;
+// No box is thinner than this in metres, the tolerance to which touching is contact.
+constexpr double thinnest = 1e-6;
+
+std::string described(const Shape& shape) {
+    return shape.source().empty() ? std::string("a mesh") : "mesh '" + shape.source() + "'";
+}
+
+std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
+    const std::vector<double>& v = shape.vertices();
+    auto points = std::make_shared<std::vector<coal::Vec3s>>(v.size() / 3);
+    for (std::size_t i = 0; i < points->size(); ++i) (*points)[i] = coal::Vec3s(v[3 * i], v[3 * i + 1], v[3 * i + 2]);
+    return points;
+}
+
+// coal holds the number of a corner's neighbours in one byte.
+constexpr std::size_t most_neighbours = 254;
+
+std::size_t largest_neighbourhood(const Hull& hull) {
+    std::vector<std::size_t> neighbours(hull.vertices.size(), 0);
+    for (const auto& triangle : hull.triangles)
+        for (const std::int32_t corner : triangle) ++neighbours[corner];
+    return *std::max_element(neighbours.begin(), neighbours.end());
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
+    const auto points = points_of(shape);
+    const Hull hull = convex_hull(shape.vertices().data(), points->size(), most_neighbours);
+    const auto refuse = [&](const std::string& why) {
+        return Error(ErrorKind::shape, described(shape) + why,
+                     {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
+    };
+    if (hull.triangles.empty())
+        throw refuse(" has no convex hull with a volume: its " + std::to_string(points->size()) +
+                     " vertices lie in one plane; use a box instead, or check it at the level 'exact'");
+    if (largest_neighbourhood(hull) > most_neighbours)
+        throw refuse(" has a convex hull where more than " + std::to_string(most_neighbours) +
+                     " edges meet in one corner; use a cone or cylinder instead, or a mesh with fewer facets");
+    auto corners = std::make_shared<std::vector<coal::Vec3s>>();
+    for (const std::int32_t vertex : hull.vertices) corners->push_back((*points)[vertex]);
+    auto triangles = std::make_shared<std::vector<coal::Triangle>>();
+    for (const auto& [a, b, c] : hull.triangles) triangles->emplace_back(a, b, c);
+    return std::make_unique<coal::Convex<coal::Triangle>>(corners, static_cast<unsigned int>(corners->size()),
+                                                          triangles, static_cast<unsigned int>(triangles->size()));
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {
+    const std::vector<std::int32_t>& f = shape.faces();
+    std::vector<coal::Triangle> triangles;
+    for (std::size_t i = 0; i + 2 < f.size(); i += 3) triangles.emplace_back(f[i], f[i + 1], f[i + 2]);
+    const auto points = points_of(shape);
+    auto model = std::make_unique<coal::BVHModel<coal::OBBRSS>>();
+    model->beginModel(static_cast<unsigned int>(triangles.size()), static_cast<unsigned int>(points->size()));
+    model->addSubModel(*points, triangles);
+    model->endModel();
+    return model;
+}
+
+void fill_box(CoalStructure& structure, const Shape& shape) {
+    for (int k = 0; k < 3; ++k) {
+        structure.offset[k] = 0.5 * (shape.lower()[k] + shape.upper()[k]);
+        structure.half[k] = 0.5 * std::max(shape.upper()[k] - shape.lower()[k], thinnest);
+        structure.center[k] = 0.0;
+    }
+    structure.geometry = std::make_unique<coal::Box>(2.0 * structure.half);
+}
+
+void fill_pieces(CoalStructure& structure, const Shape& shape) {
+    structure.kind = SolidKind::pieces;
+    structure.pieces = std::make_unique<Pieces>(shape);
+    for (int k = 0; k < 3; ++k) {
+        structure.center[k] = 0.5 * (shape.lower()[k] + shape.upper()[k]);
+        structure.half[k] = 0.5 * (shape.upper()[k] - shape.lower()[k]);
+    }
+}
+
+std::unique_ptr<coal::CollisionGeometry> build_geometry(const Shape& shape) {
+    const std::vector<double>& d = shape.dimensions();
+    switch (shape.kind()) {
+        case ShapeKind::box: return std::make_unique<coal::Box>(d[0], d[1], d[2]);
+        case ShapeKind::sphere: return std::make_unique<coal::Sphere>(d[0]);
+        case ShapeKind::cylinder: return std::make_unique<coal::Cylinder>(d[0], d[1]);
+        case ShapeKind::cone: return std::make_unique<coal::Cone>(d[0], d[1]);
+        case ShapeKind::capsule: return std::make_unique<coal::Capsule>(d[0], d[1]);
+        default: return nullptr;
+    }
+}
+
+void fill(CoalStructure& structure, const Shape& shape, CollisionLevel level) {
+    const bool detailed = shape.kind() >= ShapeKind::mesh;
+    if (shape.kind() == ShapeKind::plane) {
+        structure.kind = SolidKind::plane;
+        return;
+    }
+    if (detailed && level == CollisionLevel::box) return fill_box(structure, shape);
+    if (detailed && shape.kind() != ShapeKind::mesh) return fill_pieces(structure, shape);
+    if (!detailed) {
+        structure.geometry = build_geometry(shape);
+    } else if (level == CollisionLevel::hull) {
+        structure.geometry = build_hull(shape);
+    } else {
+        structure.kind = SolidKind::triangles;
+        structure.geometry = build_triangles(shape);
+    }
+    structure.geometry->computeLocalAABB();
+    const coal::AABB& box = structure.geometry->aabb_local;
+    structure.center = box.center();
+    structure.half = 0.5 * (box.max_ - box.min_);
+}
+
+const CoalStructure& find_structure(const Shape& shape, CollisionLevel level) {
+    const auto build = [level](const Shape& from) -> std::unique_ptr<CollisionStructure> {
+        auto structure = std::make_unique<CoalStructure>();
+        structure->shape = &from;
+        structure->center.setZero();
+        structure->half.setZero();
+        try {
+            fill(*structure, from, level);
+        } catch (const Error& error) {  // kept, so that it need not be found out again
+            structure->failure = error;
+        }
+        return structure;
+    };
+    return static_cast<const CoalStructure&>(shape.collision_structure(level, build));
+}
+
+}  // namespace
+
+const CoalStructure& collision_structure(const Shape& shape, CollisionLevel level) {
+    const CoalStructure& structure = find_structure(shape, level);
+    if (structure.failure) throw *structure.failure;
+    return structure;
+}
+
+const coal::CollisionGeometry* hull_or_null(const Shape& shape) {
+    return find_structure(shape, CollisionLevel::hull).geometry.get();
+}
+
+coal::Transform3s to_coal(const Pose& pose) {
+    const Matrix3 r = pose.rotation();
+    coal::Matrix3s rotation;
+    rotation << r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8];
+    return {rotation, coal::Vec3s(pose.translation[0], pose.translation[1], pose.translation[2])};
+}
+
+// A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand kilometres.
+Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose) {
+    if (solid.kind == SolidKind::plane) {
+        Bounds bounds{{-endless, -endless, -endless}, {endless, endless, endless}};
+        const coal::Vec3s normal = pose.getRotation().col(2);
+        for (int k = 0; k < 3; ++k) {
+            if (std::abs(normal[(k + 1) % 3]) > 1e-12 || std::abs(normal[(k + 2) % 3]) > 1e-12) continue;
+            const double end = pose.getTranslation()[k];
+            if (normal[k] > 0.0) bounds.upper[k] = end + thinnest;
+            else bounds.lower[k] = end - thinnest;
+        }
+        return bounds;
+    }
+    const coal::Vec3s center = pose.transform(solid.center);
+    const coal::Vec3s half = pose.getRotation().cwiseAbs() * solid.half;
+    return {{center[0] - half[0], center[1] - half[1], center[2] - half[2]},
+            {center[0] + half[0], center[1] + half[1], center[2] + half[2]}};
+}
+
+double Bounds::distance(const Bounds& other) const {
+    double sum = 0.0;
+    for (int i = 0; i < 3; ++i) {
+        const double gap = std::max({0.0, lower[i] - other.upper[i], other.lower[i] - upper[i]});
+        sum += gap * gap;
+    }
+    return std::sqrt(sum);
+}
+
+}  // namespace tmkit

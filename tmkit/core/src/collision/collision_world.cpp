@@ -1,0 +1,387 @@
+// Worlds: the queries over all pairs, of one version or of one that was moved to.
+//
+// A world is a base, and what its version changes in it (moved_parts.hpp). Where the parts cannot answer, the
+// structures of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make
+// their own.
+//
+// Invariant: answers do not depend on which version the base was made for, nor on who else asks.
+#include "tmkit/collision_world.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "collision/moved_parts.hpp"
+#include "collision/rows.hpp"
+
+namespace tmkit {
+namespace {
+
+// A scratch borrowed from those that the base keeps, or a new one while another thread has it.
+class Borrowed {
+public:
+    explicit Borrowed(const CollisionWorld::Base& base)
+        : spare_(base.spares[std::hash<std::thread::id>()(std::this_thread::get_id()) % base.spares.size()].scratch),
+          scratch_(spare_.exchange(nullptr)) {
+        if (!scratch_) scratch_ = new CollisionView::Scratch(base.view.scratch());
+    }
+    Borrowed(const Borrowed&) = delete;
+    ~Borrowed() { delete spare_.exchange(scratch_); }
+    CollisionView::Scratch& operator*() { return *scratch_; }
+
+private:
+    std::atomic<CollisionView::Scratch*>& spare_;
+    CollisionView::Scratch* scratch_;
+};
+
+}  // namespace
+
+CollisionWorld::Base::Base(SceneGraph scene, CollisionOptions options)
+    : rules(std::move(scene), std::move(options)),
+      view(
+          std::make_unique<CollisionView::Model>(rules, std::vector<bool>(rules.layout->joint_count(), true), nullptr)),
+      at_zero(view.scratch()), pair_margins(margins_by_id(rules.scene, rules.options)) {
+    for (const std::string& name : rules.options.movable) movable.push_back(rules.scene.record(name).id);
+    std::sort(movable.begin(), movable.end());
+    const std::vector<double> zero(rules.layout->joint_count(), 0.0);
+    model().place(zero.data(), at_zero.data());
+}
+CollisionWorld::Base::~Base() {
+    for (const Spare& spare : spares) delete spare.scratch.load();
+}
+
+FramePair CollisionWorld::Base::constant_collision() const {
+    std::call_once(constant_checked_, [this] {
+        const NoFork whole;
+        Borrowed scratch(*this);
+        model().visit_constant(at_zero.data(), [&](const CollisionView::Model::Candidate& c) {
+            if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin,
+                            (*scratch).data()))
+                return false;
+            constant_collision_ = model().frames(c);
+            return true;
+        });
+    });
+    return constant_collision_;
+}
+
+std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene,
+                                                              const CollisionOptions& options) {
+    std::vector<CollisionWorld::Base::MarginOfPair> margins;
+    for (const PairMargin& pair : options.pair_margins) {
+        const FrameRecord *a = scene.find(pair.frame_a), *b = scene.find(pair.frame_b);
+        if (a && b) margins.push_back({std::min(a->id, b->id), std::max(a->id, b->id), pair.margin});
+    }
+    std::sort(margins.begin(), margins.end());
+    margins.erase(std::unique(margins.begin(), margins.end()), margins.end());
+    return margins;
+}
+
+// A world is a base, and what its version changes in it.
+struct CollisionWorld::State {
+    static constexpr FramePair unknown{-2, -2};
+
+    SceneGraph scene;
+    std::shared_ptr<const CollisionOptions> options;
+    std::shared_ptr<const Base> base;
+    std::unique_ptr<const MovedParts> parts;             // null: nothing
+    std::atomic<FramePair> constant_collision{unknown};  // of all threads that find it first, each finds the same
+    std::once_flag anew_made;
+    std::shared_ptr<const Base> anew;  // made for this version, once it is asked for what the parts cannot answer
+
+    // A state without changes.
+    explicit State(std::shared_ptr<const Base> made)
+        : scene(made->rules.scene), options(made, &made->rules.options), base(std::move(made)) {}
+    State(const SceneGraph& s, std::shared_ptr<const CollisionOptions> o, std::shared_ptr<const Base> b,
+          std::unique_ptr<const MovedParts> p)
+        : scene(s), options(std::move(o)), base(std::move(b)), parts(std::move(p)) {}
+
+    const Base& of_this_version() {
+        if (!parts) return *base;
+        std::call_once(anew_made, [this] {
+            const NoFork whole;
+            scene.layout();
+            anew = std::make_shared<const Base>(scene, *options);
+        });
+        return *anew;
+    }
+
+    FramePair find_constant() const;
+};
+
+namespace {
+
+// The options without the frames that are not in the scene.
+std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options, const SceneGraph& scene) {
+    auto kept = std::make_shared<CollisionOptions>(options);
+    std::erase_if(kept->movable, [&](const std::string& frame) { return !scene.find(frame); });
+    std::erase_if(kept->pair_margins,
+                  [&](const PairMargin& pair) { return !scene.find(pair.frame_a) || !scene.find(pair.frame_b); });
+    return kept;
+}
+
+std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options, const CollisionChanges& changes,
+                                                const SceneGraph& scene) {
+    auto made = std::make_shared<CollisionOptions>(*reduced(options, scene));
+    if (changes.movable) made->movable = *changes.movable;
+    if (changes.margin) made->margin = *changes.margin;
+    if (changes.pair_margins) made->pair_margins = *changes.pair_margins;
+    check_options(*made);
+    for (const std::string& frame : made->movable) scene.record(frame);
+    for (const PairMargin& pair : made->pair_margins) {
+        scene.record(pair.frame_a);
+        scene.record(pair.frame_b);
+    }
+    return made;
+}
+
+}  // namespace
+
+CollisionWorld::CollisionWorld(SceneGraph scene, CollisionOptions options)
+    : state_(std::make_unique<State>(std::make_shared<const Base>(std::move(scene), std::move(options)))) {}
+CollisionWorld::CollisionWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CollisionWorld::CollisionWorld(CollisionWorld&&) noexcept = default;
+CollisionWorld::~CollisionWorld() = default;
+
+CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene, const CollisionChanges& changes) const {
+    std::shared_ptr<const CollisionOptions> options = state_->options;
+    if (changes.movable || changes.margin || changes.pair_margins) options = changed(*options, changes, scene);
+    std::unique_ptr<const MovedParts> parts = MovedParts::find(*state_->base, scene, *options);
+    if (!parts || parts->removes_frames()) options = reduced(*options, scene);
+    if (!parts) return CollisionWorld(scene, *options);
+    return CollisionWorld(std::make_unique<State>(scene, std::move(options), state_->base, std::move(parts)));
+}
+
+bool CollisionWorld::shares_with(const CollisionWorld& other) const { return state_->base == other.state_->base; }
+
+const SceneGraph& CollisionWorld::scene() const { return state_->scene; }
+const CollisionOptions& CollisionWorld::options() const { return *state_->options; }
+const CollisionWorld::Rules& CollisionWorld::rules() const { return state_->of_this_version().rules; }
+std::size_t CollisionWorld::joint_count() const { return state_->base->rules.layout->joint_count(); }
+std::string CollisionWorld::frame_name(std::int32_t frame) const {
+    const bool same_numbers = !state_->parts || !state_->parts->changes_numbers();
+    const Layout& layout = same_numbers ? *state_->base->rules.layout : state_->scene.layout();
+    return state_->scene.record(layout.ids[frame]).name->text;
+}
+
+std::vector<Contact> CollisionWorld::pairs() const {
+    std::vector<Contact> result;
+    const Rules& known = rules();
+    const std::int32_t count = static_cast<std::int32_t>(known.object_count());
+    for (std::int32_t a = 0; a < count; ++a)
+        for (std::int32_t b = a + 1; b < count; ++b)
+            if (const MarginClass margin = known.margin_class(a, b))
+                result.push_back({known.object_frame[a], known.object_frame[b], 0.0, known.margins[margin], {}, {}});
+    return result;
+}
+
+FramePair CollisionWorld::State::find_constant() const {
+    const CollisionView::Model& model = base->model();
+    if (const FramePair pair = base->constant_collision()) {
+        const std::int32_t a = base->rules.object_of[pair.a], b = base->rules.object_of[pair.b];
+        if (!parts->hides(a) && !parts->hides(b)) return {parts->frame_of(model, a), parts->frame_of(model, b)};
+        return const_cast<State*>(this)->of_this_version().constant_collision();
+    }
+    FramePair found;
+    Borrowed scratch(*base);
+    CollisionView::Scratch::Data& data = (*scratch).data();
+    parts->place(base->at_zero.data().link_pose, data);
+    parts->visit_own_constant(model, base->at_zero.data(), data,
+                              [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+        if (!in_contact(a, b, margin, data)) return false;
+        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
+        return true;
+    });
+    return found;
+}
+
+FramePair CollisionWorld::constant_collision() const {
+    if (!state_->parts) return state_->base->constant_collision();
+    FramePair pair = state_->constant_collision.load(std::memory_order_relaxed);
+    if (pair == State::unknown) {
+        pair = state_->find_constant();
+        state_->constant_collision.store(pair, std::memory_order_relaxed);
+    }
+    return pair;
+}
+
+FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch& scratch) const {
+    if (!state_->parts) return state_->base->view.find_collision(q, scratch);
+    FramePair found;
+    CollisionView::Scratch::Data& data = scratch.data();
+    const CollisionView::Model& model = state_->base->model();
+    model.place(q, data);
+    state_->parts->place(data.link_pose, data);
+    state_->parts->visit_variable(model, data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+        if (!in_contact(a, b, margin, data)) return false;
+        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
+        return true;
+    });
+    return found;
+}
+
+FramePair CollisionWorld::find_collision(const double* q) const {
+    if (const FramePair constant = constant_collision()) return constant;
+    Borrowed scratch(*state_->base);
+    return find_variable(q, *scratch);
+}
+
+std::vector<Contact> CollisionWorld::contacts(const double* q) const {
+    std::vector<Contact> all;
+    Borrowed scratch(*state_->base);
+    CollisionView::Scratch::Data& data = (*scratch).data();
+    const CollisionView::Model& model = state_->base->model();
+    model.place(q, data);
+    const auto add = [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+        gather(a, b, margin, data, all);
+        return false;
+    };
+    if (const MovedParts* parts = state_->parts.get()) {
+        parts->place(data.link_pose, data);
+        parts->visit_variable(model, data, add);
+        parts->visit_constant(model, data, add);
+    } else {
+        const auto candidate = [&](const CollisionView::Model::Candidate& c) {
+            return add(model.shape(c.a, data), model.shape(c.b, data), c.margin);
+        };
+        model.visit_variable(data, candidate);
+        model.visit_constant(data, candidate);
+    }
+    return deepest_of_each(std::move(all));
+}
+
+std::optional<Contact> CollisionWorld::nearest(const double* q) const {
+    std::optional<Contact> best;
+    const Base& base = state_->of_this_version();
+    Borrowed scratch(base);
+    base.view.nearest(q, *scratch, best);
+    const CollisionView::Model& model = base.model();
+    const CollisionView::Scratch::Data& data = (*scratch).data();
+    const std::int32_t count = static_cast<std::int32_t>(model.placed.size());
+    for (std::int32_t a = 0; a < count; ++a)
+        for (std::int32_t b = a + 1; b < count && model.placed[b].link == model.placed[a].link; ++b)
+            if (const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object))
+                model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
+    return best;
+}
+
+Contact CollisionWorld::contact(FramePair pair, const double* q) const {
+    std::optional<Contact> best;
+    const Base& base = state_->of_this_version();
+    Borrowed scratch(base);
+    const CollisionView::Model& model = base.model();
+    CollisionView::Scratch::Data& data = (*scratch).data();
+    model.place(q, data);
+    const auto frame = [&](std::int32_t item) { return base.rules.object_frame[model.item(item).object]; };
+    const std::int32_t count = static_cast<std::int32_t>(model.placed.size());
+    for (std::int32_t a = 0; a < count; ++a) {
+        if (frame(a) != pair.a) continue;
+        for (std::int32_t b = 0; b < count; ++b) {
+            if (frame(b) != pair.b) continue;
+            const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
+            model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
+        }
+    }
+    return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
+}
+
+std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& frames_a,
+                                               const std::vector<std::int32_t>& frames_b, const double* q) const {
+    const Base& base = state_->of_this_version();
+    const CollisionView::Model& model = base.model();
+    Borrowed scratch(base);
+    CollisionView::Scratch::Data& data = (*scratch).data();
+    model.place(q, data);
+    const auto items_of = [&](const std::vector<std::int32_t>& frames) {
+        std::vector<std::int32_t> items;
+        for (std::int32_t item = 0; item < static_cast<std::int32_t>(model.placed.size()); ++item)
+            if (std::find(frames.begin(), frames.end(), base.rules.object_frame[model.item(item).object]) !=
+                frames.end())
+                items.push_back(item);
+        return items;
+    };
+    const std::vector<std::int32_t> items_a = items_of(frames_a), items_b = items_of(frames_b);
+    std::optional<Contact> best;
+    bool flipped = false;
+    for (const std::int32_t a : items_a)
+        for (const std::int32_t b : items_b) {
+            if (a == b) continue;
+            const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
+            const double metres = margin != 0 ? base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
+            const std::optional<Contact> before = best;
+            model.keep_nearest({std::min(a, b), std::max(a, b), metres}, data, best);
+            if (best && (!before || best->distance < before->distance))
+                flipped = base.rules.object_frame[model.item(a).object] != best->frame_a;
+        }
+    if (best && flipped) {
+        std::swap(best->frame_a, best->frame_b);
+        for (double& number : best->normal) number = -number;
+    }
+    return best;
+}
+
+std::vector<char> CollisionWorld::in_collision_rows(const double* rows, std::size_t count,
+                                                    const RowOptions& how) const {
+    std::vector<char> answers(count);
+    for_each_row(count, how.threads, how.interrupted,
+                 [&](std::size_t row) { answers[row] = in_collision(rows + row * joint_count()); });
+    return answers;
+}
+
+std::vector<double> CollisionWorld::distance_rows(const double* rows, std::size_t count, const RowOptions& how) const {
+    std::vector<double> answers(count, std::numeric_limits<double>::infinity());
+    for_each_row(count, how.threads, how.interrupted, [&](std::size_t row) {
+        if (const auto found = nearest(rows + row * joint_count())) answers[row] = found->distance;
+    });
+    return answers;
+}
+
+std::vector<std::vector<Contact>> CollisionWorld::contact_rows(const double* rows, std::size_t count,
+                                                               const RowOptions& how) const {
+    std::vector<std::vector<Contact>> answers(count);
+    for_each_row(count, how.threads, how.interrupted,
+                 [&](std::size_t row) { answers[row] = contacts(rows + row * joint_count()); });
+    return answers;
+}
+
+std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution) {
+    double longest = 0.0;
+    for (std::size_t i = 0; i < size; ++i) longest = std::max(longest, std::abs(q1[i] - q0[i]));
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(longest / resolution - 1e-9)));
+}
+
+bool CollisionWorld::edge_free(const double* q0, const double* q1, double resolution) const {
+    if (in_collision(q0) || in_collision(q1)) return false;
+    const std::size_t n = joint_count();
+    const std::int64_t steps = edge_steps(q0, q1, n, resolution);
+    std::vector<double> q(n);
+    Borrowed scratch(*state_->base);
+    return visit_bisecting(steps, [&](std::int64_t k) {
+        const double fraction = static_cast<double>(k) / static_cast<double>(steps);
+        for (std::size_t i = 0; i < n; ++i) q[i] = q0[i] + fraction * (q1[i] - q0[i]);
+        return !find_variable(q.data(), *scratch);
+    });
+}
+
+std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q0, const double* q1,
+                                                                 double resolution) const {
+    const std::size_t n = joint_count();
+    if (const FramePair constant = constant_collision()) return EdgeCollision{0.0, {q0, q0 + n}, constant};
+    const std::int64_t steps = edge_steps(q0, q1, n, resolution);
+    std::vector<double> q(n);
+    Borrowed scratch(*state_->base);
+    for (std::int64_t k = 0; k <= steps; ++k) {
+        const double fraction = static_cast<double>(k) / static_cast<double>(steps);
+        for (std::size_t i = 0; i < n; ++i) q[i] = k == steps ? q1[i] : q0[i] + fraction * (q1[i] - q0[i]);
+        if (const FramePair pair = find_variable(q.data(), *scratch)) return EdgeCollision{fraction, q, pair};
+    }
+    return std::nullopt;
+}
+
+CollisionView CollisionWorld::view(const std::vector<bool>& moves, const double* base) const {
+    return CollisionView(*this, moves, base);
+}
+
+}  // namespace tmkit

@@ -1,0 +1,392 @@
+// Finding what a version changes: see moved_parts.hpp.
+#include "collision/moved_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tmkit {
+namespace {
+
+// Beyond these a world is made anew: own items are tested one by one.
+constexpr std::size_t most_frames = 16, most_objects = 8;
+
+bool collides(const FrameRecord& record) {
+    if (!record.details) return false;
+    const std::vector<AttachedShape>& shapes = record.details->shapes;
+    return std::any_of(shapes.begin(), shapes.end(), [](const AttachedShape& shape) { return shape.collision; });
+}
+
+bool same_shapes(const FrameRecord& a, const FrameRecord& b) {
+    if (a.details == b.details) return true;
+    static const std::vector<AttachedShape> none;
+    return (a.details ? a.details->shapes : none) == (b.details ? b.details->shapes : none);
+}
+
+}  // namespace
+
+// The steps, each of which gives up (false) when too much differs.
+class MovedPartsBuilder {
+public:
+    MovedPartsBuilder(const CollisionWorld::Base& base, const SceneGraph& scene, const CollisionOptions& options)
+        : base_(base), rules_(base.rules), layout_(*base.rules.layout), scene_(scene), options_(options) {}
+
+    std::unique_ptr<const MovedParts> build() {
+        if (!collect_frames() || !same_movable() || !add_carried()) return nullptr;
+        parts_.reset(new MovedParts());
+        parts_->margins_ = &rules_.margins;
+        parts_->hidden_.assign(rules_.object_count(), 0);
+        if (!place_frames() || !add_objects() || !change_pairs()) return nullptr;
+        number_frames();
+        fill_table();
+        pair_items();
+        return std::move(parts_);
+    }
+
+private:
+    struct Frame {
+        FrameId id;
+        const FrameRecord* record;
+        bool is_new;
+        bool moves;  // false: only its shapes changed
+        bool placed;
+        std::int32_t link;
+        FrameId cluster;
+        Pose link_from_frame;
+    };
+    struct Override {
+        FrameId a, b;
+        MarginClass margin;
+    };
+
+    // Frames whose records differ. Joints, bodies and names must not: what a name means to the options could change.
+    bool collect_frames() {
+        bool little = true;
+        SceneGraph::for_each_changed_frame(base_.rules.scene, scene_,
+                                           [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
+            if (!little) return;
+            little = frames_.size() + removed_.size() < most_frames && add_changed(id, before, after);
+        });
+        return little;
+    }
+
+    bool add_changed(FrameId id, const FrameRecord* before, const FrameRecord* after) {
+        if (!after) {
+            removed_.push_back(id);
+            return !before->joint;
+        }
+        if (!before) {
+            frames_.push_back({id, after, true, true, false, -1, id, {}});
+            return !after->joint;
+        }
+        const bool moves = before->parent != after->parent || before->joint_type != after->joint_type ||
+                           before->joint != after->joint || !(before->pose == after->pose);
+        if (moves && (before->joint || after->joint)) return false;
+        if (before->body != after->body || !(before->name == after->name || before->name->text == after->name->text))
+            return false;
+        if (moves || !same_shapes(*before, *after)) frames_.push_back({id, after, false, moves, false, -1, id, {}});
+        return true;
+    }
+
+    // What hangs off a frame that moves, moves with it.
+    bool add_carried() {
+        const std::size_t changed = frames_.size();
+        for (std::size_t i = 0; i < changed; ++i)
+            if (frames_[i].moves && !frames_[i].is_new && !add_children(frames_[i].id)) return false;
+        return true;
+    }
+
+    bool add_children(FrameId parent) {
+        const std::int32_t number = layout_.index_of(parent);
+        const LayoutTree& tree = layout_.tree();
+        for (std::int32_t i = tree.first_child[number]; i < tree.first_child[number + 1]; ++i) {
+            const std::int32_t child = tree.child[i];
+            const FrameId id = layout_.ids[child];
+            Frame* known = find(id);
+            if (is_removed(id) || (known && known->moves)) continue;
+            if (layout_.q_index[child] >= 0 || frames_.size() >= most_frames) return false;
+            if (known) known->moves = true;
+            else frames_.push_back({id, &scene_.record(id), false, true, false, -1, id, {}});
+            if (!add_children(id)) return false;
+        }
+        return true;
+    }
+
+    Frame* find(FrameId id) {
+        for (Frame& frame : frames_)
+            if (frame.id == id) return &frame;
+        return nullptr;
+    }
+    bool is_removed(FrameId id) const { return std::binary_search(removed_.begin(), removed_.end(), id); }
+    bool is_new(FrameId id) {
+        const Frame* frame = find(id);
+        return frame && frame->is_new;
+    }
+
+    // Other frames may become movable only where they are new: what is rigidly joined would change anywhere else.
+    bool same_movable() {
+        if (&options_ == &rules_.options || options_.movable == rules_.options.movable) return true;
+        std::vector<FrameId> now, changed;
+        for (const std::string& name : options_.movable)
+            if (const FrameRecord* record = scene_.find(name)) now.push_back(record->id);
+        std::sort(now.begin(), now.end());
+        std::set_symmetric_difference(now.begin(), now.end(), base_.movable.begin(), base_.movable.end(),
+                                      std::back_inserter(changed));
+        return std::all_of(changed.begin(), changed.end(), [&](FrameId id) { return is_removed(id) || is_new(id); });
+    }
+    bool is_movable(const Frame& frame) const {
+        if (!frame.is_new) return std::binary_search(base_.movable.begin(), base_.movable.end(), frame.id);
+        return std::find(options_.movable.begin(), options_.movable.end(), frame.record->name->text) !=
+               options_.movable.end();
+    }
+
+    // Link, pose in the link and rigid cluster of each, as a world made anew computes them.
+    bool place_frames() {
+        for (Frame& frame : frames_) place(frame);
+        return std::none_of(frames_.begin(), frames_.end(), [](const Frame& frame) { return frame.link == -2; });
+    }
+
+    void place(Frame& frame) {
+        if (frame.placed) return;
+        frame.placed = true;
+        const FrameRecord& record = *frame.record;
+        if (!frame.moves) {
+            const std::int32_t number = layout_.index_of(frame.id);
+            frame.link = base_.model().frame_link[number];
+            frame.link_from_frame = base_.model().link_from_frame[number];
+            frame.cluster = rules_.cluster[number];
+            return;
+        }
+        if (record.parent == no_frame) return;
+        const bool joined = record.joint_type == JointType::fixed && !is_movable(frame);
+        if (Frame* parent = find(record.parent)) {
+            place(*parent);
+            frame.link = parent->link;
+            frame.link_from_frame = parent->link_from_frame * record.pose;
+            if (joined) frame.cluster = parent->cluster;
+        } else {
+            const std::int32_t number = layout_.index_of(record.parent);
+            frame.link = base_.model().frame_link[number];
+            frame.link_from_frame = base_.model().link_from_frame[number] * record.pose;
+            if (joined) frame.cluster = rules_.cluster[number];
+        }
+    }
+
+    bool add_objects() {
+        for (const FrameId id : removed_) hide(id);
+        for (const Frame& frame : frames_) {
+            if (!frame.is_new) hide(frame.id);
+            if (collides(*frame.record)) add_object(frame);
+        }
+        return parts_->objects_.size() <= most_objects;
+    }
+
+    void add_object(const Frame& frame) {
+        const auto object = static_cast<std::int32_t>(parts_->objects_.size());
+        parts_->objects_.push_back(
+            {frame.id, -1, frame.is_new ? -1 : base_object(frame.id), frame.record->body, frame.cluster});
+        for (const AttachedShape& attached : frame.record->details->shapes) {
+            if (!attached.collision) continue;
+            MovedParts::Item item{make_item(object, attached, options_), frame.link, {}, {}};
+            item.link_from_shape = to_coal(frame.link_from_frame * item.item.frame_from_shape);
+            if (item.link < 0) item.still_bounds = bounds_of(item.item, item.link_from_shape);
+            parts_->items_.push_back(item);
+        }
+    }
+
+    std::int32_t base_object(FrameId id) const {
+        const auto number = static_cast<std::size_t>(layout_.index_of(id));
+        return number < layout_.size() && layout_.ids[number] == id ? rules_.object_of[number] : -1;
+    }
+    void hide(FrameId id) {
+        if (const std::int32_t object = base_object(id); object >= 0) parts_->hidden_[object] = 1;
+    }
+    const MovedParts::Object* own_object(FrameId id) const {
+        for (const MovedParts::Object& object : parts_->objects_)
+            if (object.id == id) return &object;
+        return nullptr;
+    }
+
+    // Pairs whose rule is another one. The rule of a new frame's pairs is new, too.
+    bool change_pairs() {
+        SceneGraph::for_each_changed_pair(rules_.scene, scene_,
+                                          [&](FrameId a, FrameId b, const Name* before, const Name* after) {
+            if (!before || !after) changed_.push_back({a, b, 0});
+        });
+        parts_->largest_margin_ = rules_.largest_margin;
+        const bool same_options = &options_ == &rules_.options;
+        if (!same_options || std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.is_new; }))
+            compare_margins();
+        for (std::size_t i = 0; i < changed_.size(); ++i) {
+            changed_[i].margin = class_from_scratch(changed_[i]);
+            if (!take_apart(changed_[i])) return false;
+        }
+        return true;
+    }
+
+    void compare_margins() {
+        margins_ = margins_by_id(scene_, options_);
+        std::vector<CollisionWorld::Base::MarginOfPair> different;
+        std::set_symmetric_difference(margins_.begin(), margins_.end(), base_.pair_margins.begin(),
+                                      base_.pair_margins.end(), std::back_inserter(different));
+        for (const auto& pair : different) changed_.push_back({pair.a, pair.b, 0});
+        parts_->largest_margin_ = largest_margin_of(options_);
+        same_margins_ = false;
+    }
+
+    MarginClass class_from_scratch(const Override& pair) {
+        const FrameRecord *a = record_of(pair.a), *b = record_of(pair.b);
+        if (!a || !b || a->body == b->body || scene_.is_allowed(pair.a, pair.b)) return 0;
+        const auto& known = same_margins_ ? base_.pair_margins : margins_;
+        const auto found = std::lower_bound(known.begin(), known.end(), pair, [](const auto& x, const Override& y) {
+            return std::pair(x.a, x.b) < std::pair(y.a, y.b);
+        });
+        if (found == known.end() || found->a != pair.a || found->b != pair.b) return 1;
+        return std::isinf(found->margin) ? MarginClass{0} : class_of(found->margin);
+    }
+
+    // The frame as it is in the new version, or null.
+    const FrameRecord* record_of(FrameId id) {
+        if (const Frame* frame = find(id)) return frame->record;
+        const auto number = static_cast<std::size_t>(layout_.index_of(id));
+        return is_removed(id) || number >= layout_.size() || layout_.ids[number] != id ? nullptr : &scene_.record(id);
+    }
+
+    MarginClass class_of(double margin) {
+        const std::vector<double>& known = *parts_->margins_;
+        const auto number = static_cast<MarginClass>(std::find(known.begin() + 1, known.end(), margin) - known.begin());
+        if (number == known.size()) {
+            std::vector<double> more = known;
+            more.push_back(margin);
+            parts_->own_margins_ = std::move(more);
+            parts_->margins_ = &parts_->own_margins_;
+        }
+        return number;
+    }
+
+    // See to it that one of the pair is an own object, unless the base has the same rule or one has no shape.
+    bool take_apart(const Override& pair) {
+        if (own_object(pair.a) || own_object(pair.b)) return true;
+        const std::int32_t a = base_object(pair.a), b = base_object(pair.b);
+        if (a < 0 || b < 0 || parts_->hidden_[a] || parts_->hidden_[b]) return true;
+        const MarginClass before = rules_.exception_class(a, b);
+        if (before == pair.margin || parts_->objects_.size() >= most_objects) return before == pair.margin;
+        const bool a_stands = base_.model().frame_link[rules_.object_frame[a]] < 0;
+        const FrameId id = a_stands ? pair.a : pair.b;
+        hide(id);
+        Frame frame{id, &scene_.record(id), false, false, false, -1, id, {}};
+        place(frame);
+        add_object(frame);
+        return true;
+    }
+
+    // Frames are numbered by ascending ids.
+    void number_frames() {
+        std::vector<FrameId> added;
+        for (const Frame& frame : frames_)
+            if (frame.is_new) added.push_back(frame.id);
+        const auto smaller = [](const std::vector<FrameId>& ids, FrameId id) {
+            return std::count_if(ids.begin(), ids.end(), [&](FrameId other) { return other < id; });
+        };
+        const auto number = [&](FrameId id) {
+            return static_cast<std::int32_t>(layout_.index_of(id) + smaller(added, id) - smaller(removed_, id));
+        };
+        for (MovedParts::Object& object : parts_->objects_) object.frame = number(object.id);
+        parts_->removes_frames_ = !removed_.empty();
+        parts_->changes_numbers_ = !removed_.empty() || !added.empty();
+        if (!parts_->changes_numbers_) return;
+        for (const std::int32_t frame : rules_.object_frame)
+            parts_->frame_numbers_.push_back(number(layout_.ids[frame]));
+    }
+
+    void fill_table() {
+        const std::size_t count = rules_.object_count();
+        std::vector<MarginClass>& table = parts_->table_;
+        table.resize(parts_->objects_.size() * count);
+        for (std::size_t own = 0; own < parts_->objects_.size(); ++own) {
+            const MovedParts::Object& object = parts_->objects_[own];
+            MarginClass* row = table.data() + own * count;
+            if (object.base_object >= 0) rules_.fill_row(object.base_object, object.cluster, row);
+            else fill_new_row(object, row);
+            for (const Override& pair : changed_) {
+                if (pair.a != object.id && pair.b != object.id) continue;
+                const std::int32_t other = base_object(pair.a == object.id ? pair.b : pair.a);
+                if (other >= 0 && rules_.cluster_of(other) != object.cluster) row[other] = pair.margin;
+            }
+            for (std::size_t other = 0; other < count; ++other)
+                if (parts_->hidden_[other]) row[other] = 0;
+        }
+    }
+
+    // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it long ago counts too.
+    void fill_new_row(const MovedParts::Object& object, MarginClass* row) {
+        for (std::size_t other = 0; other < rules_.object_count(); ++other) {
+            const std::int32_t frame = rules_.object_frame[other];
+            row[other] =
+                rules_.cluster[frame] == object.cluster ? MarginClass{0} : class_of_pair(object.id, layout_.ids[frame]);
+        }
+    }
+    MarginClass class_of_pair(FrameId a, FrameId b) { return class_from_scratch({std::min(a, b), std::max(a, b), 0}); }
+
+    MarginClass class_of_own(const MovedParts::Object& a, const MovedParts::Object& b) {
+        if (a.cluster == b.cluster) return 0;
+        for (const Override& pair : changed_)
+            if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b))
+                return pair.margin;
+        if (a.base_object >= 0 && b.base_object >= 0) return rules_.exception_class(a.base_object, b.base_object);
+        return class_of_pair(a.id, b.id);
+    }
+
+    void pair_items() {
+        const std::vector<MovedParts::Item>& items = parts_->items_;
+        const auto comes_first = [&](std::size_t i, std::size_t j) {
+            const auto a = static_cast<std::uint32_t>(items[i].link), b = static_cast<std::uint32_t>(items[j].link);
+            return a != b ? a < b : object_of(i).frame < object_of(j).frame;
+        };
+        for (std::size_t i = 0; i < items.size(); ++i)
+            for (std::size_t j = i + 1; j < items.size(); ++j) {
+                if (items[i].item.object == items[j].item.object) continue;
+                const MarginClass margin = class_of_own(object_of(i), object_of(j));
+                const auto a = static_cast<std::int32_t>(i), b = static_cast<std::int32_t>(j);
+                if (margin != 0)
+                    parts_->pairs_.push_back(comes_first(i, j) ? MovedParts::Pair{a, b, margin}
+                                                               : MovedParts::Pair{b, a, margin});
+            }
+    }
+    const MovedParts::Object& object_of(std::size_t item) const {
+        return parts_->objects_[parts_->items_[item].item.object];
+    }
+
+    const CollisionWorld::Base& base_;
+    const CollisionWorld::Rules& rules_;
+    const Layout& layout_;
+    const SceneGraph& scene_;
+    const CollisionOptions& options_;
+    std::unique_ptr<MovedParts> parts_;
+    std::vector<Frame> frames_;      // changed, new or carried
+    std::vector<FrameId> removed_;   // ascending
+    std::vector<Override> changed_;  // pairs whose rule may be another one
+    bool same_margins_ = true;
+    std::vector<CollisionWorld::Base::MarginOfPair> margins_;  // when they are not those of the base
+};
+
+std::unique_ptr<const MovedParts> MovedParts::find(const CollisionWorld::Base& base, const SceneGraph& scene,
+                                                   const CollisionOptions& options) {
+    const CollisionOptions& known = base.rules.options;
+    if (&options != &known &&
+        (options.margin != known.margin || options.level != known.level || needs_depth(options) != needs_depth(known)))
+        return nullptr;
+    return MovedPartsBuilder(base, scene, options).build();
+}
+
+void MovedParts::place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const {
+    scratch.own_pose.resize(items_.size());
+    scratch.own_bounds.resize(items_.size());
+    for (std::size_t own = 0; own < items_.size(); ++own) {
+        const Item& item = items_[own];
+        if (item.link < 0) continue;
+        carry(link_pose[item.link], item.link_from_shape, scratch.own_pose[own]);
+        scratch.own_bounds[own] = bounds_of(item.item, scratch.own_pose[own]);
+    }
+}
+
+}  // namespace tmkit

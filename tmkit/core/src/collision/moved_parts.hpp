@@ -1,0 +1,235 @@
+// What a version of a scene changes in a collision world that was made for another version.
+//
+// Goal. Picking a block up changes one frame of hundreds; making the collision world anew would cost ten checks. So a
+// world of the new version keeps what was worked out for an old one (its *base*: links, the tree of what stands still,
+// the lists and tables of pairs) and holds beside it the parts that differ:
+//
+//     base objects that changed are *hidden*: a candidate pair of the base with one of them is passed over;
+//     their shapes as they are now, and those of new frames, are *own* items, each carried by a link of the base or
+//     standing still, with a row of margin classes against the objects of the base.
+//
+// Own items that move are looked up in the tree of the base and tested against its moving items one by one; own items
+// that stand still against the moving ones. There are few of them, so no structure is needed.
+//
+// What is compared is always the base and the new version, however many versions lie between, so nothing accumulates;
+// and the comparison skips what the versions share. A pair whose rule changed (allowed, or with another margin) makes
+// one of its frames an own one. When a joint, a body or what a joint carries changed, or more than a few frames did,
+// there are no parts, and the world is made anew.
+//
+// Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would give them, so
+// answers agree to the last bit.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collision/collision_model.hpp"
+
+namespace tmkit {
+
+// The structures that worlds of several versions share.
+struct CollisionWorld::Base {
+    Base(SceneGraph scene, CollisionOptions options);
+    ~Base();
+    Base(const Base&) = delete;
+
+    const CollisionView::Model& model() const { return view.model(); }
+    // The first pair in contact of those that no joint can change.
+    FramePair constant_collision() const;
+
+    Rules rules;
+    CollisionView view;              // all joints move
+    CollisionView::Scratch at_zero;  // placed at the configuration zero
+    std::vector<FrameId> movable;    // ascending
+
+    struct MarginOfPair {
+        FrameId a, b;  // a < b
+        double margin;
+        auto operator<=>(const MarginOfPair&) const = default;
+    };
+    std::vector<MarginOfPair> pair_margins;  // ascending
+
+    // Rooms to work in that nobody uses at the moment, so that threads rarely make their own.
+    struct alignas(64) Spare {
+        std::atomic<CollisionView::Scratch*> scratch{nullptr};
+    };
+    mutable std::array<Spare, 8> spares;
+
+private:
+    mutable std::once_flag constant_checked_;
+    mutable FramePair constant_collision_;
+};
+
+// The pair margins of frames that are in the scene, ascending.
+std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene, const CollisionOptions& options);
+
+class MovedParts {
+public:
+    using Model = CollisionView::Model;
+    using Data = CollisionView::Scratch::Data;
+
+    // What differs from the base, or null when it is too much.
+    static std::unique_ptr<const MovedParts> find(const CollisionWorld::Base& base, const SceneGraph& scene,
+                                                  const CollisionOptions& options);
+
+    bool hides(std::int32_t base_object) const { return hidden_[base_object]; }
+    // The number in this version of the frame of an object of the base.
+    std::int32_t frame_of(const Model& model, std::int32_t base_object) const {
+        return frame_numbers_.empty() ? model.rules->object_frame[base_object] : frame_numbers_[base_object];
+    }
+    bool changes_numbers() const { return changes_numbers_; }
+    bool removes_frames() const { return removes_frames_; }
+
+    // Puts the own items where the links are.
+    void place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const;
+
+    // Visit the pairs of this version as visit(shape, shape, margin), of those that joints can change and of those that
+    // they cannot, after both have been placed; stops when visit returns true.
+    template <class Visit>
+    bool visit_variable(const Model& model, const Data& scratch, Visit&& visit) const;
+    template <class Visit>
+    bool visit_constant(const Model& model, const Data& scratch, Visit&& visit) const;
+    // Only those of the constant pairs that have an own item; `poses`: where the items of the base stand.
+    template <class Visit>
+    bool visit_own_constant(const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
+
+private:
+    friend class MovedPartsBuilder;
+    MovedParts() = default;
+
+    struct Object {
+        FrameId id;
+        std::int32_t frame;        // number in this version
+        std::int32_t base_object;  // -1 when it is new
+        BodyId body;
+        FrameId cluster;
+    };
+    struct Item {
+        CollisionItem item;  // its object is an own one
+        std::int32_t link;   // of the base; -1: the world
+        coal::Transform3s link_from_shape;
+        Bounds still_bounds;  // when link is -1
+    };
+    struct Pair {
+        std::int32_t a, b;  // own items
+        MarginClass margin;
+    };
+
+    const coal::Transform3s& pose(std::size_t own, const Data& scratch) const {
+        return items_[own].link < 0 ? items_[own].link_from_shape : scratch.own_pose[own];
+    }
+    const Bounds& bounds(std::size_t own, const Data& scratch) const {
+        return items_[own].link < 0 ? items_[own].still_bounds : scratch.own_bounds[own];
+    }
+    PlacedShape own_shape(std::size_t own, const Data& scratch) const {
+        return {&items_[own].item, &pose(own, scratch), objects_[items_[own].item.object].frame};
+    }
+    PlacedShape base_shape(const Model& model, std::int32_t number, const Data& scratch) const {
+        return {&model.item(number), &model.pose(number, scratch), frame_of(model, model.item(number).object)};
+    }
+    MarginClass class_of(std::size_t own, const Model& model, std::int32_t number) const {
+        return table_[std::size_t(items_[own].item.object) * hidden_.size() + model.item(number).object];
+    }
+    double inflation(double margin) const { return margin > 0.0 ? margin : 0.0; }
+
+    // An own item and one of the base in the order of a world made anew: by link, then by frame.
+    template <class Visit>
+    bool offer(std::size_t own, const PlacedShape& mine, std::int32_t number, const PlacedShape& other,
+               const Model& model, MarginClass margin, Visit&& visit) const {
+        const auto my_link = static_cast<std::uint32_t>(items_[own].link);
+        const auto other_link = static_cast<std::uint32_t>(model.placed[number].link);
+        const bool first = my_link != other_link ? my_link < other_link : mine.frame < other.frame;
+        return first ? visit(mine, other, (*margins_)[margin]) : visit(other, mine, (*margins_)[margin]);
+    }
+
+    std::vector<Object> objects_;
+    std::vector<Item> items_;
+    std::vector<Pair> pairs_;             // of own items, in the order of a world made anew
+    std::vector<MarginClass> table_;      // own objects x objects of the base; 0 where that is hidden
+    std::vector<std::uint8_t> hidden_;    // by object of the base
+    const std::vector<double>* margins_;  // by margin class: those of the base, or these:
+    std::vector<double> own_margins_;     // those of the base and more
+    double largest_margin_ = 0.0;
+    bool changes_numbers_ = false, removes_frames_ = false;
+    std::vector<std::int32_t> frame_numbers_;  // by object of the base; empty when they are those of the base
+};
+
+template <class Visit>
+bool MovedParts::visit_variable(const Model& model, const Data& scratch, Visit&& visit) const {
+    const bool stopped = model.visit_variable(scratch, [&](const Model::Candidate& c) {
+        if (hides(model.item(c.a).object) || hides(model.item(c.b).object)) return false;
+        return visit(base_shape(model, c.a, scratch), base_shape(model, c.b, scratch), c.margin);
+    });
+    if (stopped) return true;
+    for (std::size_t own = 0; own < items_.size(); ++own) {
+        const Item& item = items_[own];
+        const PlacedShape mine = own_shape(own, scratch);
+        const auto meets = [&](std::int32_t number, MarginClass margin) {
+            return offer(own, mine, number, base_shape(model, number, scratch), model, margin, visit);
+        };
+        if (item.link >= 0) {
+            const Bounds query = scratch.own_bounds[own].inflated(largest_margin_);
+            if (model.tree.visit(query, [&](std::int32_t still) {
+                const MarginClass margin = class_of(own, model, model.moving_count + still);
+                return margin != 0 && meets(model.moving_count + still, margin);
+            }))
+                return true;
+        }
+        const Bounds& around = bounds(own, scratch);
+        for (std::int32_t a = 0; a < model.moving_count; ++a) {
+            const MarginClass margin = class_of(own, model, a);
+            if (margin == 0 || model.placed[a].link == item.link) continue;
+            const double by = item.link < 0 ? largest_margin_ : inflation((*margins_)[margin]);
+            if (scratch.shape_bounds[a].inflated(by).overlaps(around) && meets(a, margin)) return true;
+        }
+    }
+    for (const Pair& pair : pairs_) {
+        if (items_[pair.a].link == items_[pair.b].link) continue;
+        const double by = items_[pair.b].link < 0 ? largest_margin_ : inflation((*margins_)[pair.margin]);
+        if (bounds(pair.a, scratch).inflated(by).overlaps(bounds(pair.b, scratch)) &&
+            visit(own_shape(pair.a, scratch), own_shape(pair.b, scratch), (*margins_)[pair.margin]))
+            return true;
+    }
+    return false;
+}
+
+template <class Visit>
+bool MovedParts::visit_constant(const Model& model, const Data& scratch, Visit&& visit) const {
+    const bool stopped = model.visit_constant(scratch, [&](const Model::Candidate& c) {
+        if (hides(model.item(c.a).object) || hides(model.item(c.b).object)) return false;
+        return visit(base_shape(model, c.a, scratch), base_shape(model, c.b, scratch), c.margin);
+    });
+    return stopped || visit_own_constant(model, scratch, scratch, visit);
+}
+
+template <class Visit>
+bool MovedParts::visit_own_constant(const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const {
+    for (std::size_t own = 0; own < items_.size(); ++own) {
+        const Item& item = items_[own];
+        const PlacedShape mine = own_shape(own, scratch);
+        const auto meets = [&](std::int32_t number) {
+            const MarginClass margin = class_of(own, model, number);
+            return margin != 0 && offer(own, mine, number, base_shape(model, number, poses), model, margin, visit);
+        };
+        if (item.link < 0) {
+            const Bounds query = item.still_bounds.inflated(largest_margin_);
+            if (model.tree.visit(query, [&](std::int32_t still) { return meets(model.moving_count + still); }))
+                return true;
+            continue;
+        }
+        for (std::int32_t a = 0; a < model.moving_count; ++a)
+            if (model.placed[a].link == item.link && meets(a)) return true;
+    }
+    for (const Pair& pair : pairs_) {
+        const Item &a = items_[pair.a], &b = items_[pair.b];
+        if (a.link != b.link) continue;
+        if (a.link < 0 && !a.still_bounds.inflated(largest_margin_).overlaps(b.still_bounds)) continue;
+        if (visit(own_shape(pair.a, scratch), own_shape(pair.b, scratch), (*margins_)[pair.margin])) return true;
+    }
+    return false;
+}
+
+}  // namespace tmkit

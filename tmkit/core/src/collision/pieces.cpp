@@ -1,0 +1,171 @@
+// Bodies of many convex pieces: the trees of point clouds and height fields.
+#include <coal/shape/geometric_shapes.h>
+
+#include <algorithm>
+
+#include "collision/collision_solids.hpp"
+
+namespace tmkit {
+namespace {
+
+constexpr std::int32_t points_in_leaf = 4, cells_in_leaf = 2;
+
+// The prism under a triangle: corners 0 to 2 on the surface, 3 to 5 below them; counter-clockwise from outside.
+constexpr std::array<std::array<unsigned int, 3>, 8> prism_faces{
+    {{0, 1, 2}, {3, 5, 4}, {0, 3, 1}, {1, 3, 4}, {1, 4, 2}, {2, 4, 5}, {2, 5, 0}, {0, 5, 3}}};
+
+coal::Vec3s to_vec(const Vector3& v) { return {v[0], v[1], v[2]}; }
+
+Bounds united(const Bounds& a, const Bounds& b) {
+    Bounds all = a;
+    for (int k = 0; k < 3; ++k) {
+        all.lower[k] = std::min(a.lower[k], b.lower[k]);
+        all.upper[k] = std::max(a.upper[k], b.upper[k]);
+    }
+    return all;
+}
+
+}  // namespace
+
+const coal::Convex<coal::Triangle>& PrismRoom::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
+    if (!corners_) corners_ = std::make_shared<std::vector<coal::Vec3s>>(6);
+    for (int i = 0; i < 3; ++i) {
+        (*corners_)[i] = top[i];
+        (*corners_)[i + 3] = coal::Vec3s(top[i][0], top[i][1], bottom);
+    }
+    if (!prism_) {
+        auto triangles = std::make_shared<std::vector<coal::Triangle>>();
+        for (const auto& [a, b, c] : prism_faces) triangles->emplace_back(a, b, c);
+        prism_ = std::make_unique<coal::Convex<coal::Triangle>>(corners_, 6, triangles,
+                                                                static_cast<unsigned int>(triangles->size()));
+    }
+    return *prism_;
+}
+
+Pieces::Pieces(const Shape& shape) : shape_(&shape) {
+    if (shape.kind() == ShapeKind::point_cloud) {
+        ball_ = std::make_unique<coal::Sphere>(shape.dimensions()[0]);
+        order_.resize(shape.points().size() / 3);
+        for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::int32_t>(i);
+        build_points(0, static_cast<std::int32_t>(order_.size()));
+    } else {
+        order_.reserve(2 * (shape.rows() - 1) * (shape.columns() - 1));
+        build_cells(
+            {0, static_cast<std::int32_t>(shape.rows()) - 1, 0, static_cast<std::int32_t>(shape.columns()) - 1});
+    }
+    nodes_.shrink_to_fit();
+}
+
+std::int32_t Pieces::add_leaf(std::int32_t begin) {
+    const auto end = static_cast<std::int32_t>(shape_->kind() == ShapeKind::point_cloud ? begin : order_.size());
+    const auto at = static_cast<std::int32_t>(nodes_.size());
+    nodes_.push_back({{}, begin, end, 0});
+    return at;
+}
+
+void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
+    nodes_[node].bounds = united(nodes_[first].bounds, nodes_[second].bounds);
+    nodes_[node].second = second;
+}
+
+// Halves the points at their median along the longest side. Ties are broken by number, so the tree is reproducible.
+std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
+    const double* points = shape_->points().data();
+    const std::int32_t at = add_leaf(begin);
+    nodes_[at].end = end;
+    Bounds all = bounds(order_[begin]);
+    for (std::int32_t i = begin; i < end; ++i) all = united(all, bounds(order_[i]));
+    nodes_[at].bounds = all;
+    if (end - begin <= points_in_leaf) return at;
+    int side = 0;
+    for (int k = 1; k < 3; ++k)
+        if (all.upper[k] - all.lower[k] > all.upper[side] - all.lower[side]) side = k;
+    const std::int32_t middle = begin + (end - begin) / 2;
+    std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
+                     [&](std::int32_t a, std::int32_t b) {
+        const double x = points[3 * std::size_t(a) + side], y = points[3 * std::size_t(b) + side];
+        return x != y ? x < y : a < b;
+    });
+    const std::int32_t first = build_points(begin, middle), second = build_points(middle, end);
+    join(at, first, second);
+    return at;
+}
+
+// Halves the grid across its longer side; no heights are looked at but in the leaves.
+std::int32_t Pieces::build_cells(const Cells& cells) {
+    const std::int32_t rows = cells.row_end - cells.row_begin, columns = cells.column_end - cells.column_begin;
+    const std::int32_t at = add_leaf(static_cast<std::int32_t>(order_.size()));
+    if (rows * columns <= cells_in_leaf) {
+        const auto across = static_cast<std::int32_t>(shape_->columns()) - 1;
+        for (std::int32_t row = cells.row_begin; row < cells.row_end; ++row)
+            for (std::int32_t column = cells.column_begin; column < cells.column_end; ++column)
+                for (std::int32_t half = 0; half < 2; ++half) order_.push_back(2 * (row * across + column) + half);
+        Bounds all = bounds(order_[nodes_[at].begin]);
+        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
+            all = united(all, bounds(order_[i]));
+        nodes_[at].bounds = all;
+        nodes_[at].end = static_cast<std::int32_t>(order_.size());
+        return at;
+    }
+    Cells low = cells, high = cells;
+    if (rows > columns) low.row_end = high.row_begin = cells.row_begin + rows / 2;
+    else low.column_end = high.column_begin = cells.column_begin + columns / 2;
+    const std::int32_t first = build_cells(low), second = build_cells(high);
+    nodes_[at].end = static_cast<std::int32_t>(order_.size());
+    join(at, first, second);
+    return at;
+}
+
+// Corners 0 to 2 of prism 2 * cell + half, on the surface.
+Vector3 Pieces::prism_corner(std::int32_t number, int corner) const {
+    const std::size_t across = shape_->columns() - 1, cell = static_cast<std::size_t>(number) / 2;
+    const std::size_t row = cell / across, column = cell % across;
+    const bool second = number % 2;  // the half beyond the diagonal
+    switch (corner) {
+        case 0: return shape_->surface_point(row, column);
+        case 1: return second ? shape_->surface_point(row + 1, column + 1) : shape_->surface_point(row, column + 1);
+        default: return second ? shape_->surface_point(row + 1, column) : shape_->surface_point(row + 1, column + 1);
+    }
+}
+
+Bounds Pieces::bounds(std::int32_t number) const {
+    if (ball_) {
+        const double* p = shape_->points().data() + 3 * std::size_t(number);
+        const double r = shape_->dimensions()[0];
+        return {{p[0] - r, p[1] - r, p[2] - r}, {p[0] + r, p[1] + r, p[2] + r}};
+    }
+    const Vector3 a = prism_corner(number, 0), b = prism_corner(number, 1), c = prism_corner(number, 2);
+    Bounds box;
+    for (int k = 0; k < 3; ++k) {
+        box.lower[k] = std::min({a[k], b[k], c[k]});
+        box.upper[k] = std::max({a[k], b[k], c[k]});
+    }
+    box.lower[2] = shape_->dimensions()[2];
+    return box;
+}
+
+Solid Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room,
+                    coal::Transform3s& piece_pose) const {
+    Solid piece;
+    if (ball_) {
+        const double* p = shape_->points().data() + 3 * std::size_t(number);
+        piece_pose.rotation() = pose.getRotation();
+        piece_pose.translation() = pose.transform(coal::Vec3s(p[0], p[1], p[2]));
+        piece.geometry = ball_.get();
+        piece.half.setConstant(shape_->dimensions()[0]);
+        return piece;
+    }
+    // The prism's own origin is its middle, where numbers are small.
+    const Bounds box = bounds(number);
+    const coal::Vec3s lower = to_vec(box.lower), upper = to_vec(box.upper);
+    const coal::Vec3s middle = 0.5 * (lower + upper);
+    std::array<coal::Vec3s, 3> top;
+    for (int corner = 0; corner < 3; ++corner) top[corner] = to_vec(prism_corner(number, corner)) - middle;
+    piece_pose.rotation() = pose.getRotation();
+    piece_pose.translation() = pose.transform(middle);
+    piece.geometry = &room.prism(top, lower[2] - middle[2]);
+    piece.half = 0.5 * (upper - lower);
+    return piece;
+}
+
+}  // namespace tmkit

@@ -1,0 +1,394 @@
+#include <algorithm>
+#include <limits>
+
+#include "tmkit/scene_arrays.hpp"
+#include "uncertainty/noise_path.hpp"
+
+namespace tmkit {
+
+using Section = SequenceLock::Section;
+using Writer = SequenceLock::Writer;
+
+// --- what is asked of names ------------------------------------------------------------------------------------------
+
+SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {
+    const Slot slot = frame_names_.find(name);
+    if (slot == none) throw unknown_frame(name);
+    return slot;
+}
+
+void SceneArrays::require_new_name(std::string_view name) const {
+    if (name.empty()) throw refusals::empty_frame_name();
+    if (frame_names_.find(name) != none) throw duplicate("frame", name);
+}
+
+void SceneArrays::require_fit(std::string_view text) const {
+    if (!frame_names_.fits(text)) throw refusals::too_long(text, capacities_.name_bytes);
+}
+
+// --- adding and removing ---------------------------------------------------------------------------------------------
+
+void SceneArrays::add_root(std::string_view name, std::string_view body) {
+    const Writer writer(lock_);
+    NewFrame frame;
+    frame.name = name;
+    frame.body = body;
+    add(frame, none);
+}
+
+void SceneArrays::add_frame(const NewFrame& frame) {
+    const Writer writer(lock_);
+    if (frame.parent.empty()) throw refusals::without_parent(frame.name);
+    add(frame, require_frame(frame.parent));
+}
+
+// The body that a new frame comes to sit on, none when it is to be made.
+SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) const {
+    const std::string_view name = frame.body.empty() ? frame.name : frame.body;
+    const Slot body = body_names_.find(name);
+    if (body == none) return none;
+    if (frame.body.empty()) throw duplicate("body", name);
+    if (parent == none) return body;
+    if (body == body_[static_cast<std::size_t>(parent)]) {
+        if (frame.joint && frame.joint->type != JointType::fixed)
+            throw refusals::new_edge_inside_body(frame.name, frame_names_.view(parent), name);
+        return body;
+    }
+    for (Slot top = first_top_[static_cast<std::size_t>(body)]; top != none;
+         top = next_top_[static_cast<std::size_t>(top)])
+        if (root_of(top) == root_of(parent))
+            throw refusals::body_in_this_tree(frame.name, name, frame_names_.view(top));
+    return body;
+}
+
+void SceneArrays::add(const NewFrame& frame, Slot parent) {
+    require_new_name(frame.name);
+    Slot body = body_for(frame, parent);
+    JointPlan plan;
+    if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
+    require_fit(frame.name);
+    if (body == none) require_fit(frame.body);
+    if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
+    if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
+    if (body == none && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
+    if (frame.shapes.size() > free_shapes_) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    Ref<const FrameDetails> details;
+    if (!frame.classes.empty()) {
+        auto made = make_ref<FrameDetails>();
+        made->classes.assign(frame.classes.begin(), frame.classes.end());
+        details = made;
+    }
+
+    const Section section(lock_);
+    const Slot slot = free_frames_.back();
+    free_frames_.pop_back();
+    const auto at = static_cast<std::size_t>(slot);
+    frame_names_.insert(slot, frame.name);
+    id_.store(slot, next_id_++);
+    pose_.store(slot, frame.pose);
+    entry_.store(slot, none);
+    details_[at] = std::move(details);
+    for (const AttachedShape& shape : frame.shapes) append_shape(slot, shape);
+    parent_.store(slot, parent);
+    if (parent != none) link(slot, parent);
+    if (body == none) body = take_body(frame.body.empty() ? frame.name : frame.body);
+    bare_.store(body, 0);
+    body_.store(slot, body);
+    if (is_top(slot)) add_top(slot);
+    const std::int32_t count = counts_[frame_count];
+    order_[static_cast<std::size_t>(count)] = slot;
+    position_[at] = count;
+    sequence_.store(count, slot);
+    counts_.store(frame_count, count + 1);
+    write_joint(slot, plan);
+    if (is_actuated(plan.type)) renew_entries();
+    refresh(slot);
+}
+
+void SceneArrays::require_no_followers() const {
+    if (followers_ == 0) return;
+    std::string_view first;
+    Slot leader = none;
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
+        const auto slot = static_cast<std::size_t>(order_[static_cast<std::size_t>(i)]);
+        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[static_cast<std::size_t>(leader_[slot])] != epoch_)
+            continue;
+        const std::string_view follower = joint_names_.view(static_cast<Slot>(slot));
+        if (leader != none && first < follower) continue;
+        first = follower;
+        leader = leader_[slot];
+    }
+    if (leader != none) throw refusals::is_followed(joint_names_.view(leader), first);
+}
+
+void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
+    const Writer writer(lock_);
+    const Slot top = require_frame(name);
+    const std::int32_t leaving = mark_subtree(top);
+    if (!with_subtree && leaving > 1) {
+        Slot first = first_child_[top];
+        for (Slot child = first; child != none; child = next_sibling_[child])
+            if (id_[child] < id_[first]) first = child;
+        throw refusals::has_children(name, frame_names_.view(first));
+    }
+    require_no_followers();
+    require_no_twists_from();
+    {
+        const Section section(lock_);
+        if (parent_[top] != none) unlink(top);
+        remove_marked(leaving);
+    }
+    for (std::int32_t i = 0; i < leaving; ++i) {  // what this frees, readers need not wait for
+        const auto slot = static_cast<std::size_t>(gathered_[static_cast<std::size_t>(i)]);
+        drop_shapes(static_cast<Slot>(slot));
+        details_[slot] = nullptr;
+        write_noise(static_cast<Slot>(slot), nullptr);
+    }
+}
+
+void SceneArrays::rename_frame(std::string_view name, std::string_view new_name) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(name);
+    if (name == new_name) return;
+    require_new_name(new_name);
+    require_fit(new_name);
+    const Section section(lock_);
+    frame_names_.erase(slot);
+    frame_names_.insert(slot, new_name);
+}
+
+// --- moving ----------------------------------------------------------------------------------------------------------
+
+void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) const {
+    if (root_of(moving) == root) return;  // the bodies of one tree stay joined as they were
+    const auto body_of = [this](Slot slot) { return body_[static_cast<std::size_t>(slot)]; };
+    for (Slot at = moving; at != none; at = next_in_subtree(at, moving)) {
+        if (body_of(at) == body_of(moving) && body_of(parent) == body_of(moving))
+            continue;  // joined by the new edge itself
+        for (Slot top = first_top_[static_cast<std::size_t>(body_of(at))]; top != none;
+             top = next_top_[static_cast<std::size_t>(top)])
+            if (root_of(top) == root)
+                throw refusals::two_paths(frame_names_.view(moving), frame_names_.view(parent),
+                                          body_names_.view(body_of(at)), frame_names_.view(top));
+    }
+}
+
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
+bool SceneArrays::stays_on_body(Slot moving, Slot parent, const Pose& pose) const {
+    if (is_top(moving)) return false;
+    const auto body = body_[static_cast<std::size_t>(moving)];
+    if (body_[static_cast<std::size_t>(parent)] != body)
+        throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
+    const auto [metres, radians] = pose_between(moving, parent, std::nullopt).distance(pose);
+    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
+        throw refusals::moves_on_body(frame_names_.view(moving), frame_names_.view(parent));
+    return true;
+}
+
+void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
+    const Slot old_parent = parent_[moving];
+    if (old_parent == none) throw refusals::root_without(frame_names_.view(moving), "parent to change");
+    if (old_parent == parent && pose_[moving] == pose) return;
+    Slot root = parent;
+    for (Slot at = parent; at != none; root = at, at = parent_[at])
+        if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
+    require_in_range(pose, "the pose of a frame");
+    const auto at = static_cast<std::size_t>(moving);
+    if (old_parent != parent) check_bodies_on_move(moving, parent, root);
+    const bool stays = stays_on_body(moving, parent, pose);
+    if (stays && old_parent == parent) return;
+    const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
+    if (joins_parts && type_[moving] != JointType::fixed)
+        throw refusals::joins_parts_by_joint(frame_names_.view(moving));
+    const bool cuts = old_parent != parent && !stays && counts_[twist_count] != 0;
+    if (cuts) {
+        mark_twists_across(moving);
+        check_twists_joined(moving, parent);
+    }
+
+    const Section section(lock_);
+    pose_.store(moving, pose);
+    for (Slot twist = cuts ? counts_[twist_count] : 0;
+         twist-- > 0;)  // the last takes the place of one that goes, and has been seen
+        if (twist_goes_[static_cast<std::size_t>(twist)]) drop_twist(twist_frame_[twist]);
+    if (old_parent != parent) {
+        drop_stamps(moving, none);  // a history belongs to an edge
+        change_parent(moving, parent, joins_parts);
+    }
+    refresh_subtree(moving);
+}
+
+void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
+    if (joins_parts) remove_top(moving);  // its body has one top less now
+    if (parent_[moving] != none) unlink(moving);
+    parent_.store(moving, parent);
+    link(moving, parent);
+    restore_order(moving, parent);
+}
+
+void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+    const Writer writer(lock_);
+    const Slot moving = require_frame(root), target = require_frame(parent);
+    if (parent_[moving] != none) throw refusals::has_parent(root, frame_names_.view(parent_[moving]));
+    Slot top = target;
+    for (Slot at = target; at != none; top = at, at = parent_[at])
+        if (at == moving) throw refusals::cycle(root, parent);
+    check_bodies_on_move(moving, target, top);
+    const bool joins_parts = body_[target] == body_[moving];
+    if (joins_parts && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
+    std::fill_n(twist_goes_.begin(), counts_[twist_count], 0);
+    check_twists_joined(moving, target);
+    const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
+
+    const Section section(lock_);
+    pose_.store(moving, pose);
+    change_parent(moving, target, joins_parts);
+    write_joint(moving, plan);
+    if (is_actuated(plan.type)) renew_entries();
+    refresh_after_joint(moving);
+}
+
+void SceneArrays::reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame) {
+    const Writer writer(lock_);
+    const Slot moving = require_frame(frame);
+    move(moving, require_frame(parent), parent_from_frame);
+    write_noise(moving, nullptr);
+}
+
+void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q) {
+    const Writer writer(lock_);
+    require_length(q);
+    const Slot moving = require_frame(frame);
+    const Slot target = require_frame(parent);
+    if (parent_[moving] == target) return;
+    for (Slot at = target; at != none; at = parent_[at])
+        if (at == moving) return move(moving, target, pose_[moving]);  // which refuses
+    Pose pose = pose_between(moving, target, q);
+    if (entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
+        const double value =
+            multiplier_[moving] * (q ? (*q)[static_cast<std::size_t>(entry_[moving])] : q_[entry_[moving]]) +
+            offset_[moving];
+        pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
+    }
+    if (noise_.empty()) return move(moving, target, pose);
+    noise_sum_.clear();
+    sum_errors(noisy_way(moving, target, q), noise_sum_);
+    require_noise_fits(noise_sum_.columns().size());
+    require_in_range(noise_sum_.covariance().matrix(), "a covariance");
+    move(moving, target, pose);
+    noise_sum_.write_edge(*noise_[static_cast<std::size_t>(moving)]);
+}
+
+void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame) {
+    const Writer writer(lock_);
+    const Slot moving = require_frame(frame);
+    if (parent_[moving] == none) throw refusals::root_without(frame, "pose");
+    move(moving, parent_[moving], parent_from_frame);
+}
+
+void SceneArrays::forward(std::span<const double> q) {
+    const Writer writer(lock_);
+    require_length(q);
+    const auto value_of = [&q](std::int32_t entry) { return q[static_cast<std::size_t>(entry)]; };
+    const std::span<const Slot> frames(order_.data(), static_cast<std::size_t>(counts_[frame_count]));
+    for (const Slot slot : frames)
+        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.prepare(slot, refreshed(slot, value_of));
+    const Section section(lock_);
+    for (std::size_t i = 0; i < q.size(); ++i) q_.store(static_cast<std::int32_t>(i), q[i]);
+    for (const Slot slot : frames)
+        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.show(slot);
+}
+
+// --- what frames carry -----------------------------------------------------------------------------------------------
+
+// What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
+void SceneArrays::set_details(Slot slot, FrameDetails changed) {
+    Ref<const FrameDetails>& details = details_[static_cast<std::size_t>(slot)];
+    changed.shapes.clear();  // which are in pools, as what follows
+    changed.twist.reset();
+    changed.stamps = nullptr;
+    details = changed.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(changed)));
+}
+
+void SceneArrays::set_classes(std::string_view frame, std::vector<std::string> classes) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    const Ref<const FrameDetails>& old = details_[static_cast<std::size_t>(slot)];
+    FrameDetails changed = old ? *old : FrameDetails{};
+    changed.classes = std::move(classes);
+    set_details(slot, std::move(changed));
+}
+
+void SceneArrays::set_attributes(std::string_view frame, Attributes attributes) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    const Ref<const FrameDetails>& old = details_[static_cast<std::size_t>(slot)];
+    FrameDetails changed = old ? *old : FrameDetails{};
+    std::sort(attributes.begin(), attributes.end());
+    changed.attributes = std::move(attributes);
+    set_details(slot, std::move(changed));
+}
+
+void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedShape> shapes) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    std::size_t there = 0;
+    for (Slot at = first_shape_[static_cast<std::size_t>(slot)]; at != none;
+         at = shapes_[static_cast<std::size_t>(at)].next)
+        ++there;
+    if (shapes.size() > free_shapes_ + there) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    drop_shapes(slot);
+    for (const AttachedShape& shape : shapes) append_shape(slot, shape);
+}
+
+void SceneArrays::add_shape(std::string_view frame, const AttachedShape& shape) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    if (free_shapes_ == 0) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    append_shape(slot, shape);
+}
+
+void SceneArrays::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {
+    const Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    if (inertia) inertia->check();
+    const auto body = static_cast<std::size_t>(body_[static_cast<std::size_t>(slot)]);
+    inertia_frame_[body] = inertia ? slot : none;
+    inertia_[body] = inertia.value_or(Inertia{});
+}
+
+std::array<FrameId, 2> SceneArrays::pair_of(Slot a, Slot b) const {
+    const FrameId id_a = id_.load(a), id_b = id_.load(b);
+    return {std::min(id_a, id_b), std::max(id_a, id_b)};
+}
+
+void SceneArrays::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
+    const Writer writer(lock_);
+    const Slot slot_a = require_frame(a);
+    const std::array<FrameId, 2> ids = pair_of(slot_a, require_frame(b));
+    if (ids[0] == ids[1]) throw refusals::collides_with_itself(a);
+    require_fit(reason);
+    Slot pair = pairs_.find(pair_key(ids));
+    if (pair == none) {
+        if (static_cast<std::size_t>(pair_count_) == capacities_.allowed_pairs)
+            throw refusals::full("allowed pair", capacities_.allowed_pairs, "allowed_pairs");
+        const Section section(lock_);
+        pair = pair_count_++;
+        pair_ids_[static_cast<std::size_t>(pair)] = ids;
+        pair_frames_[static_cast<std::size_t>(pair)] = {slot_a, frame_names_.find(b)};
+        pairs_.insert(pair, pair_key(ids));
+    }
+    reasons_.set(pair, reason);
+}
+
+void SceneArrays::forbid_collision(std::string_view a, std::string_view b) {
+    const Writer writer(lock_);
+    const Slot slot_a = require_frame(a);
+    const std::array<FrameId, 2> ids = pair_of(slot_a, require_frame(b));
+    const Slot pair = pairs_.find(pair_key(ids));
+    if (pair == none) return;
+    const Section section(lock_);
+    drop_pair(pair);
+}
+
+}  // namespace tmkit

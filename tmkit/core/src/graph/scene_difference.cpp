@@ -1,0 +1,329 @@
+#include "tmkit/scene_difference.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit {
+namespace {
+
+bool has(const SceneGraph& scene, FrameId id) { return scene.find(id) != nullptr; }
+
+std::optional<FrameSpecification> specification_of(const SceneGraph& scene, FrameId id) {
+    const FrameRecord* frame = scene.find(id);
+    if (!frame) return std::nullopt;
+    return scene.specification(frame->name->text);
+}
+
+bool same(const std::optional<FrameSpecification>& a, const std::optional<FrameSpecification>& b) {
+    return a.has_value() == b.has_value() && (!a || a->same_content(*b));
+}
+
+std::optional<std::string> text_of(const Name* name) {
+    return name ? std::optional<std::string>(name->text) : std::nullopt;
+}
+
+PairDifference::Names names_of(const SceneGraph& scene, FrameId first, FrameId second) {
+    const FrameRecord *a = scene.find(first), *b = scene.find(second);
+    if (!a || !b) return std::nullopt;
+    return std::pair{a->name->text, b->name->text};
+}
+
+std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_view name) {
+    return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name)) : std::nullopt;
+}
+
+FrameSpecification without_noise(FrameSpecification frame) {
+    frame.noise = nullptr;
+    if (frame.twist) frame.twist->noise = nullptr;
+    return frame;
+}
+
+bool same_covariance(const EdgeNoise* a, const EdgeNoise* b) {
+    return a && b ? a->covariance == b->covariance : a == b;
+}
+
+bool same_but_for_sources(const FrameSpecification& a, const FrameSpecification& b) {
+    const auto of_twist = [](const FrameSpecification& frame) {
+        return frame.twist ? frame.twist->noise.get() : nullptr;
+    };
+    return same_covariance(a.noise.get(), b.noise.get()) && same_covariance(of_twist(a), of_twist(b)) &&
+           without_noise(a).same_content(without_noise(b));
+}
+
+// Whether what was found may come of ids and noise sources alone, as those of a copy from a file are others. Not where
+// a frame by its name came, went or changed, which is what edits do; nor where all frames have the ids that they had.
+bool may_be_of_ids(const SceneDifference& found) {
+    std::set<std::string_view> before, after;
+    for (const FrameDifference& frame : found.frames) {
+        if (frame.before) before.insert(frame.before->name);
+        if (frame.after) after.insert(frame.after->name);
+        if (frame.before && frame.after && frame.before->name == frame.after->name &&
+            !same_but_for_sources(*frame.before, *frame.after))
+            return false;
+    }
+    return !found.frames.empty() && before == after;
+}
+
+}  // namespace
+
+SceneDifference SceneDifference::reversed() const {
+    SceneDifference turned = *this;
+    for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
+    for (PairDifference& pair : turned.pairs) {
+        std::swap(pair.before, pair.after);
+        std::swap(pair.names_before, pair.names_after);
+    }
+    for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
+    std::swap(turned.bare_bodies_before, turned.bare_bodies_after);
+    return turned;
+}
+
+SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
+    SceneDifference found;
+    std::set<FrameId> ids;
+    std::set<std::string> bare_before, bare_after;
+    SceneGraph::for_each_changed_frame(a, b,
+                                       [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
+    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
+        if (before && before->inertia_frame != no_frame) ids.insert(before->inertia_frame);
+        if (after && after->inertia_frame != no_frame) ids.insert(after->inertia_frame);
+        if (before && before->tops.empty()) bare_before.insert(before->name->text);
+        if (after && after->tops.empty()) bare_after.insert(after->name->text);
+    });
+    std::set_difference(bare_before.begin(), bare_before.end(), bare_after.begin(), bare_after.end(),
+                        std::back_inserter(found.bare_bodies_before));
+    std::set_difference(bare_after.begin(), bare_after.end(), bare_before.begin(), bare_before.end(),
+                        std::back_inserter(found.bare_bodies_after));
+    for (FrameId id : ids) {
+        FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
+        const FrameRecord *before = a.find(id), *after = b.find(id);
+        frame.reparented = before && after && before->parent != after->parent;
+        if (frame.reparented || !same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
+    }
+    SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
+        if (before && after && before->text == after->text) return;
+        found.pairs.push_back(
+            {names_of(a, first, second), names_of(b, first, second), text_of(before), text_of(after)});
+    });
+    // Compared by ids: the same names may be those of other frames.
+    SceneGraph::for_each_changed_group(
+        a, b, [&](const std::string& name) { found.groups.push_back({group_of(a, name), group_of(b, name)}); });
+    if (may_be_of_ids(found) && a.same_content(b)) return {};
+    return found;
+}
+
+namespace {
+
+std::string conflict(const std::string& frame, const std::string& what) {
+    return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
+}
+
+// Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong
+// one.
+bool reuses_names(const SceneDifference& difference) {
+    std::set<std::string_view> freed;
+    const auto is_renamed = [](const FrameDifference& f) {
+        return f.before && f.after && f.before->name != f.after->name;
+    };
+    for (const FrameDifference& frame : difference.frames)
+        if (!frame.after || is_renamed(frame)) freed.insert(frame.before->name);
+    return std::any_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& frame) {
+        return (!frame.before || is_renamed(frame)) && freed.count(frame.after->name);
+    });
+}
+
+// What a frame says when that which the difference changes in it is changed.
+FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
+                           const FrameSpecification& after) {
+    const auto take = [&](auto FrameSpecification::* field) {
+        if (!(before.*field == after.*field)) frame.*field = after.*field;
+    };
+    for (auto field : {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body}) take(field);
+    take(&FrameSpecification::pose);
+    take(&FrameSpecification::classes);
+    take(&FrameSpecification::shapes);
+    take(&FrameSpecification::inertia);
+    take(&FrameSpecification::attributes);
+    take(&FrameSpecification::twist);
+    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
+    if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
+    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
+    return frame;
+}
+
+}  // namespace
+
+// One frame's change by single edits. False when it must wait for another: a parent that is not there yet, a name that
+// is still taken, a child that has not left.
+bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) {
+    const FrameDifference& frame = difference.frames[index];
+    try {
+        if (!frame.before) {
+            const bool id_is_free = !has(scene_, frame.id);
+            FrameSpecification made = *frame.after;
+            made.inertia.reset();
+            made.twist.reset();
+            if (frame.after->twist && !scene_.has_body(frame.after->twist->reference)) return false;
+            add(made, id_is_free ? frame.id : scene_.next_frame_);
+            if (frame.after->inertia) set_inertia(made.name, frame.after->inertia);
+            if (frame.after->twist) set_twist(made.name, *frame.after->twist);
+            return true;
+        }
+        const FrameSpecification& before = *frame.before;
+        if (!frame.after) {
+            remove_frame(before.name, false);
+            return true;
+        }
+        const FrameSpecification& after = *frame.after;
+        const std::string& name = scene_.find(before.name) ? before.name : after.name;
+        if (before.body != after.body || before.parent.empty() != after.parent.empty())
+            return false;  // no single edit does that
+        if (!after.parent.empty()) record(after.parent);
+        if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
+        if (!(before.joint.type == after.joint.type && before.joint.same_content(after.joint)))
+            set_joint(name, after.joint);
+        if (before.parent != after.parent) {  // twists that go with it are in the differences of their frames
+            const FrameId id = record(name).id;
+            move(record(id), record(after.parent), after.pose, true);
+            put_noise(id, {});
+        }
+        if (before.parent == after.parent && before.pose != after.pose) set_pose(name, after.pose);
+        if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps))
+            set_stamped_poses(name, after.stamps);
+        if (before.classes != after.classes) set_classes(name, after.classes);
+        if (before.attributes != after.attributes) set_attributes(name, after.attributes);
+        if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
+        if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
+        if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
+        if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
+        if (!same_noise(record(name).noise, after.noise) &&
+            (before.parent != after.parent || !same_noise(before.noise, after.noise)))
+            set_noise(name, after.noise);
+        if (name != after.name) rename_frame(name, after.name);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+void SceneEdit::apply(const SceneDifference& difference) {
+    for (const FrameDifference& frame : difference.frames) {
+        if (frame.before && !scene_.find(frame.before->name))
+            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"),
+                        {{"frame", frame.before->name}});
+        if (!frame.before && scene_.find(frame.after->name) &&
+            std::none_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& other) {
+            return other.before && other.before->name == frame.after->name;
+        }))
+            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"),
+                        {{"frame", frame.after->name}});
+    }
+    all_or_nothing([&] {
+        const auto add_bare =
+            [&] {  // first of all, since twists may refer to them; and again, as one goes with its last frame
+            for (const std::string& body : difference.bare_bodies_after)
+                if (!scene_.has_body(body)) add_body(body);
+        };
+        add_bare();
+        const SceneGraph start = scene_;
+        std::vector<std::size_t> waiting(difference.frames.size());
+        const bool singly = !reuses_names(difference);
+        for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
+        for (std::size_t before = waiting.size() + 1; singly && !waiting.empty() && waiting.size() < before;) {
+            before = waiting.size();
+            std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference, i); });
+        }
+        if (!waiting.empty()) {
+            scene_ = start;
+            rebuild(difference);
+        }
+        for (const std::string& body : difference.bare_bodies_before)  // when no twist refers to them any more
+            if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
+        for (const PairDifference& pair : difference.pairs)
+            if (pair.after) allow_collision(pair.names_after->first, pair.names_after->second, *pair.after);
+            else if (const auto& names = pair.names_after;
+                     names && scene_.find(names->first) && scene_.find(names->second))
+                forbid_collision(names->first, names->second);
+        for (const GroupDifference& group :
+             difference.groups)  // leaves first: a group may hold one that comes after it
+            if (group.after) set_group({group.after->name, {}, {}});
+        for (const GroupDifference& group : difference.groups)
+            if (group.after) set_group(*group.after);
+            else if (scene_.has_group(group.before->name)) remove_group(group.before->name);
+        add_bare();
+    });
+}
+
+// All frames at once from what the scene would say after the change; its rules are checked as for any scene. O(n log
+// n).
+void SceneEdit::rebuild(const SceneDifference& difference) {
+    std::vector<std::pair<FrameId, FrameSpecification>> frames;
+    scene_.for_each_frame(
+        [&](const FrameRecord& frame) { frames.emplace_back(frame.id, scene_.specification(frame.name->text)); });
+    std::vector<std::pair<std::string, std::string>> renamed;
+    std::vector<AllowedPair> pairs = scene_.allowed_pairs();
+    std::vector<GroupSpecification> groups;
+    for (const std::string& name : scene_.group_names()) groups.push_back(scene_.group(name));
+    const auto named = [&](const std::string& name) {
+        return std::find_if(frames.begin(), frames.end(), [&](const auto& frame) { return frame.second.name == name; });
+    };
+    for (const FrameDifference& frame : difference.frames)
+        if (frame.before && frame.after && frame.before->name != frame.after->name)
+            renamed.emplace_back(frame.before->name, frame.after->name);
+    const auto now_named = [&](const std::string& name) {
+        for (const auto& [from, to] : renamed)
+            if (from == name) return to;
+        return name;
+    };
+    std::vector<std::pair<FrameId, FrameSpecification>> result;
+    std::vector<std::string> gone;
+    for (const FrameDifference& frame : difference.frames) {
+        if (!frame.before) continue;
+        const auto at = named(frame.before->name);
+        if (frame.after) {
+            const bool elsewhere =
+                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
+            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
+            if (elsewhere) result.back().second.parent = now_named(at->second.parent);
+        } else {
+            gone.push_back(frame.before->name);
+        }
+        frames.erase(at);
+    }
+    for (auto& [id, frame] : frames) {
+        frame.parent = now_named(frame.parent);
+        result.emplace_back(id, std::move(frame));
+    }
+    for (const FrameDifference& frame : difference.frames)
+        if (!frame.before) {
+            const bool taken =
+                std::any_of(result.begin(), result.end(), [&](const auto& other) { return other.first == frame.id; });
+            result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
+        }
+    std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    SceneEdit fresh{SceneGraph()};
+    for (const std::string& body : scene_.bare_bodies()) fresh.add_body(body);
+    for (const std::string& body : difference.bare_bodies_after)
+        if (!fresh.scene_.has_body(body)) fresh.add_body(body);
+    fresh.add_frames_with_ids(result);
+    fresh.scene_.next_frame_ = std::max(fresh.scene_.next_frame_, scene_.next_frame_);
+    const auto is_gone = [&](const std::string& name) {
+        return std::find(gone.begin(), gone.end(), name) != gone.end();
+    };
+    for (const AllowedPair& pair : pairs)
+        if (!is_gone(pair.a) && !is_gone(pair.b))
+            fresh.allow_collision(now_named(pair.a), now_named(pair.b), pair.reason);
+    for (GroupSpecification& group : groups) fresh.set_group({group.name, {}, {}});
+    for (GroupSpecification& group : groups) {
+        std::erase_if(group.frames, is_gone);
+        for (std::string& frame : group.frames) frame = now_named(frame);
+        fresh.set_group(group);
+    }
+    scene_ = std::move(fresh).take();
+}
+
+}  // namespace tmkit

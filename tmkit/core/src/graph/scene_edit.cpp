@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit {
+
+namespace {
+
+Ref<const FrameDetails> details_or_null(FrameDetails details) {
+    if (details.empty()) return nullptr;
+    return Ref<const FrameDetails>(new FrameDetails(std::move(details)));
+}
+
+}  // namespace
+
+FrameRecord& SceneEdit::own(FrameId id) {
+    if (Ref<const FrameRecord>* mine = scene_.frames_.find_unshared(id)) {
+        if (!(*mine)->has_one_owner()) *mine = Ref<const FrameRecord>(new FrameRecord(**mine));
+        return const_cast<FrameRecord&>(**mine);
+    }
+    const Ref<FrameRecord> copy(new FrameRecord(record(id)));
+    scene_.frames_.assign(id, Ref<const FrameRecord>(copy));
+    return *copy;
+}
+
+void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
+    const SceneGraph before = scene_;
+    try {
+        edits();
+    } catch (...) {
+        scene_ = before;
+        throw;
+    }
+}
+
+void SceneEdit::note_change(FrameId id, bool of_joint) {
+    SceneGraph& s = scene_;
+    if (const Layout* built = s.layout_.exchange(nullptr)) {
+        s.layout_before_ = Ref<const Layout>(built);
+        built->release();  // the count that layout_ held; layout_before_ has its own
+        s.change_count_ = 0;
+        s.joints_as_before_ = true;
+    }
+    if (!s.layout_before_) return;
+    if (of_joint) s.joints_as_before_ = false;
+    const auto end = s.changed_.begin() + s.change_count_;
+    if (std::find(s.changed_.begin(), end, id) != end) return;
+    if (s.change_count_ == SceneGraph::most_changes) s.layout_before_ = nullptr;
+    else s.changed_[s.change_count_++] = id;
+}
+
+// --- frames ----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::require_new_frame_name(std::string_view name) const {
+    if (name.empty()) throw refusals::empty_frame_name();
+    if (scene_.names_.find(name)) throw duplicate("frame", name);
+}
+
+void SceneEdit::add_root(std::string_view name, std::string_view body) {
+    FrameSpecification specification;
+    specification.name = name;
+    specification.body = body;
+    add(specification, scene_.next_frame_);
+}
+
+void SceneEdit::add_frame(const FrameSpecification& specification) {
+    if (specification.parent.empty()) throw refusals::without_parent(specification.name);
+    if (specification.inertia || specification.twist) add_frames({specification});  // which holds the rules of bodies
+    else add(specification, scene_.next_frame_);
+}
+
+void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
+    const FrameRecord* parent = specification.parent.empty() ? nullptr : &record(specification.parent);
+    const FrameId parent_id = parent ? parent->id : no_frame;
+    require_new_frame_name(specification.name);
+    if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
+        throw refusals::root_with_edge(specification.name);
+    if (!parent && specification.noise) throw refusals::root_without(specification.name, "covariance");
+    check_entry(specification, parent);
+    if (specification.stamps) check_new_stamps(specification, parent);
+    const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
+    // All is well; nothing from here on throws, but for want of memory.
+    if (scene_.frames_.empty()) scene_.index_ = make_ref<FrameIndex>();
+    auto record = make_ref<FrameRecord>();
+    record->id = id;
+    record->name = make_ref<const Name>(specification.name);
+    record->details = details_or_null(
+        {{}, specification.shapes, specification.classes, specification.attributes, {}, specification.stamps});
+    record->parent = parent_id;
+    record->pose = specification.pose;
+    record->joint_type = specification.joint.type;
+    record->joint = joint;
+    record->body = enter_body(specification, id, parent_id);
+    if (joint) put_joint(id, joint);
+    record->noise = specification.noise;
+    if (record->noise) scene_.noises_.assign(id, record->noise);
+    scene_.names_.assign(record->name, id);
+    scene_.frames_.assign(id, Ref<const FrameRecord>(record));
+    scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
+    note_change(id, static_cast<bool>(joint));
+}
+
+void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
+    std::vector<std::pair<FrameId, FrameSpecification>> numbered;
+    numbered.reserve(frames.size());
+    for (const FrameSpecification& frame : frames)
+        numbered.emplace_back(scene_.next_frame_ + static_cast<FrameId>(numbered.size()), frame);
+    add_frames_with_ids(numbered);
+}
+
+void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames) {
+    std::unordered_map<std::string_view, std::size_t> position;
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        if (!position.emplace(frames[i].second.name, i).second) throw duplicate("frame", frames[i].second.name);
+    all_or_nothing([&] {
+        std::vector<char> done(frames.size(), 0);
+        std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
+        for (std::size_t first = 0; first < frames.size(); ++first) {
+            for (path.assign(1, first); !path.empty();) {
+                const std::size_t at = path.back();
+                const FrameSpecification& frame = frames[at].second;
+                const auto parent = position.find(frame.parent);
+                if (!done[at] && parent != position.end() && !done[parent->second]) {
+                    if (path.size() > frames.size())
+                        throw Error(ErrorKind::cycle, "frame " + quoted(frame.name) + " is its own ancestor",
+                                    {{"frame", frame.name}, {"parent", frame.parent}});
+                    path.push_back(parent->second);
+                    continue;
+                }
+                if (!done[at]) {
+                    FrameSpecification alone = frame;
+                    alone.joint.mimic.clear();  // leaders may come later: followed up below
+                    add(alone, frames[at].first);
+                    done[at] = 1;
+                }
+                path.pop_back();
+            }
+        }
+        for (const auto& [id, frame] : frames)
+            if (!frame.joint.mimic.empty()) set_joint(frame.name, frame.joint);
+        for (const auto& [id, frame] : frames) {
+            if (!frame.inertia) continue;
+            const BodyRecord& on = body(record(frame.name).body);
+            if (on.inertia_frame != no_frame)
+                throw Error(ErrorKind::scene,
+                            "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
+                                quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
+            set_inertia(frame.name, frame.inertia);
+        }
+        for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
+            if (frame.twist) set_twist(frame.name, *frame.twist);
+    });
+}
+
+void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
+    const std::vector<FrameId> leaving = scene_.subtree(record(name).id);
+    if (!with_subtree && leaving.size() > 1) throw refusals::has_children(name, record(leaving[1]).name->text);
+    std::vector<FrameId> gone = leaving;
+    std::sort(gone.begin(), gone.end());
+    require_no_followers(gone);
+    require_no_twists_from(gone);
+    leave_groups(gone);
+    for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
+        const FrameRecord& frame = record(*at);
+        note_change(frame.id, static_cast<bool>(frame.joint));
+        drop_joint(frame);
+        leave_body(frame);
+        scene_.names_.remove(std::string_view(frame.name->text));
+        if (frame.noise) scene_.noises_.remove(*at);
+        scene_.frames_.remove(*at);
+        scene_.twists_.remove(*at);
+        forbid_collisions(*at);
+    }
+}
+
+void SceneEdit::rename_frame(std::string_view name, std::string_view new_name) {
+    const FrameId id = record(name).id;
+    if (name == new_name) return;
+    require_new_frame_name(new_name);
+    const auto changed = make_ref<const Name>(new_name);
+    scene_.names_.remove(std::string_view(name));
+    scene_.names_.assign(changed, id);
+    own(id).name = changed;
+}
+
+// --- what frames carry -----------------------------------------------------------------------------------------------
+
+void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
+    if (frame.details ? frame.details->same_content(details) : details.empty()) return;
+    own(frame.id).details = details_or_null(std::move(details));
+}
+
+void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = details_of(old);
+    details.classes = std::move(classes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = details_of(old);
+    details.shapes = std::move(shapes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::add_shape(std::string_view frame, const AttachedShape& shape) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = details_of(old);
+    details.shapes.push_back(shape);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
+    const FrameRecord& old = record(frame);
+    FrameDetails details = details_of(old);
+    std::sort(attributes.begin(), attributes.end());
+    details.attributes = std::move(attributes);
+    set_details(old, std::move(details));
+}
+
+void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
+    const FrameId first = record(a).id, second = record(b).id;
+    if (first == second) throw refusals::collides_with_itself(a);
+    const Ref<const Name>* old = scene_.allowed_.find(Pair{first, second});
+    if (old && (*old)->text == reason) return;
+    const auto said = make_ref<const Name>(reason);
+    scene_.allowed_.assign({first, second}, said);
+    scene_.allowed_.assign({second, first}, said);
+}
+
+void SceneEdit::forbid_collision(std::string_view a, std::string_view b) {
+    const FrameId first = record(a).id, second = record(b).id;
+    scene_.allowed_.remove(Pair{first, second});
+    scene_.allowed_.remove(Pair{second, first});
+}
+
+void SceneEdit::forbid_collisions(FrameId frame) {
+    std::vector<FrameId> partners;
+    scene_.allowed_.for_each_from(Pair{frame, no_frame}, [&](const Pair& pair, const Ref<const Name>&) {
+        if (pair.first != frame) return false;
+        partners.push_back(pair.second);
+        return true;
+    });
+    for (const FrameId partner : partners) {
+        scene_.allowed_.remove(Pair{frame, partner});
+        scene_.allowed_.remove(Pair{partner, frame});
+    }
+}
+
+// --- groups ----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::set_group(const GroupSpecification& group) {
+    if (group.name.empty()) throw refusals::empty_group_name();
+    auto made = make_ref<GroupRecord>();
+    for (const std::string& frame : group.frames) {
+        const FrameId id = record(frame).id;
+        if (std::find(made->frames.begin(), made->frames.end(), id) == made->frames.end()) made->frames.push_back(id);
+    }
+    std::vector<std::string_view> below;  // groups reached from here
+    for (const std::string& member : group.groups) {
+        if (member == group.name) throw refusals::group_holds_itself(member);
+        if (!scene_.groups_.find(std::string_view(member))) throw unknown_name("group", member, scene_.group_names());
+        if (std::find(below.begin(), below.end(), member) != below.end()) continue;
+        made->groups.push_back(make_ref<const Name>(member));
+        below.push_back(member);
+    }
+    for (std::size_t next = 0; next < below.size(); ++next)
+        for (const Ref<const Name>& nested : (*scene_.groups_.find(below[next]))->groups) {
+            if (nested->text == group.name) throw refusals::group_holds_in_turn(below[next], group.name);
+            if (std::find(below.begin(), below.end(), nested->text) == below.end()) below.push_back(nested->text);
+        }
+    const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));
+    if (old && (*old)->same_content(*made)) return;
+    scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
+}
+
+void SceneEdit::remove_group(std::string_view name) {
+    if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
+    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
+    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+        const auto is_it = [&](const Ref<const Name>& member) { return member->text == name; };
+        if (std::none_of(group->groups.begin(), group->groups.end(), is_it)) return;
+        const Ref<GroupRecord> changed(new GroupRecord(*group));
+        std::erase_if(changed->groups, is_it);
+        holders.emplace_back(holder, changed);
+    });
+    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+    scene_.groups_.remove(name);
+}
+
+void SceneEdit::leave_groups(const std::vector<FrameId>& leaving) {
+    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
+    const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
+    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+        if (std::none_of(group->frames.begin(), group->frames.end(), goes)) return;
+        const Ref<GroupRecord> changed(new GroupRecord(*group));
+        std::erase_if(changed->frames, goes);
+        holders.emplace_back(holder, changed);
+    });
+    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+}
+
+}  // namespace tmkit

@@ -1,0 +1,91 @@
+#include <algorithm>
+
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit {
+
+// --- joints ----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::check_leader(const Joint& joint, FrameId frame) const {
+    if (joint.mimic.empty()) return;
+    const FrameId* leader = scene_.joint_names_.find(joint.mimic);
+    if (joint.mimic == joint.name) throw refusals::mimics_itself(joint.name);
+    if (!leader || *leader == frame) throw unknown_name("joint", joint.mimic, scene_.joint_names());
+    for (const Joint* at = record(*leader).joint.get(); at && !at->mimic.empty();) {
+        if (at->mimic == joint.name) throw refusals::mimics_in_turn(joint.name, joint.mimic);
+        const FrameId* next = scene_.joint_names_.find(at->mimic);
+        at = next ? record(*next).joint.get() : nullptr;
+    }
+}
+
+// The joint as it will be in the scene; null for a type without a value. Throws when it may not be there.
+Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const {
+    if (!is_actuated(joint.type)) return nullptr;
+    if (joint.name.empty()) joint.name = frame_name;
+    joint.check();
+    if (const FrameId* holder = scene_.joint_names_.find(std::string_view(joint.name)); holder && *holder != frame)
+        throw duplicate("joint", joint.name);
+    check_leader(joint, frame);
+    return Ref<const Joint>(new Joint(std::move(joint)));
+}
+
+void SceneEdit::put_joint(FrameId frame, const Ref<const Joint>& joint) {
+    scene_.joint_names_.assign(make_ref<const Name>(joint->name), frame);
+    if (joint->mimic.empty()) scene_.joints_.assign(frame, joint);
+    else scene_.joints_.remove(frame);
+}
+
+void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const {
+    const auto has_joint = [&](FrameId id) { return static_cast<bool>(record(id).joint); };
+    const bool any_follows = scene_.joint_names_.size() > scene_.joints_.size();
+    if (!any_follows || std::none_of(leaving.begin(), leaving.end(), has_joint)) return;
+    scene_.joint_names_.for_each([&](const Ref<const Name>& follower, FrameId id) {
+        const std::string& leader = record(id).joint->mimic;
+        if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;
+        if (std::binary_search(leaving.begin(), leaving.end(), scene_.joint_frame(leader)))
+            throw refusals::is_followed(leader, follower->text);
+    });
+}
+
+void SceneEdit::drop_joint(const FrameRecord& leaving) {
+    if (!leaving.joint) return;
+    scene_.joint_names_.remove(std::string_view(leaving.joint->name));
+    scene_.joints_.remove(leaving.id);
+}
+
+void SceneEdit::set_joint(std::string_view frame, Joint joint) {
+    const FrameRecord& old = record(frame);
+    if (old.parent == no_frame) throw refusals::root_without(frame, "joint");
+    if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw refusals::joint_inside_body(frame);
+    if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
+    joint.check();
+    if (joint.type == old.joint_type && (!old.joint || old.joint->same_content(joint))) return;
+    const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
+    if (leaves) require_no_followers({old.id});
+    const FrameId id = old.id;
+    const JointType type = joint.type;
+    const Ref<const Joint> checked = checked_joint(std::move(joint), id, old.name->text);
+    const bool same_motion = type == old.joint_type && (!checked || checked->moves_like(*old.joint));
+    if (leaves) drop_joint(old);
+    FrameRecord& changed = own(id);
+    changed.joint_type = type;
+    changed.joint = checked;
+    if (checked) put_joint(id, checked);
+    if (!same_motion) note_change(id, true);
+}
+
+void SceneEdit::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {
+    const FrameRecord& on = record(frame);
+    if (inertia) inertia->check();
+    const BodyRecord& old = body(on.body);
+    const FrameId inertia_frame = inertia ? on.id : no_frame;
+    const Inertia value = inertia.value_or(Inertia{});
+    if (old.inertia_frame == inertia_frame && old.inertia == value) return;
+    auto changed = Ref<BodyRecord>(new BodyRecord(old));
+    changed->inertia_frame = inertia_frame;
+    changed->inertia = value;
+    scene_.bodies_.assign(on.body, Ref<const BodyRecord>(changed));
+}
+
+}  // namespace tmkit

@@ -1,0 +1,148 @@
+// Edits that bring in or take out whole scenes.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit {
+namespace {
+
+// Every name of a frame's specification with a prefix.
+FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
+    const auto with_prefix = [&](std::string& name) {
+        if (!name.empty()) name.insert(0, prefix);
+    };
+    for (std::string* name : {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic})
+        with_prefix(*name);
+    if (frame.twist) with_prefix(frame.twist->reference);
+    return frame;
+}
+
+std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
+    std::vector<FrameSpecification> frames;
+    frames.reserve(scene.size());
+    for (const std::string& name : scene.frame_names()) frames.push_back(scene.specification(name));
+    return frames;
+}
+
+}  // namespace
+
+void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
+                      const Joint& joint) {
+    const std::string parent = record(under).name->text;
+    std::vector<FrameSpecification> frames;
+    frames.reserve(other.size());
+    std::size_t roots = 0;
+    std::map<const NoiseSource*, Ref<const NoiseSource>> twins;  // a copy of a thing has errors of its own
+    const auto twin = [&](const Ref<const NoiseSource>& source) {
+        Ref<const NoiseSource>& made = twins[source.get()];
+        if (!made)
+            made = Ref<const NoiseSource>(new NoiseSource(source->dimension, std::string(prefix) + source->label));
+        return made;
+    };
+    for (const FrameSpecification& frame : specifications(other)) {
+        frames.push_back(prefixed(frame, prefix));
+        if (frame.noise) frames.back().noise = frame.noise->with_sources(twin);
+        if (frame.twist && frame.twist->noise) frames.back().twist->noise = frame.twist->noise->with_sources(twin);
+        if (!frame.parent.empty()) continue;
+        frames.back().parent = parent;
+        frames.back().pose = pose;
+        frames.back().joint = joint;
+        if (++roots > 1 && !joint.name.empty()) frames.back().joint.name.clear();  // each root has a joint of its own
+    }
+    all_or_nothing([&] {
+        const std::string start(prefix);
+        for (const std::string& body : other.bare_bodies()) add_body(start + body);
+        add_frames(frames);
+        for (const AllowedPair& pair : other.allowed_pairs())
+            allow_collision(start + pair.a, start + pair.b, pair.reason);
+        for (GroupSpecification group : other.groups_inside_out()) {
+            group.name.insert(0, prefix);
+            if (scene_.groups_.find(std::string_view(group.name))) throw duplicate("group", group.name);
+            for (auto* members : {&group.frames, &group.groups})
+                for (std::string& member : *members) member.insert(0, prefix);
+            set_group(group);
+        }
+    });
+}
+
+void SceneEdit::merge(const SceneGraph& other) {
+    std::vector<FrameSpecification> frames;
+    for (FrameSpecification& frame : specifications(other)) {
+        const FrameRecord* here = frame.parent.empty() ? scene_.find(frame.name) : nullptr;
+        if (!here) {
+            frames.push_back(std::move(frame));
+            continue;
+        }
+        const FrameSpecification mine = scene_.specification(frame.name);
+        if (mine.body != frame.body || (!frame.shapes.empty() && frame.shapes != mine.shapes) ||
+            (!frame.classes.empty() && frame.classes != mine.classes) ||
+            (frame.inertia && frame.inertia != mine.inertia) ||
+            (!frame.attributes.empty() && frame.attributes != mine.attributes) ||
+            (frame.twist && frame.twist != mine.twist))
+            throw Error(ErrorKind::scene,
+                        "frame " + quoted(frame.name) +
+                            " is a root of the scene to merge and a frame of this "
+                            "one, but they carry different things; rename one, or mount the scene with a prefix");
+    }
+    all_or_nothing([&] {
+        for (const std::string& body : other.bare_bodies())
+            if (!scene_.has_body(body)) add_body(body);
+        add_frames(frames);
+        for (const AllowedPair& pair : other.allowed_pairs())
+            if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
+        for (GroupSpecification group : other.groups_inside_out()) {
+            if (scene_.groups_.find(std::string_view(group.name))) {
+                const GroupSpecification mine = scene_.group(group.name);
+                group.frames.insert(group.frames.begin(), mine.frames.begin(), mine.frames.end());
+                group.groups.insert(group.groups.begin(), mine.groups.begin(), mine.groups.end());
+            }
+            set_group(group);
+        }
+    });
+}
+
+void SceneEdit::extract(std::string_view frame) {
+    const SceneGraph& whole = scene_;
+    std::vector<FrameId> inside = whole.subtree(record(frame).id);
+    std::sort(inside.begin(), inside.end());  // insertion order
+    std::set<std::string_view> bodies;
+    for (const FrameId id : inside) bodies.insert(body(record(id).body).name->text);
+    std::vector<FrameSpecification> frames;
+    SceneEdit part{SceneGraph()};
+    const auto stays = [&](FrameId id) { return std::binary_search(inside.begin(), inside.end(), id); };
+    for (const FrameId id : inside) {
+        frames.push_back(whole.specification(record(id).name->text));
+        FrameSpecification& made = frames.back();
+        if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
+            throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " +
+                                              quoted(made.joint.mimic) + ", which does not stand below frame " +
+                                              quoted(frame));
+        if (made.twist && !bodies.count(made.twist->reference)) made.twist.reset();  // relative to what stays behind
+        if (made.name != frame) continue;
+        made.parent.clear();
+        made.pose = Pose{};
+        made.joint = Joint{};
+        made.stamps = nullptr;
+        made.noise = nullptr;
+    }
+    part.add_frames(frames);
+    for (const FrameId id : inside)
+        whole.allowed_.for_each_from(Pair{id, id}, [&](const Pair& pair, const Ref<const Name>& reason) {
+            if (pair.first == id && stays(pair.second))
+                part.allow_collision(record(id).name->text, record(pair.second).name->text, reason->text);
+            return pair.first == id;
+        });
+    // A group stays when a frame of it, or of a group in it, does.
+    for (GroupSpecification group : whole.groups_inside_out()) {
+        std::erase_if(group.frames, [&](const std::string& name) { return !stays(record(name).id); });
+        std::erase_if(group.groups,
+                      [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
+        if (!group.frames.empty() || !group.groups.empty()) part.set_group(group);
+    }
+    scene_ = std::move(part).take();
+}
+
+}  // namespace tmkit

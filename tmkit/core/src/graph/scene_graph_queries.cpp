@@ -1,0 +1,384 @@
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/ascent.hpp"
+#include "tmkit/scene_errors.hpp"
+#include "tmkit/scene_graph.hpp"
+
+namespace tmkit {
+namespace {
+
+template <class Map>
+std::vector<std::string> keys_of(const Map& map) {
+    std::vector<std::string> names;
+    names.reserve(map.size());
+    map.for_each([&](const Ref<const Name>& name, auto) { names.push_back(name->text); });
+    return names;
+}
+
+}  // namespace
+
+SceneGraph::SceneGraph(const SceneGraph& other)
+    : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
+      bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
+      twists_(other.twists_), noises_(other.noises_), next_frame_(other.next_frame_), next_body_(other.next_body_),
+      layout_before_(other.layout_before_), changed_(other.changed_), change_count_(other.change_count_),
+      joints_as_before_(other.joints_as_before_), index_(other.index_) {
+    const Layout* layout = other.layout_.load(std::memory_order_acquire);
+    if (layout) layout->retain();
+    layout_.store(layout, std::memory_order_relaxed);
+}
+
+SceneGraph::SceneGraph(SceneGraph&& other) noexcept
+    : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
+      joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
+      body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
+      twists_(std::move(other.twists_)), noises_(std::move(other.noises_)), next_frame_(other.next_frame_),
+      next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)), changed_(other.changed_),
+      change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
+      layout_(other.layout_.exchange(nullptr)), index_(std::move(other.index_)) {}
+
+SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
+    frames_ = std::move(other.frames_);
+    names_ = std::move(other.names_);
+    joints_ = std::move(other.joints_);
+    joint_names_ = std::move(other.joint_names_);
+    bodies_ = std::move(other.bodies_);
+    body_names_ = std::move(other.body_names_);
+    allowed_ = std::move(other.allowed_);
+    groups_ = std::move(other.groups_);
+    twists_ = std::move(other.twists_);
+    noises_ = std::move(other.noises_);
+    layout_before_ = std::move(other.layout_before_);
+    changed_ = other.changed_;
+    change_count_ = other.change_count_;
+    joints_as_before_ = other.joints_as_before_;
+    next_frame_ = other.next_frame_;
+    next_body_ = other.next_body_;
+    other.layout_.store(layout_.exchange(other.layout_.load()));
+    index_ = std::move(other.index_);
+    hash_.store(0, std::memory_order_relaxed);
+    return *this;
+}
+
+SceneGraph::~SceneGraph() {
+    const Layout* layout = layout_.load(std::memory_order_acquire);
+    if (layout && layout->release()) delete layout;
+}
+
+const FrameRecord* SceneGraph::find(std::string_view name) const {
+    const FrameId* id = names_.find(name);
+    return id ? frames_.find(*id)->get() : nullptr;
+}
+
+const FrameRecord& SceneGraph::record(std::string_view name) const {
+    const FrameRecord* found = find(name);
+    if (!found) throw unknown_name("frame", name, keys_of(names_));
+    return *found;
+}
+
+FrameSpecification SceneGraph::specification(std::string_view name) const {
+    const FrameRecord& frame = record(name);
+    FrameSpecification made;
+    made.name = frame.name->text;
+    if (frame.parent != no_frame) made.parent = record(frame.parent).name->text;
+    made.pose = frame.pose;
+    if (frame.joint) made.joint = *frame.joint;
+    made.joint.type = frame.joint_type;
+    made.body = body(frame.body).name->text;
+    if (frame.details) {
+        made.classes = frame.details->classes;
+        made.shapes = frame.details->shapes;
+        made.attributes = frame.details->attributes;
+        made.twist = frame.details->twist;
+        made.stamps = frame.details->stamps;
+    }
+    made.noise = frame.noise;
+    if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
+    return made;
+}
+
+FrameId SceneGraph::joint_frame(std::string_view joint_name) const {
+    const FrameId* found = joint_names_.find(joint_name);
+    if (!found) throw unknown_name("joint", joint_name, keys_of(joint_names_));
+    return *found;
+}
+
+FrameId SceneGraph::root_of(FrameId id) const {
+    for (;;) {
+        const FrameId parent = record(id).parent;
+        if (parent == no_frame) return id;
+        id = parent;
+    }
+}
+
+bool SceneGraph::is_ancestor(FrameId ancestor, FrameId frame) const {
+    for (; frame != no_frame; frame = record(frame).parent)
+        if (frame == ancestor) return true;
+    return false;
+}
+
+std::optional<Inertia> SceneGraph::inertia(std::string_view frame) const {
+    const FrameRecord& on = record(frame);
+    const BodyRecord& carrier = body(on.body);
+    if (carrier.inertia_frame == no_frame) return std::nullopt;
+    if (carrier.inertia_frame == on.id) return carrier.inertia;
+    return carrier.inertia.in_axes_of(pose(record(carrier.inertia_frame).name->text, frame, nullptr));
+}
+
+bool SceneGraph::is_allowed(FrameId a, FrameId b) const { return allowed_.find(Pair{a, b}) != nullptr; }
+
+bool SceneGraph::is_allowed(std::string_view a, std::string_view b) const {
+    return is_allowed(record(a).id, record(b).id);
+}
+
+std::vector<std::string> SceneGraph::frame_names() const {
+    std::vector<std::string> names;
+    names.reserve(frames_.size());
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { names.push_back(frame->name->text); });
+    return names;
+}
+
+std::vector<std::string> SceneGraph::joint_names() const {
+    std::vector<std::string> names;
+    names.reserve(joints_.size());
+    joints_.for_each([&](FrameId, const Ref<const Joint>& joint) { names.push_back(joint->name); });
+    return names;
+}
+
+std::vector<FrameId> SceneGraph::joint_frames() const {
+    std::vector<FrameId> frames;
+    frames.reserve(joints_.size());
+    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { frames.push_back(id); });
+    return frames;
+}
+
+std::vector<std::string> SceneGraph::body_names() const {
+    std::vector<std::string> names;
+    names.reserve(bodies_.size());
+    std::unordered_set<BodyId> seen;
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
+        if (seen.insert(frame->body).second) names.push_back(body(frame->body).name->text);
+    });
+    if (names.size() < bodies_.size())
+        for (std::string& name : bare_bodies()) names.push_back(std::move(name));
+    return names;
+}
+
+std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
+    std::vector<AllowedPair> pairs;
+    pairs.reserve(pair_count());
+    allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {
+        if (pair.first < pair.second)
+            pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
+    });
+    return pairs;
+}
+
+JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
+    JointRule rule;
+    const FrameRecord* leader = &frame;
+    for (; !leader->joint->mimic.empty(); leader = &record(joint_frame(leader->joint->mimic))) {
+        rule.offset += rule.multiplier * leader->joint->mimic_offset;
+        rule.multiplier *= leader->joint->mimic_multiplier;
+    }
+    rule.entry = joints_.rank(leader->id);
+    return rule;
+}
+
+double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const {
+    if (!q)
+        throw Error(ErrorKind::configuration,
+                    "joint '" + frame.joint->name + "' is on the path, so a configuration q is needed",
+                    {{"joint", frame.joint->name}});
+    return joint_rule(frame).value(q);
+}
+
+FrameId SceneGraph::common_ancestor(FrameId a, FrameId b) const {
+    const Ascent up(*this, record(a)), other(*this, record(b));
+    return up[below_common(up, other).first]->id;
+}
+
+std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to, std::size_t* top) const {
+    const Ascent up(*this, record(from)), down(*this, record(to));
+    const auto [steps_up, steps_down] = below_common(up, down);
+    std::vector<FrameId> frames;
+    for (std::size_t i = 0; i <= steps_up; ++i) frames.push_back(up[i]->id);
+    for (std::size_t i = steps_down; i > 0; --i) frames.push_back(down[i - 1]->id);
+    if (top) *top = steps_up;
+    return frames;
+}
+
+namespace {
+
+// edge_of: parent_from_frame of a record, its joint's motion included.
+template <class EdgeOf>
+Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+    const auto [to_steps, from_steps] = below_common(to, from);
+    const auto descend = [&](const Ascent& way, std::size_t steps) {
+        Pose result;
+        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*way[i - 1]));
+        return result;
+    };
+    const Pose down = descend(to, to_steps);
+    return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
+}
+
+}  // namespace
+
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
+    const Ascent to(*this, record(target)), from(*this, record(reference));
+    return along(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
+}
+
+Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q,
+                      const Moment& moment) const {
+    const Ascent to(*this, record(target)), from(*this, record(reference));
+    return along(to, from, [&](const FrameRecord& edge) {
+        const Pose pose =
+            edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
+        return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : pose;
+    });
+}
+
+// --- groups ----------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> SceneGraph::group_names() const { return keys_of(groups_); }
+
+GroupSpecification SceneGraph::group(std::string_view name) const {
+    const Ref<const GroupRecord>* found = groups_.find(name);
+    if (!found) throw unknown_name("group", name, group_names());
+    GroupSpecification group{std::string(name), {}, {}};
+    for (FrameId id : (*found)->frames) group.frames.push_back(record(id).name->text);
+    for (const Ref<const Name>& nested : (*found)->groups) group.groups.push_back(nested->text);
+    return group;
+}
+
+std::vector<GroupSpecification> SceneGraph::groups_inside_out() const {
+    std::vector<GroupSpecification> waiting, ordered;
+    for (const std::string& name : group_names()) waiting.push_back(group(name));
+    const auto is_there = [&](const std::string& name) {
+        return std::any_of(ordered.begin(), ordered.end(), [&](const GroupSpecification& g) { return g.name == name; });
+    };
+    while (!waiting.empty())  // no group holds itself, so each round finds one
+        std::erase_if(waiting, [&](const GroupSpecification& group) {
+            if (!std::all_of(group.groups.begin(), group.groups.end(), is_there)) return false;
+            ordered.push_back(group);
+            return true;
+        });
+    return ordered;
+}
+
+std::vector<FrameId> SceneGraph::frames_of_group(std::string_view name) const {
+    if (!groups_.find(name)) throw unknown_name("group", name, group_names());
+    std::vector<std::string_view> reached{name};
+    std::vector<FrameId> frames;
+    for (std::size_t next = 0; next < reached.size(); ++next) {
+        const GroupRecord& group = **groups_.find(reached[next]);
+        frames.insert(frames.end(), group.frames.begin(), group.frames.end());
+        for (const Ref<const Name>& nested : group.groups)
+            if (std::find(reached.begin(), reached.end(), nested->text) == reached.end())
+                reached.push_back(nested->text);
+    }
+    std::sort(frames.begin(), frames.end());
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    return frames;
+}
+
+std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
+    const FrameId id = record(frame).id;
+    std::vector<std::string> names;
+    groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
+        if (std::find(group->frames.begin(), group->frames.end(), id) != group->frames.end())
+            names.push_back(name->text);
+    });
+    return names;
+}
+
+// --- for tests -------------------------------------------------------------------------------------------------------
+
+std::string SceneGraph::defects() const {
+    if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
+        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid() ||
+        !twists_.is_valid() || !noises_.is_valid())
+        return "a map is out of order or balance";
+    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
+        return "names and records differ in number";
+    std::string defect;
+    std::unordered_map<BodyId, std::vector<FrameId>> tops;
+    std::size_t entries = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        const std::string& name = frame->name->text;
+        const FrameId* named = names_.find(std::string_view(name));
+        if (frame->id != id || id >= next_frame_) defect = "id of " + name + " is wrong";
+        if (!named || *named != id) defect = "name index misses " + name;
+        if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + name + " is gone";
+        if (!bodies_.find(frame->body)) defect = "body of " + name + " is gone";
+        if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
+        if (is_actuated(frame->joint_type) != static_cast<bool>(frame->joint))
+            defect = "joint of " + name + " is wrong";
+        if (!frame->joint) return;
+        if (!joint_names_.find(std::string_view(frame->joint->name))) defect = "joint index misses that of " + name;
+        const Ref<const Joint>* entry = joints_.find(id);
+        if (frame->joint->mimic.empty() ? !entry || *entry != frame->joint : entry != nullptr)
+            defect = "entry of joint " + frame->joint->name + " is wrong";
+        if (!frame->joint->mimic.empty() && !joint_names_.find(std::string_view(frame->joint->mimic)))
+            defect = "leader of joint " + frame->joint->name + " is gone";
+        entries += frame->joint->mimic.empty();
+    });
+    if (!defect.empty()) return defect;
+    if (entries != joints_.size()) return "entries and joints differ in number";
+    bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
+        std::vector<FrameId> remembered = body->tops;
+        std::sort(remembered.begin(), remembered.end());
+        if (remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
+        if (body->inertia_frame != no_frame &&
+            (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
+            defect = "inertia of body " + body->name->text + " is on a frame of another";
+        const BodyId* named = body_names_.find(std::string_view(body->name->text));
+        if (!named || *named != id) defect = "name index misses body " + body->name->text;
+    });
+    joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
+        const Ref<const FrameRecord>* frame = frames_.find(id);
+        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text)
+            defect = "joint index misses " + name->text;
+    });
+    std::size_t noises = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        if (!frame->noise) return;
+        ++noises;
+        const Ref<const EdgeNoise>* indexed = noises_.find(id);
+        if (!indexed || !(*indexed == frame->noise)) defect = "noise index misses that of " + frame->name->text;
+        if (frame->parent == no_frame) defect = "root " + frame->name->text + " has noise";
+    });
+    if (noises != noises_.size()) defect = "noises and their index differ in number";
+    std::size_t twists = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        if (!frame->details || !frame->details->twist) return;
+        ++twists;
+        const BodyId* reference = twists_.find(id);
+        const BodyId* named = body_names_.find(std::string_view(frame->details->twist->reference));
+        if (!reference || !named || *reference != *named) defect = "twist index misses that of " + frame->name->text;
+    });
+    if (twists != twists_.size()) defect = "twists and their index differ in number";
+    allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
+        if (pair.first == pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
+            defect = "an allowed pair names a frame that is gone";
+        if (!is_allowed(pair.second, pair.first)) defect = "an allowed pair is there one way only";
+    });
+    groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
+        for (FrameId id : group->frames)
+            if (!frames_.find(id)) defect = "group " + name->text + " holds a frame that is gone";
+        for (const Ref<const Name>& nested : group->groups)
+            if (!groups_.find(nested))
+                defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
+    });
+    if (layout_before_ || layout_.load()) {
+        if (!fresh_layout()->same_content(layout())) defect = "the layout differs from one made afresh";
+    }
+    return defect;
+}
+
+}  // namespace tmkit

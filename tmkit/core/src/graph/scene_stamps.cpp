@@ -1,0 +1,75 @@
+// Stamped poses of edges: the rules that they share with poses, and what follows from them.
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit {
+
+// --- edits -----------------------------------------------------------------------------------------------------------
+
+void SceneEdit::require_edge_for_stamps(const FrameRecord& frame) const {
+    if (frame.parent == no_frame) throw refusals::root_without(frame.name->text, "pose");
+    if (record(frame.parent).body == frame.body)
+        throw refusals::moves_on_body(frame.name->text, record(frame.parent).name->text);
+}
+
+void SceneEdit::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
+    if (!parent) throw refusals::root_without(specification.name, "pose");
+    if (body(parent->body).name->text == (specification.body.empty() ? specification.name : specification.body))
+        throw refusals::moves_on_body(specification.name, parent->name->text);
+    specification.stamps->check(specification.name);
+}
+
+// A history belongs to an edge: under another parent its poses mean nothing.
+void SceneEdit::end_stamps(FrameRecord& changed) {
+    if (!changed.details || !changed.details->stamps) return;
+    FrameDetails details = *changed.details;
+    details.stamps = nullptr;
+    changed.details = details.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(details)));
+}
+
+void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+                                 std::optional<double> window) {
+    const FrameRecord& on = record(frame);
+    require_edge_for_stamps(on);
+    const Ref<const StampedPoses> old = on.details ? on.details->stamps : nullptr;
+    const Ref<StampedPoses> made(old ? new StampedPoses(*old) : new StampedPoses());
+    made->limit(capacity.value_or(made->capacity), window.value_or(made->window), frame);
+    made->add(entry, frame);
+    const bool is_newest = entry.stamp == made->newest();
+    const FrameId id = on.id;
+    FrameDetails details = details_of(on);
+    details.stamps = made;
+    set_details(on, std::move(details));
+    if (!is_newest || record(id).pose == entry.pose) return;
+    own(id).pose = entry.pose;
+    note_change(id, false);
+}
+
+void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
+    const FrameRecord& on = record(frame);
+    if (stamps) {
+        require_edge_for_stamps(on);
+        stamps->check(frame);
+    }
+    FrameDetails details = details_of(on);
+    details.stamps = stamps;
+    set_details(on, std::move(details));
+}
+
+// --- queries ---------------------------------------------------------------------------------------------------------
+
+Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
+    const FrameRecord& on = record(frame);
+    return on.details ? on.details->stamps : nullptr;
+}
+
+Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
+                                      const double* q, StampPolicy policy) const {
+    require_later(first, second, target);
+    const Pose before = pose(target, reference, q, {first, policy}),
+               after = pose(target, reference, q, {second, policy});
+    require_no_twist_on_way(target, reference, true);
+    return twist_between(before, after, second - first);
+}
+
+}  // namespace tmkit

@@ -1,0 +1,271 @@
+// Damped least squares with held limits and restarts.
+#include "tmkit/inverse_kinematics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tmkit/random.hpp"
+
+namespace tmkit {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+// Metres that count as much as one radian in the error that a step reduces.
+constexpr double rotation_weight = 0.3;
+
+// The rotation vector of target * current^T, in the axes both are given in.
+Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
+    Matrix3 m;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            m[3 * i + j] = target[3 * i] * current[3 * j] + target[3 * i + 1] * current[3 * j + 1] +
+                           target[3 * i + 2] * current[3 * j + 2];
+    const Vector3 v{0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1])};
+    const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
+    if (sine > 1e-7) return (arctangent(sine, cosine) / sine) * v;
+    if (cosine > 0.0) return v;
+    // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal entry.
+    int k = 0;
+    for (int i = 1; i < 3; ++i)
+        if (m[4 * i] > m[4 * k]) k = i;
+    Vector3 axis{m[k], m[3 + k], m[6 + k]};
+    axis[k] += 1.0;
+    return (pi / norm(axis)) * axis;
+}
+
+// Solves the symmetric positive definite a y = b by Cholesky's factors, in place.
+void solve_symmetric(double (&a)[6][6], Vector6& b) {
+    for (int j = 0; j < 6; ++j) {
+        for (int k = 0; k < j; ++k)
+            for (int i = j; i < 6; ++i) a[i][j] -= a[i][k] * a[j][k];
+        const double scale = 1.0 / std::sqrt(a[j][j]);
+        for (int i = j; i < 6; ++i) a[i][j] *= scale;
+    }
+    for (int i = 0; i < 6; ++i) {
+        for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+        b[i] /= a[i][i];
+    }
+    for (int i = 5; i >= 0; --i) {
+        for (int k = i + 1; k < 6; ++k) b[i] -= a[k][i] * b[k];
+        b[i] /= a[i][i];
+    }
+}
+
+// The damped step of the joints that are not held, and zero for those that are.
+void damped_step(const Vector6* columns, std::size_t n, const bool* held, const Vector6& error, double damping,
+                 double* step) {
+    double a[6][6] = {};
+    for (int i = 0; i < 6; ++i) a[i][i] = damping;
+    for (std::size_t c = 0; c < n; ++c)
+        if (!held[c])
+            for (int i = 0; i < 6; ++i)
+                for (int j = 0; j <= i; ++j) a[i][j] += columns[c][i] * columns[c][j];
+    Vector6 y = error;
+    solve_symmetric(a, y);
+    for (std::size_t c = 0; c < n; ++c) {
+        step[c] = 0.0;
+        if (!held[c])
+            for (int i = 0; i < 6; ++i) step[c] += columns[c][i] * y[i];
+    }
+}
+
+// The entries that move a joint above the tip or the reference. Throws Error(disconnected).
+std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
+                                   const std::vector<std::int32_t>& entries, const double* q) {
+    const Layout& layout = scene.layout();
+    const auto name = [&](std::int32_t frame) { return scene.record(layout.ids[frame]).name->text; };
+    if (layout.root[tip] != layout.root[reference])
+        scene.pose(name(tip), name(reference), q);  // throws with the reason
+    std::vector<int> times(layout.joint_count(), 0);
+    for (const std::int32_t end : {tip, reference})
+        for (std::int32_t frame = end; frame >= 0; frame = layout.parent[frame])
+            if (layout.q_index[frame] >= 0) ++times[layout.q_index[frame]];
+    std::vector<std::int32_t> result;
+    for (const std::int32_t entry : entries)
+        if (times[entry] > 0) result.push_back(entry);
+    return result;
+}
+
+}  // namespace
+
+InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
+                                     const std::vector<std::int32_t>& entries, const std::vector<double>& q)
+    : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())),
+      q_(q), chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
+    for (const std::int32_t entry : entries_) {
+        const Joint& joint = joint_of_entry(scene, entry);
+        const bool limited = joint.type != JointType::continuous;
+        const double lower = limited ? joint.lower : -Joint::unlimited,
+                     upper = limited ? joint.upper : Joint::unlimited;
+        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
+            throw Error(ErrorKind::configuration,
+                        "joint '" + joint.name + "' is at " + std::to_string(q[entry]) + ", outside its limits " +
+                            std::to_string(lower) + " to " + std::to_string(upper),
+                        {{"joint", joint.name}, {"value", q[entry]}, {"lower", lower}, {"upper", upper}});
+        limits_.push_back({lower, upper});
+        const bool prismatic = joint.type == JointType::prismatic;
+        ranges_.push_back({std::isinf(lower) ? (prismatic ? q[entry] - 1.0 : -pi) : lower,
+                           std::isinf(upper) ? (prismatic ? q[entry] + 1.0 : pi) : upper});
+    }
+    for (const Chain::Segment& segment : chain_.segments())
+        if (segment.prismatic || segment.multiplier != std::round(segment.multiplier)) turns_[segment.column] = false;
+}
+
+bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptions& options, double* x,
+                                double errors[2], int& iterations, bool with_limits) const {
+    const std::size_t n = entries_.size();
+    const Matrix3 target_rotation = target.rotation();
+    std::array<Vector6, max_chain_joints> columns;
+    std::array<double, max_chain_joints> step;
+    std::array<bool, max_chain_joints> held;
+    double best = std::numeric_limits<double>::infinity();
+    int stalled = 0;
+    for (int iteration = 0;; ++iteration) {
+        Matrix3 rotation;
+        Vector3 translation;
+        chain_.jacobian(x, rotation, translation, columns.data());
+        const Vector3 linear = target.translation - translation;
+        const Vector3 angular = options.position_only ? Vector3{} : rotation_error(target_rotation, rotation);
+        errors[0] = norm(linear);
+        errors[1] = norm(angular);
+        if (errors[0] <= options.position_tolerance && errors[1] <= options.rotation_tolerance) return true;
+        if (iteration == options.iterations) return false;
+        ++iterations;
+        const double weight = options.position_only ? 0.0 : rotation_weight;
+        Vector6 error;
+        for (int i = 0; i < 3; ++i) {
+            error[i] = linear[i];
+            error[3 + i] = weight * angular[i];
+        }
+        for (std::size_t c = 0; c < n; ++c)
+            for (int i = 3; i < 6; ++i) columns[c][i] *= weight;
+        const double cost = errors[0] * errors[0] + weight * weight * errors[1] * errors[1];
+        stalled = cost < 0.9 * best ? 0 : stalled + 1;
+        best = std::min(best, cost);
+        if (stalled > 6) return false;
+
+        std::fill(held.begin(), held.begin() + n, false);
+        for (bool again = true; again;) {
+            again = false;
+            damped_step(columns.data(), n, held.data(), error, 0.05 * cost + 1e-10, step.data());
+            if (!with_limits) break;
+            for (std::size_t c = 0; c < n; ++c) {
+                const auto& [lower, upper] = limits_[c];
+                if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0)))
+                    again = held[c] = true;
+            }
+        }
+        double longest = 0.0;
+        for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
+        const double scale = longest > 1.0 ? 1.0 / longest : 1.0;
+        for (std::size_t c = 0; c < n; ++c) {
+            x[c] += scale * step[c];
+            if (with_limits) x[c] = std::clamp(x[c], limits_[c][0], limits_[c][1]);
+        }
+    }
+}
+
+void InverseKinematics::unwind(double* x, const double* near) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (!turns_[i]) continue;
+        const double turned = x[i] - 2.0 * pi * std::round((x[i] - near[i]) / (2.0 * pi));
+        if (turned >= limits_[i][0] && turned <= limits_[i][1]) x[i] = turned;
+    }
+}
+
+std::vector<double> InverseKinematics::full(const double* x) const {
+    std::vector<double> q = q_;
+    for (std::size_t i = 0; i < entries_.size(); ++i) q[entries_[i]] = x[i];
+    return q;
+}
+
+std::vector<double> InverseKinematics::moving(const double* q) const {
+    std::vector<double> x(entries_.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = q[entries_[i]];
+    return x;
+}
+
+bool InverseKinematics::out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const {
+    return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + options.position_tolerance;
+}
+
+std::int32_t InverseKinematics::mover(std::int32_t frame) const {
+    const Layout& layout = scene_.layout();
+    for (; frame >= 0; frame = layout.parent[frame])
+        if (std::find(entries_.begin(), entries_.end(), layout.q_index[frame]) != entries_.end()) break;
+    return frame;
+}
+
+bool InverseKinematics::is_fixed_by_target(FramePair pair) const {
+    const std::int32_t with_tip = mover(tip_), with_reference = mover(reference_);
+    const auto is_fixed = [&](std::int32_t frame) {
+        const std::int32_t carrier = mover(frame);
+        return carrier == with_tip || carrier == with_reference;
+    };
+    return is_fixed(pair.a) && is_fixed(pair.b);
+}
+
+bool InverseKinematics::is_still_part_of(std::int32_t frame, const std::vector<std::string>& frames) const {
+    const Layout& layout = scene_.layout();
+    if (mover(frame) == mover(tip_)) return false;
+    for (; frame >= 0; frame = layout.parent[frame])
+        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) != frames.end())
+            return true;
+    return false;
+}
+
+InverseKinematicsResult InverseKinematics::solve(const Pose& target, const InverseKinematicsOptions& options) const {
+    InverseKinematicsResult result;
+    const std::vector<double> start = moving(q_.data());
+    std::array<double, max_chain_joints> x;
+    std::array<double, max_chain_joints> best_x;
+    double best = std::numeric_limits<double>::infinity();
+    const bool hopeless = out_of_reach(target, options);
+    Random random(options.seed);
+    for (int attempt = 0; attempt <= options.restarts; ++attempt) {
+        if (attempt == 0) std::copy(start.begin(), start.end(), x.begin());
+        else sample(random, x.data());
+        result.restarts = attempt;
+        double errors[2];
+        const bool solved = improve(target, options, x.data(), errors, result.iterations);
+        const double cost = errors[0] + rotation_weight * errors[1];
+        if (solved || cost < best) {
+            best = cost;
+            best_x = x;
+            result.position_error = errors[0];
+            result.rotation_error = errors[1];
+        }
+        if (solved) result.status = InverseKinematicsStatus::solved;
+        else if (hopeless) result.status = InverseKinematicsStatus::out_of_reach;
+        if (solved || hopeless || entries_.empty()) break;
+    }
+    unwind(best_x.data(), start.data());
+    result.q = full(best_x.data());
+    return result;
+}
+
+const Joint& joint_of_entry(const SceneGraph& scene, std::int32_t entry) {
+    const Layout& layout = scene.layout();
+    return *scene.record(layout.ids[layout.joint_frame[entry]]).joint;
+}
+
+std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vector<std::string>& joints) {
+    const Layout& layout = scene.layout();
+    std::vector<std::int32_t> entries;
+    for (const std::string& name : joints) {
+        const std::int32_t frame = layout.index_of(scene.joint_frame(name));
+        const std::int32_t entry = layout.q_index[frame];
+        if (entry < 0 || layout.joint_frame[entry] != frame)
+            throw Error(ErrorKind::configuration,
+                        "joint '" + name + "' has no entry in the configuration: it follows another joint",
+                        {{"joint", name}});
+        if (std::find(entries.begin(), entries.end(), entry) != entries.end())
+            throw Error(ErrorKind::configuration, "joint '" + name + "' is named twice", {{"joint", name}});
+        entries.push_back(entry);
+    }
+    return entries;
+}
+
+}  // namespace tmkit

@@ -1,0 +1,282 @@
+// RRT-Connect.
+#include "tmkit/path_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "search/path_checker.hpp"
+#include "tmkit/random.hpp"
+
+namespace tmkit {
+namespace {
+
+// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the few thousand nodes
+// that a query needs, the scan costs less than one edge check.
+class Tree {
+public:
+    explicit Tree(std::size_t size) : size_(size) {}
+
+    std::int32_t add(const double* x, std::int32_t parent) {
+        coordinates_.insert(coordinates_.end(), x, x + size_);
+        parents_.push_back(parent);
+        return static_cast<std::int32_t>(parents_.size()) - 1;
+    }
+
+    const double* at(std::int32_t node) const { return coordinates_.data() + std::size_t(node) * size_; }
+    std::int32_t count() const { return static_cast<std::int32_t>(parents_.size()); }
+
+    std::int32_t nearest(const double* x) const {
+        std::int32_t best = 0;
+        double least = std::numeric_limits<double>::infinity();
+        for (std::int32_t node = 0; node < count(); ++node) {
+            const double* y = at(node);
+            double sum = 0.0;
+            for (std::size_t i = 0; i < size_ && sum < least; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+            if (sum < least) {
+                least = sum;
+                best = node;
+            }
+        }
+        return best;
+    }
+
+    // From the node to the root of its tree.
+    Points path(std::int32_t node) const {
+        Points points;
+        for (; node >= 0; node = parents_[node]) points.emplace_back(at(node), at(node) + size_);
+        return points;
+    }
+
+private:
+    std::size_t size_;
+    std::vector<double> coordinates_;
+    std::vector<std::int32_t> parents_;
+};
+
+class Search {
+public:
+    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options,
+           std::uint64_t stream)
+        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()),
+          random_(options.seed, 2 + stream), starts_(size_), goals_(size_), target_(size_), step_(size_) {}
+
+    // A free path from start to one of the goals, or nothing.
+    std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
+        for (const std::vector<double>& goal : goals)
+            if (checker_.edge_is_free(start.data(), goal.data())) return Points{start, goal};
+        starts_.add(start.data(), -1);
+        for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
+        Tree* grows = &starts_;
+        Tree* joins = &goals_;
+        for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
+            ++iterations;
+            for (std::size_t k = 0; k < size_; ++k) target_[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
+            const std::int32_t node = extend(*grows, grows->nearest(target_.data()), target_.data());
+            if (node >= 0) {
+                const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
+                const std::int32_t joined = connect(*joins, meeting);
+                if (joined >= 0) return grows == &starts_ ? joined_path(node, joined) : joined_path(joined, node);
+            }
+            std::swap(grows, joins);
+        }
+        return std::nullopt;
+    }
+
+private:
+    // One step from a node towards x, or all the way when it is near; the new node, or -1 when something is in the way.
+    std::int32_t extend(Tree& tree, std::int32_t from, const double* x) {
+        const double* a = tree.at(from);
+        double sum = 0.0;
+        for (std::size_t i = 0; i < size_; ++i) sum += (x[i] - a[i]) * (x[i] - a[i]);
+        const double distance = std::sqrt(sum);
+        reached_ = distance <= options_.step;
+        const double fraction = reached_ ? 1.0 : options_.step / distance;
+        for (std::size_t i = 0; i < size_; ++i) step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
+        if (!checker_.edge_is_free(a, step_.data())) return -1;
+        return tree.add(step_.data(), from);
+    }
+
+    // Steps towards a point until it is reached; the node there, or -1.
+    std::int32_t connect(Tree& tree, const std::vector<double>& point) {
+        std::int32_t node = tree.nearest(point.data());
+        do {
+            node = extend(tree, node, point.data());
+        } while (node >= 0 && !reached_);
+        return node;
+    }
+
+    Points joined_path(std::int32_t start_node, std::int32_t goal_node) const {
+        Points path = starts_.path(start_node);
+        std::reverse(path.begin(), path.end());
+        const Points rest = goals_.path(goal_node);
+        path.insert(path.end(), rest.begin() + 1, rest.end());
+        return path;
+    }
+
+    PathChecker& checker_;
+    const std::vector<std::array<double, 2>>& ranges_;
+    const PathOptions& options_;
+    std::size_t size_;
+    Random random_;
+    Tree starts_, goals_;
+    std::vector<double> target_, step_;
+    bool reached_ = false;
+};
+
+// What is the same for all attempts of a query: the moving values, shifted by whole turns, and where to sample.
+class Query {
+public:
+    Query(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
+          const Configurations& goals, const PathOptions& options)
+        : world_(world), entries_(entries), start_(start), options_(options), checker_(world, entries, start, options) {
+        for (const std::int32_t entry : entries) x_start_.push_back(start[entry]);
+        for (const std::vector<double>& goal : goals) {
+            std::vector<double> x;
+            for (const std::int32_t entry : entries) x.push_back(near_start(entry, goal[entry]));
+            x_goals_.push_back(std::move(x));
+        }
+    }
+
+    PathResult run() {
+        if (ends_are_valid()) search();
+        result_.checks += checker_.checks();
+        result_.blocking = checker_.blocking().sorted();
+        return std::move(result_);
+    }
+
+private:
+    double near_start(std::int32_t entry, double value) const {
+        if (joint_of_entry(world_.scene(), entry).type != JointType::continuous) return value;
+        return value - 2.0 * std::numbers::pi * std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
+    }
+
+    // Checks start and goals; the goals that can be used are left in valid_.
+    bool ends_are_valid() {
+        const SceneGraph& scene = world_.scene();
+        result_.joint = find_out_of_limits(scene, entries_, start_.data());
+        if (result_.joint >= 0) return fails(PathStatus::start_out_of_limits);
+        ++result_.checks;
+        result_.pair = world_.find_collision(start_.data());
+        if (result_.pair) return fails(PathStatus::start_in_collision);
+        FramePair in_way;
+        std::int32_t outside = -1;
+        for (std::size_t i = 0; i < x_goals_.size(); ++i) {
+            const std::int32_t joint = find_out_of_limits(scene, entries_, checker_.full(x_goals_[i].data()).data());
+            const FramePair pair = joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
+            if (joint < 0 && !pair) {
+                valid_.push_back(x_goals_[i]);
+                goal_index_.push_back(static_cast<std::int64_t>(i));
+            }
+            if (pair && !in_way) in_way = pair;
+            if (joint >= 0 && outside < 0) outside = joint;
+        }
+        if (!valid_.empty()) return true;
+        result_.pair = in_way;
+        if (in_way) return fails(PathStatus::goal_in_collision);
+        result_.joint = outside;
+        return fails(PathStatus::goal_out_of_limits);
+    }
+
+    bool fails(PathStatus status) {
+        result_.status = status;
+        return false;
+    }
+
+    std::vector<std::array<double, 2>> sampling_ranges() const {
+        std::vector<std::array<double, 2>> ranges;
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            const Joint& joint = joint_of_entry(world_.scene(), entries_[i]);
+            double lower = x_start_[i], upper = x_start_[i];
+            for (const std::vector<double>& goal : valid_) {
+                lower = std::min(lower, goal[i]);
+                upper = std::max(upper, goal[i]);
+            }
+            const bool limited = joint.type != JointType::continuous;
+            const double around = joint.type == JointType::prismatic ? 1.0 : std::numbers::pi;
+            ranges.push_back({limited && std::isfinite(joint.lower) ? joint.lower : lower - around,
+                              limited && std::isfinite(joint.upper) ? joint.upper : upper + around});
+        }
+        return ranges;
+    }
+
+    void search() {
+        // Nearest goal first for the straight tries; the order of equals is theirs.
+        sort_goals();
+        const std::vector<std::array<double, 2>> ranges = sampling_ranges();
+        for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
+            checker_.set_resolution(options_.resolution / static_cast<double>(1 << attempt));
+            Search tree(checker_, ranges, options_, attempt);
+            std::optional<Points> raw = tree.run(x_start_, valid_, result_.iterations);
+            if (!raw) {
+                result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
+                return;
+            }
+            Points shortened = *raw;
+            if (raw->size() > 2) shorten_path(shortened, checker_, options_.shortcut_iterations, options_.seed);
+            if (checker_.stop_reason() == PathStatus::interrupted) {
+                result_.status = PathStatus::interrupted;
+                return;
+            }
+            if (accept(shortened) || (raw->size() > 2 && accept(*raw))) return;
+        }
+        result_.status = PathStatus::recheck_failed;
+    }
+
+    void sort_goals() {
+        const auto distance = [&](const std::vector<double>& goal) { return path_length({x_start_, goal}); };
+        std::vector<std::size_t> order(valid_.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return distance(valid_[a]) < distance(valid_[b]); });
+        Points goals;
+        std::vector<std::int64_t> index;
+        for (const std::size_t i : order) {
+            goals.push_back(valid_[i]);
+            index.push_back(goal_index_[i]);
+        }
+        valid_ = std::move(goals);
+        goal_index_ = std::move(index);
+    }
+
+    bool accept(const Points& points) {
+        Configurations path;
+        for (const std::vector<double>& x : points) path.push_back(checker_.full(x.data()));
+        if (options_.recheck_world) {
+            const RecheckResult check =
+                recheck_path(*options_.recheck_world, path, options_.recheck, options_.interrupted);
+            result_.checks += check.checks;
+            if (check.status != RecheckStatus::ok) {
+                result_.pair = check.pair;
+                return false;
+            }
+        }
+        result_.status = PathStatus::solved;
+        result_.pair = FramePair{};
+        result_.path = std::move(path);
+        result_.length = path_length(points);
+        const auto found = std::find(valid_.begin(), valid_.end(), points.back());
+        result_.goal_index = goal_index_[static_cast<std::size_t>(found - valid_.begin())];
+        return true;
+    }
+
+    const CollisionWorld& world_;
+    const std::vector<std::int32_t>& entries_;
+    const std::vector<double>& start_;
+    const PathOptions& options_;
+    PathChecker checker_;
+    std::vector<double> x_start_;
+    Points x_goals_, valid_;
+    std::vector<std::int64_t> goal_index_;
+    PathResult result_;
+};
+
+}  // namespace
+
+PathResult search_path(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
+                       const std::vector<double>& start, const Configurations& goals, const PathOptions& options) {
+    return Query(world, entries, start, goals, options).run();
+}
+
+}  // namespace tmkit

@@ -1,0 +1,177 @@
+// The edges between two frames and the errors on them: one reading for the persistent scene and for its arrays, so that
+// both answer with the same bits.
+//
+// A way is what has `down()` and `up()`, how many edges lead from the nearest common ancestor to the target and to the
+// reference, `to(i)` and `from(i)`, those edges, and for an edge `pose_of` and `noise_of`, null where it is exact.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "graph/ascent.hpp"
+
+namespace tmkit {
+
+// The way between two frames of a version at a configuration.
+class Path {
+public:
+    Path(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q)
+        : scene_(scene), q_(q), to_(scene, target), from_(scene, reference) {
+        std::tie(down_, up_) = below_common(to_, from_);
+    }
+    std::size_t down() const { return down_; }
+    std::size_t up() const { return up_; }
+    const FrameRecord& to(std::size_t i) const { return *to_[down_ - 1 - i]; }
+    const FrameRecord& from(std::size_t i) const { return *from_[up_ - 1 - i]; }
+    Pose pose_of(const FrameRecord& edge) const { return edge_pose(scene_, edge, q_); }
+    const EdgeNoise* noise_of(const FrameRecord& edge) const { return edge.noise.get(); }
+
+private:
+    const SceneGraph& scene_;
+    const double* q_;
+    Ascent to_, from_;
+    std::size_t down_ = 0, up_ = 0;
+};
+
+template <class Way, class Visit>
+void for_each_edge(const Way& way, Visit&& visit) {
+    for (std::size_t i = 0; i < way.down(); ++i) visit(way.to(i));
+    for (std::size_t i = 0; i < way.up(); ++i) visit(way.from(i));
+}
+
+// The sources that more than one edge of a way uses. No heap allocation up to 32 sources.
+class SharedSources {
+public:
+    template <class Way>
+    explicit SharedSources(const Way& way) {
+        std::size_t count = 0;
+        for_each_edge(way, [&](const auto& edge) {
+            const EdgeNoise* noise = way.noise_of(edge);
+            if (!noise) return;
+            for (const NoiseTerm& term : noise->terms) {
+                if (count < near_.size()) near_[count] = term.source.get();
+                else far_.push_back(term.source.get());
+                ++count;
+            }
+        });
+        if (count <= near_.size()) {
+            for (std::size_t i = 1; i < count; ++i)
+                if (std::find(near_.begin(), near_.begin() + i, near_[i]) != near_.begin() + i)
+                    shared_[shared_count_++] = near_[i];
+        } else {
+            far_.insert(far_.end(), near_.begin(), near_.end());
+            std::sort(far_.begin(), far_.end());
+            for (std::size_t i = 1; i < far_.size(); ++i)
+                if (far_[i] == far_[i - 1]) far_shared_.push_back(far_[i]);
+        }
+    }
+    bool any() const { return shared_count_ > 0 || !far_shared_.empty(); }
+    bool has_one_of(const EdgeNoise& noise) const {
+        const auto is_shared = [&](const NoiseSource* source) {
+            const auto end = shared_.begin() + shared_count_;
+            return std::find(shared_.begin(), end, source) != end ||
+                   std::binary_search(far_shared_.begin(), far_shared_.end(), source);
+        };
+        return std::any_of(noise.terms.begin(), noise.terms.end(),
+                           [&](const NoiseTerm& term) { return is_shared(term.source.get()); });
+    }
+
+private:
+    std::array<const NoiseSource*, 32> near_, shared_;
+    std::size_t shared_count_ = 0;
+    std::vector<const NoiseSource*> far_, far_shared_;
+};
+
+inline constexpr auto as_it_is = [](const Vector6& column) { return column; };
+
+// Goes down one side of a way. Between errors poses are gathered, so that an exact edge costs a product of poses only.
+class Descent {
+public:
+    void step(const Pose& edge) {
+        pose = pose * edge;
+        if (uncertain_) pending_ = exact_since_ ? pending_ * edge : edge;
+        exact_since_ = true;
+    }
+    void add(const Covariance& error) {
+        settle();
+        covariance_ += error;
+        uncertain_ = true;
+    }
+    // The covariance of common_from_here, in the tangent here.
+    const Covariance& settle() {
+        if (uncertain_ && exact_since_) covariance_ = covariance_.carried_down(pending_);
+        exact_since_ = false;
+        return covariance_;
+    }
+    bool uncertain() const { return uncertain_; }
+
+    Pose pose;
+
+private:
+    Covariance covariance_;
+    Pose pending_;
+    bool uncertain_ = false, exact_since_ = false;
+};
+
+// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing
+// kept.
+template <class Way, class Visit>
+void for_each_error(const Way& way, Visit&& visit) {
+    Pose target, here;
+    for (std::size_t i = 0; i < way.down(); ++i) target = target * way.pose_of(way.to(i));
+    for (std::size_t i = 0; i < way.down(); ++i) {
+        const auto& edge = way.to(i);
+        here = here * way.pose_of(edge);
+        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, 1.0, here.inverse() * target);
+    }
+    here = Pose{};
+    for (std::size_t i = 0; i < way.up(); ++i) {
+        const auto& edge = way.from(i);
+        here = here * way.pose_of(edge);
+        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, -1.0, here.inverse() * target);
+    }
+}
+
+inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+    sum.add(noise, [&](Vector6 column) {
+        column = carried_down(column, child_from_target);
+        if (sign < 0.0)
+            for (double& value : column) value = -value;
+        return column;
+    });
+}
+
+// The error of reference_from_target, source by source, in the target's tangent; into a sum that is empty.
+template <class Way>
+void sum_errors(const Way& way, NoiseSum& sum) {
+    for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+        add_error(sum, noise, sign, child_from_target);
+    });
+}
+
+// reference_from_target; `common` is an empty sum to work with.
+template <class Way>
+GaussianPose gaussian_along(const Way& way, NoiseSum& common) {
+    const SharedSources shared(way);
+    Descent down, up;
+    const auto go = [&](Descent& side, const auto& edge) {
+        side.step(way.pose_of(edge));
+        const EdgeNoise* noise = way.noise_of(edge);
+        if (noise && !(shared.any() && shared.has_one_of(*noise))) side.add(noise->covariance);
+    };
+    for (std::size_t i = 0; i < way.down(); ++i) go(down, way.to(i));
+    for (std::size_t i = 0; i < way.up(); ++i) go(up, way.from(i));
+    GaussianPose result{way.up() == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
+    if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
+    if (shared.any()) {
+        for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+            if (shared.has_one_of(noise)) add_error(common, noise, sign, child_from_target);
+        });
+        result.covariance += common.covariance();
+    }
+    return result;
+}
+
+}  // namespace tmkit

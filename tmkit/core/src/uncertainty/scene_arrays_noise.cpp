@@ -1,0 +1,59 @@
+// Uncertainty in the arrays: the errors of edges, in room that was taken at construction.
+#include "tmkit/scene_arrays.hpp"
+#include "uncertainty/noise_path.hpp"
+
+namespace tmkit {
+
+void SceneArrays::require_noise_fits(std::size_t columns) const {
+    if (columns > capacities_.noise) throw refusals::full("dimension of noise sources", capacities_.noise, "noise");
+}
+
+void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
+    if (noise_.empty()) return;
+    EdgeNoise& mine = *noise_[static_cast<std::size_t>(slot)];
+    if (noise == &mine) return;
+    mine.terms.clear();
+    mine.maps.clear();
+    mine.covariance = noise ? noise->covariance : Covariance{};
+    if (!noise) return;
+    mine.terms.assign(noise->terms.begin(), noise->terms.end());  // within what was reserved
+    mine.maps.assign(noise->maps.begin(), noise->maps.end());
+}
+
+void SceneArrays::set_noise(std::string_view frame, const EdgeNoise* noise) {
+    const SequenceLock::Writer writer(lock_);
+    const Slot slot = require_frame(frame);
+    if (parent_[slot] == none) throw refusals::root_without(frame, "covariance");
+    require_noise_fits(noise ? noise->maps.size() : 0);
+    write_noise(slot, noise);
+}
+
+const EdgeNoise* SceneArrays::noise(std::string_view frame) const {
+    const auto slot = static_cast<std::size_t>(require_frame(frame));
+    return noise_.empty() || noise_[slot]->terms.empty() ? nullptr : noise_[slot].get();
+}
+
+SceneArrays::NoisyWay SceneArrays::noisy_way(Slot target, Slot reference, const Configuration& q) {
+    const Ways found = ways(target, reference);
+    if (!found.meet) throw disconnected(frame_names_.view(target), frame_names_.view(reference));
+    const auto fill = [&](Slot slot, std::int32_t edges, std::size_t first) {
+        for (auto i = static_cast<std::size_t>(edges); i-- > 0; slot = parent_[slot]) {
+            const EdgeNoise& error = *noise_[static_cast<std::size_t>(slot)];
+            way_[first + i] = {edge(slot, q), error.terms.empty() ? nullptr : &error};
+        }
+        return std::span<const NoisyEdge>(way_.data() + first, static_cast<std::size_t>(edges));
+    };
+    const auto down = fill(target, found.target, 0);
+    return {down, fill(reference, found.reference, down.size())};
+}
+
+GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::string_view reference, const Configuration& q) {
+    const SequenceLock::Writer writer(lock_);
+    require_length(q);
+    const Slot to = require_frame(target), from = require_frame(reference);
+    if (noise_.empty()) return {pose_between(to, from, q), {}};
+    noise_sum_.clear();
+    return gaussian_along(noisy_way(to, from, q), noise_sum_);
+}
+
+}  // namespace tmkit

@@ -1,0 +1,415 @@
+// Conditioning a scene on a measurement: what is known afterwards, for every edge that shares a source with the path.
+//
+// The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement when every edge stands at
+// T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found by Gauss and Newton's method, which for
+// this sum is the iterated Kalman filter:
+//
+//     A = de/dw,   S = A A^T + R,   w <- A^T S^-1 (A w - e)
+//
+// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its
+// maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was
+// measured together is correlated from now on. A twist that uses one, since it has acted, becomes V_e + J_e w, and its
+// maps J_e L.
+//
+// L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
+// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of
+// more dimensions than the edges that use it have is made smaller by an LQ factorisation of their stacked maps.
+//
+// The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at
+// the configuration of the measurement; along the joint's own axis it is right at every one.
+//
+// Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the iteration.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tmkit/lie.hpp"
+#include "tmkit/scene_edit.hpp"
+#include "tmkit/scene_gaussian.hpp"
+#include "uncertainty/noise_path.hpp"
+
+namespace tmkit {
+namespace {
+
+constexpr double well_known = 1e-8;       // what Cholesky may lose of a diagonal of S before eigenvectors are asked
+constexpr double no_information = 1e-13;  // of the greatest eigenvalue of S: a direction that is known exactly
+constexpr double contradiction = 1e-6;    // metres or radians by which a measurement may miss what is known exactly
+
+Vector6 times(const Matrix6& m, const Vector6& x) {
+    Vector6 y{};
+    for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t k = 0; k < 6; ++k) y[i] += m[6 * i + k] * x[k];
+    return y;
+}
+
+// Row-major, small.
+struct Rows {
+    std::size_t rows = 0, columns = 0;
+    std::vector<double> values;
+    Rows(std::size_t r, std::size_t c) : rows(r), columns(c), values(r * c, 0.0) {}
+    double& operator()(std::size_t i, std::size_t j) { return values[i * columns + j]; }
+    double operator()(std::size_t i, std::size_t j) const { return values[i * columns + j]; }
+    const double* row(std::size_t i) const { return values.data() + i * columns; }
+};
+
+double product(const double* a, const double* b, std::size_t n) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+// The sources of a path, numbered.
+struct Sources {
+    NoiseSum all;
+    std::size_t dimensions() const { return all.columns().size(); }
+
+    // J_e w over these sources.
+    Vector6 error(const EdgeNoise& noise, const std::vector<double>& w) const {
+        Vector6 xi{};
+        for_each_column(noise, [&](std::size_t source, const Vector6& column) {
+            for (std::size_t k = 0; k < 6; ++k) xi[k] += w[source] * column[k];
+        });
+        return xi;
+    }
+    template <class Visit>
+    void for_each_column(const EdgeNoise& noise, Visit&& visit) const {
+        for (const NoiseTerm& term : noise.terms) {
+            const NoiseTerm* mine = all.find(term.source.get());
+            if (!mine) continue;
+            const auto map = noise.map(term);
+            for (std::size_t c = 0; c < map.size(); ++c) visit(mine->column + c, map[c]);
+        }
+    }
+};
+
+// The measurement's residual and its derivative by the sources, where these have the value w. Returns the reach of the
+// poses in metres, whose rounding is that of the residual.
+double linearise(const Path& path, const Measurement& measurement, const Sources& sources, const std::vector<double>& w,
+                 std::vector<double>& residual, Rows& derivative) {
+    struct Edge {
+        const EdgeNoise* noise;
+        double sign;
+        Pose here;  // common_from_child
+        Vector6 xi;
+    };
+    std::vector<Edge> edges;
+    const auto walk = [&](std::size_t count, double sign, auto&& edge_at) {
+        Pose pose;
+        for (std::size_t i = 0; i < count; ++i) {
+            const FrameRecord& edge = edge_at(i);
+            pose = pose * path.pose_of(edge);
+            if (!edge.noise) continue;
+            const Vector6 xi = sources.error(*edge.noise, w);
+            if (xi != Vector6{}) pose = pose * Pose::exp(xi);
+            edges.push_back({edge.noise.get(), sign, pose, xi});
+        }
+        return pose;
+    };
+    const Pose target = walk(path.down(), 1.0, [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
+    const Pose reference = walk(path.up(), -1.0, [&](std::size_t i) -> const FrameRecord& { return path.from(i); });
+    double reach = 1.0 + norm(target.translation) + norm(reference.translation);
+    for (const Edge& edge : edges) reach = std::max(reach, 1.0 + norm(edge.here.translation));
+    std::vector<double> by_tangent;
+    measurement.linearise(reference.inverse() * target, residual, by_tangent);
+    std::fill(derivative.values.begin(), derivative.values.end(), 0.0);
+    for (const Edge& edge : edges) {
+        const Pose child_from_target = edge.here.inverse() * target;
+        const bool at_mean = edge.xi == Vector6{};
+        const Matrix6 jacobian = at_mean ? Matrix6{} : right_jacobian(edge.xi);
+        sources.for_each_column(*edge.noise, [&](std::size_t source, const Vector6& column) {
+            const Vector6 moved = carried_down(at_mean ? column : times(jacobian, column), child_from_target);
+            for (std::size_t i = 0; i < derivative.rows; ++i)
+                derivative(i, source) += edge.sign * product(&by_tangent[6 * i], moved.data(), 6);
+        });
+    }
+    return reach;
+}
+
+// S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions in which nothing is uncertain.
+struct Whitening {
+    Rows matrix{0, 0};
+    Rows exact{0, 0};
+    std::vector<double> innovation_covariance;
+
+    Whitening(const Rows& a, const std::vector<double>& r) {
+        const std::size_t m = a.rows;
+        std::vector<double> s = r, values, vectors;
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                s[i * m + j] = 0.5 * (r[i * m + j] + r[j * m + i]) + product(a.row(i), a.row(j), a.columns);
+                s[j * m + i] = s[i * m + j];
+            }
+        innovation_covariance = s;
+        if (by_cholesky(s, m)) return;
+        const std::vector<double> scales = comparable_scales(s, m);
+        const auto divisor = [&scales](std::size_t i) { return scales[i] > 0.0 ? scales[i] : 1.0; };
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j < m; ++j)
+                s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
+        symmetric_eigen(s, m, values, vectors);
+        std::size_t null = 0;
+        while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
+        matrix = Rows(m - null, m);
+        exact = Rows(null, m);
+        for (std::size_t i = 0; i < m; ++i) {
+            double length = 0.0;  // of an exact direction in the units of what was measured
+            for (std::size_t k = 0; k < m; ++k) length = length_of(length, vectors[i * m + k] / divisor(k));
+            for (std::size_t k = 0; k < m; ++k)
+                if (i < null) exact(i, k) = vectors[i * m + k] / divisor(k) / length;
+                else matrix(i - null, k) = vectors[i * m + k] / divisor(k) / std::sqrt(values[i]);
+        }
+    }
+    // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or nearly so.
+    bool by_cholesky(const std::vector<double>& s, std::size_t m) {
+        std::vector<double> l(m * m, 0.0);
+        double least = 1.0, greatest = 0.0;
+        for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) {
+                double sum = s[i * m + j];
+                for (std::size_t k = 0; k < j; ++k) sum -= l[i * m + k] * l[j * m + k];
+                if (i != j) l[i * m + j] = sum / l[j * m + j];
+                else if (!(sum > well_known * s[i * m + i])) return false;
+                else l[i * m + i] = std::sqrt(sum);
+            }
+            least = i == 0 ? s[0] : std::min(least, s[i * m + i]);
+            greatest = std::max(greatest, s[i * m + i]);
+        }
+        if (!(least > well_known * greatest)) return false;
+        matrix = Rows(m, m);
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                double sum = i == j ? 1.0 : 0.0;
+                for (std::size_t k = j; k < i; ++k) sum -= l[i * m + k] * matrix(k, j);
+                matrix(i, j) = sum / l[i * m + i];
+            }
+        return true;
+    }
+    // How far rounding of the residual moves the sources.
+    double rounding(double reach) const {
+        double squared = 0.0;
+        for (std::size_t i = 0; i < matrix.rows; ++i) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < matrix.columns; ++k) sum += std::abs(matrix(i, k));
+            squared += sum * sum;
+        }
+        return 16.0 * std::numeric_limits<double>::epsilon() * reach * std::sqrt(squared);
+    }
+    Rows times(const Rows& a) const {
+        Rows g(matrix.rows, a.columns);
+        for (std::size_t i = 0; i < g.rows; ++i)
+            for (std::size_t k = 0; k < a.rows; ++k) {
+                const double factor = matrix(i, k);
+                for (std::size_t j = 0; j < a.columns; ++j) g(i, j) += factor * a(k, j);
+            }
+        return g;
+    }
+    std::vector<double> times(const std::vector<double>& x) const {
+        std::vector<double> y(matrix.rows);
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] = product(matrix.row(i), x.data(), x.size());
+        return y;
+    }
+};
+
+// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the eigenvalues of the whitened
+// noise of the measurement: so they keep their digits where the noise is small beside what was known before.
+Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
+    const std::size_t r = whitening.matrix.rows, m = whitening.matrix.columns;
+    std::vector<double> white(r * r, 0.0), values, vectors;
+    for (std::size_t i = 0; i < r; ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < m; ++k)
+                for (std::size_t l = 0; l < m; ++l)
+                    sum +=
+                        whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) * whitening.matrix(j, l);
+            white[i * r + j] = white[j * r + i] = sum;
+        }
+    symmetric_eigen(white, r, values, vectors);
+    Rows c(r, r);
+    for (std::size_t v = 0; v < r; ++v) {
+        const double factor = 1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));  // (1 - sqrt(1 - l)) / l
+        for (std::size_t i = 0; i < r; ++i)
+            for (std::size_t j = 0; j < r; ++j) c(i, j) += factor * vectors[v * r + i] * vectors[v * r + j];
+    }
+    return c;
+}
+
+// Columns whose squares, and products between blocks, are those of the stacked maps; as many as there are rows.
+// Householder's LQ factorisation: M = L Q, and Q Q^T = I.
+void compress(std::vector<std::vector<Vector6>>& maps) {
+    const std::size_t rows = 6 * maps.size(), columns = maps.front().size();
+    Rows m(rows, columns);
+    for (std::size_t e = 0; e < maps.size(); ++e)
+        for (std::size_t c = 0; c < columns; ++c)
+            for (std::size_t k = 0; k < 6; ++k) m(6 * e + k, c) = maps[e][c][k];
+    std::vector<double> v(columns);
+    for (std::size_t i = 0; i < rows; ++i) {
+        double* row = &m(i, 0);
+        const double length = std::sqrt(product(row + i, row + i, columns - i));
+        if (length == 0.0) continue;
+        std::fill(v.begin(), v.end(), 0.0);
+        std::copy(row + i, row + columns, v.begin() + static_cast<std::ptrdiff_t>(i));
+        v[i] += v[i] < 0.0 ? -length : length;
+        const double squared = product(v.data() + i, v.data() + i, columns - i);
+        for (std::size_t k = i; k < rows; ++k) {
+            const double factor = 2.0 * product(&m(k, i), v.data() + i, columns - i) / squared;
+            for (std::size_t c = i; c < columns; ++c) m(k, c) -= factor * v[c];
+        }
+    }
+    for (std::size_t e = 0; e < maps.size(); ++e) {
+        maps[e].resize(rows);
+        for (std::size_t c = 0; c < rows; ++c)
+            for (std::size_t k = 0; k < 6; ++k) maps[e][c][k] = c <= 6 * e + k ? m(6 * e + k, c) : 0.0;
+    }
+}
+
+void check_measurement(const Measurement& measurement) {
+    const std::size_t m = measurement.size();
+    if (measurement.covariance.size() != m * m)
+        throw Error(ErrorKind::scene, "a measurement of " + std::to_string(m) +
+                                          " numbers needs a covariance of shape (" + std::to_string(m) + ", " +
+                                          std::to_string(m) + ")");
+}
+
+}  // namespace
+
+ConditionReport SceneEdit::condition(const Measurement& measurement, const double* q, const ConditionOptions& options) {
+    check_measurement(measurement);
+    const FrameRecord& target = record(measurement.target);
+    const FrameRecord& reference = record(measurement.reference);
+    const Path path(scene_, reference, target, q);
+    Sources sources;
+    for_each_edge(path, [&](const FrameRecord& edge) {
+        if (edge.noise) sources.all.add(*edge.noise, as_it_is);
+    });
+    const std::size_t m = measurement.size(), d = sources.dimensions();
+    ConditionReport report;
+    std::vector<double> w(d, 0.0), residual;
+    Rows a(m, d), g(0, d), c(0, 0);
+    double last_step = 0.0, damping = 1.0;
+    for (;;) {
+        const double reach = linearise(path, measurement, sources, w, residual, a);
+        std::vector<double> innovation(m);
+        for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), w.data(), d) - residual[i];
+        const Whitening whitening(a, measurement.covariance);
+        for (std::size_t i = 0; i < whitening.exact.rows; ++i)
+            if (std::abs(product(whitening.exact.row(i), innovation.data(), m)) > contradiction)
+                throw Error(
+                    ErrorKind::scene,
+                    "the measurement of frame " + quoted(measurement.target) + " in frame " +
+                        quoted(measurement.reference) +
+                        " contradicts what is known exactly: neither the path between them nor the measurement has an "
+                        "error in the direction in which they differ");
+        g = whitening.times(a);
+        const std::vector<double> white = whitening.times(innovation);
+        if (report.iterations == 0) {
+            report.innovation = innovation;
+            report.innovation_covariance = whitening.innovation_covariance;
+            report.squared_mahalanobis = product(white.data(), white.data(), white.size());
+        }
+        if (options.most_iterations == 0) return report;  // only compared
+        if (d == 0) break;
+        ++report.iterations;
+        double step = 0.0;
+        std::vector<double> next(d, 0.0);
+        for (std::size_t i = 0; i < g.rows; ++i)
+            for (std::size_t c = 0; c < d; ++c) next[c] += g(i, c) * white[i];
+        for (std::size_t c = 0; c < d; ++c) step = std::max(step, std::abs(next[c] - w[c]));
+        if (report.iterations > 2 && step > 0.9 * last_step)
+            damping = std::max(0.5 * damping, 1.0 / 64.0);  // it circles
+        for (std::size_t c = 0; c < d; ++c) w[c] += damping * (next[c] - w[c]);
+        last_step = step;
+        double size = 1.0;
+        for (double number : w) size = std::max(size, std::abs(number));
+        report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
+        if (report.converged ||
+            report.iterations >= options.most_iterations) {  // with the derivatives of the last step
+            c = correction(whitening, measurement.covariance);
+            break;
+        }
+    }
+    if (d == 0) {
+        report.converged = true;
+        return report;
+    }
+
+    // What becomes of every edge that uses one of the sources.
+    struct Change {
+        FrameId frame;
+        const EdgeNoise* noise;
+        bool of_twist;
+        Vector6 xi;
+        Matrix6 jacobian;
+    };
+    std::vector<Change> changes;
+    std::vector<std::vector<Vector6>> maps;
+    const auto change = [&](FrameId id, const EdgeNoise* noise, bool of_twist) {
+        // J L = J - (J G^T) C G, where J has few columns that are not zero.
+        std::vector<Vector6> columns, onto(g.rows);
+        sources.for_each_column(*noise, [&](std::size_t source, const Vector6& column) {
+            if (columns.empty()) columns.resize(d);
+            columns[source] = column;
+            for (std::size_t i = 0; i < g.rows; ++i)
+                for (std::size_t k = 0; k < 6; ++k) onto[i][k] += g(i, source) * column[k];
+        });
+        if (columns.empty()) return;
+        const Vector6 xi = sources.error(*noise, w);
+        changes.push_back(
+            {id, noise, of_twist, xi, right_jacobian(of_twist ? Vector6{} : xi)});  // a twist is a vector already
+        for (std::size_t i = 0; i < g.rows; ++i) {
+            Vector6 factor{};
+            for (std::size_t r = 0; r < g.rows; ++r)
+                for (std::size_t k = 0; k < 6; ++k) factor[k] += c(i, r) * onto[r][k];
+            for (std::size_t s = 0; s < d; ++s)
+                for (std::size_t k = 0; k < 6; ++k) columns[s][k] -= factor[k] * g(i, s);
+        }
+        for (Vector6& column : columns) column = times(changes.back().jacobian, column);
+        maps.push_back(std::move(columns));
+    };
+    scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
+    scene_.twists_.for_each([&](FrameId id, BodyId) {
+        if (const EdgeNoise* noise = record(id).twist_noise()) change(id, noise, true);
+    });
+    if (d > 6 * maps.size()) compress(maps);
+    const Ref<const NoiseSource> joint(
+        new NoiseSource(maps.front().size(), "measurement of " + measurement.target + " in " + measurement.reference));
+    std::vector<std::pair<Pose, Ref<const EdgeNoise>>> made;
+    for (std::size_t e = 0; e < changes.size(); ++e) {
+        const FrameRecord& edge = record(changes[e].frame);
+        NoiseSum sum;
+        sum.add(joint, maps[e], as_it_is);
+        for (const NoiseTerm& term : changes[e].noise->terms)
+            if (!sources.all.find(term.source.get()))
+                sum.add(term.source, changes[e].noise->map(term),
+                        [&](const Vector6& column) { return times(changes[e].jacobian, column); });
+        if (changes[e].of_twist) {
+            made.emplace_back(Pose{}, sum.edge());
+            continue;
+        }
+        Pose shift = changes[e].xi == Vector6{} ? Pose{} : Pose::exp(changes[e].xi);
+        if (edge.joint && changes[e].xi != Vector6{}) {
+            const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene_.joint_value(edge, q));
+            shift = motion * shift * motion.inverse();
+        }
+        made.emplace_back(shift == Pose{} ? edge.pose : edge.pose * shift, sum.edge());
+        require_in_range(made.back().first, "the pose of a frame");
+        require_in_range(changes[e].xi, "the correction of an edge");
+    }
+    for (std::size_t e = 0; e < changes.size(); ++e) {
+        const FrameId id = changes[e].frame;
+        if (changes[e].of_twist) {
+            FrameDetails details = details_of(record(id));
+            for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += changes[e].xi[k];
+            details.twist->noise = made[e].second;
+            set_details(record(id), std::move(details));
+            continue;
+        }
+        put_noise(id, made[e].second);
+        if (record(id).pose == made[e].first) continue;
+        own(id).pose = made[e].first;
+        note_change(id, false);
+    }
+    return report;
+}
+
+}  // namespace tmkit

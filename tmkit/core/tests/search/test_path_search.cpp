@@ -1,0 +1,250 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "support/scenes.hpp"
+#include "tmkit/path_search.hpp"
+
+using namespace tmkit;
+using namespace tmkit::test;
+
+namespace {
+
+// A point robot on two slides, x and y in -1 .. 1, and a wall across the middle with a gap at one end.
+SceneGraph room(bool with_gap = true) {
+    SceneGraph scene =
+        with_frame(world_only(), "x", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    scene = with_frame(scene, "robot", "x", {}, {attached(ShapeKind::sphere, {0.05})},
+                       joint_of_type(JointType::prismatic, {0, 1, 0}, -1, 1));
+    const double length = with_gap ? 1.7 : 2.4;
+    return with_box(scene, "wall", {0.1, length, 0.5}, {0.0, with_gap ? -0.25 : 0.0, 0.0});
+}
+
+SceneGraph arm_among_boxes() {
+    SceneGraph scene = with_arm(world_only());
+    scene = with_box(scene, "wall", {0.3, 0.04, 0.5}, {0.5, 0.0, 0.25});
+    scene = with_box(scene, "shelf", {0.4, 0.8, 0.03}, {0.5, 0.0, 0.9});
+    return with_box(scene, "floor", {2.0, 2.0, 0.1}, {0.0, 0.0, -0.12}).allow_collision("floor", "j0", "mounted");
+}
+
+const std::vector<double> left{0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0}, right{-0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0};
+
+CollisionOptions with_margin(double margin) {
+    CollisionOptions options;
+    options.margin = margin;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a straight motion that is free is the path, and needs no iteration") {
+    const CollisionWorld world(room(), {});
+    const PathResult result = search_path(world, {0, 1}, {-0.5, 0.0}, {{-0.5, 0.8}}, {});
+    REQUIRE(result.status == PathStatus::solved);
+    CHECK(result.path == Configurations{{-0.5, 0.0}, {-0.5, 0.8}});
+    CHECK(result.iterations == 0);
+    CHECK(result.length == doctest::Approx(0.8));
+}
+
+TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free and passes the recheck") {
+    const SceneGraph scene = arm_among_boxes();
+    const CollisionWorld world(scene, with_margin(0.002)), plain(scene, {});
+    const std::vector<std::int32_t> entries = all_entries(scene);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        PathOptions options;
+        options.seed = seed;
+        options.recheck_world = &plain;
+        options.recheck.tool_frame = number(scene, "tip");
+        const PathResult result = search_path(world, entries, left, {right}, options);
+        REQUIRE(result.status == PathStatus::solved);
+        CHECK(result.path.front() == left);
+        CHECK(result.path.back() == right);
+        CHECK(result.goal_index == 0);
+        CHECK(result.blocking.front().count > 0);
+        for (const std::vector<double>& q : result.path) {
+            CHECK(find_out_of_limits(scene, entries, q.data()) == -1);
+            CHECK_FALSE(world.in_collision(q.data()));
+        }
+        for (std::size_t i = 0; i + 1 < result.path.size(); ++i)
+            CHECK(plain.edge_free(result.path[i].data(), result.path[i + 1].data(), 0.003));
+        const RecheckResult check = recheck_path(plain, result.path, options.recheck);
+        CHECK(check.status == RecheckStatus::ok);
+        CHECK(check.segment == -1);
+    }
+}
+
+TEST_CASE("the same seed gives the same path from many threads at once, another seed another path") {
+    const SceneGraph scene = arm_among_boxes();
+    const CollisionWorld world(scene, {});
+    const std::vector<std::int32_t> entries = all_entries(scene);
+    std::vector<PathResult> results(4);
+    std::vector<std::thread> threads;
+    for (PathResult& result : results)
+        threads.emplace_back([&] {
+            PathOptions options;
+            options.seed = 5;
+            result = search_path(world, entries, left, {right}, options);
+        });
+    for (std::thread& thread : threads) thread.join();
+    REQUIRE(results.front().status == PathStatus::solved);
+    for (const PathResult& result : results) {
+        CHECK(result.path == results.front().path);
+        CHECK(result.checks == results.front().checks);
+    }
+    PathOptions other;
+    other.seed = 6;
+    CHECK(search_path(world, entries, left, {right}, other).path != results.front().path);
+}
+
+TEST_CASE("shortening never lengthens") {
+    const SceneGraph scene = arm_among_boxes();
+    const CollisionWorld world(scene, {});
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        PathOptions options;
+        options.seed = seed;
+        const double shortened = search_path(world, all_entries(scene), left, {right}, options).length;
+        options.shortcut_iterations = 0;
+        CHECK(shortened <= search_path(world, all_entries(scene), left, {right}, options).length + 1e-12);
+    }
+}
+
+TEST_CASE("each way to fail has its own status and names its cause") {
+    const SceneGraph scene = room();
+    const CollisionWorld world(scene, {});
+    const FramePair hit = pair_of(scene, "robot", "wall");
+    PathResult result = search_path(world, {0, 1}, {0.0, 0.0}, {{0.5, 0.0}}, {});
+    CHECK(result.status == PathStatus::start_in_collision);
+    CHECK(result.pair == hit);
+    result = search_path(world, {0, 1}, {0.5, 0.0}, {{0.0, 0.0}, {3.0, 0.0}}, {});
+    CHECK(result.status == PathStatus::goal_in_collision);
+    CHECK(result.pair == hit);
+    result = search_path(world, {0, 1}, {1.5, 0.0}, {{0.5, 0.0}}, {});
+    CHECK(result.status == PathStatus::start_out_of_limits);
+    CHECK(result.joint == 0);
+    result = search_path(world, {0, 1}, {0.5, 0.0}, {{0.5, -2.0}}, {});
+    CHECK(result.status == PathStatus::goal_out_of_limits);
+    CHECK(result.joint == 1);
+
+    const CollisionWorld closed(room(false), {});
+    PathOptions options;
+    options.max_iterations = 200;
+    result = search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options);
+    CHECK(result.status == PathStatus::no_path);
+    CHECK(result.iterations == 200);
+    CHECK(result.path.empty());
+    REQUIRE(result.blocking.size() == 1);
+    CHECK(result.blocking.front().pair == hit);
+    options.max_iterations = 1000000000;
+    options.time_limit = 0.02;
+    CHECK(search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options).status == PathStatus::time_limit);
+    options.time_limit = std::numeric_limits<double>::infinity();
+    int asked = 0;
+    options.interrupted = [&] { return ++asked == 3; };
+    CHECK(search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options).status == PathStatus::interrupted);
+}
+
+TEST_CASE("of several goals one that is free and can be reached is taken and named") {
+    const CollisionWorld world(room(), {});
+    const PathResult result =
+        search_path(world, {0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}, {});
+    REQUIRE(result.status == PathStatus::solved);
+    CHECK(result.goal_index == 3);
+}
+
+TEST_CASE("a world that cannot pass the recheck is said to fail it") {
+    const SceneGraph scene = room();
+    const CollisionWorld loose(scene.allow_collision("robot", "wall", "test"), {}), strict(scene, {});
+    PathOptions options;
+    options.recheck_world = &strict;
+    const PathResult result = search_path(loose, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options);
+    CHECK(result.status == PathStatus::recheck_failed);
+    CHECK(result.pair == pair_of(scene, "robot", "wall"));
+    CHECK(result.path.empty());
+}
+
+TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {
+    SceneGraph scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
+                                  joint_of_type(JointType::continuous, {0, 0, 1}));
+    const CollisionWorld world(scene, {});
+    const PathResult result = search_path(world, {0}, {0.5}, {{0.7 + 6 * pi}}, {});
+    REQUIRE(result.status == PathStatus::solved);
+    CHECK(result.path.back()[0] == doctest::Approx(0.7));
+}
+
+TEST_CASE("the recheck finds the first failure, bounds the travel of the tool, and sees the limits") {
+    const SceneGraph scene = room();
+    const CollisionWorld world(scene, {});
+    const Configurations path{{-0.5, 0.8}, {-0.5, 0.0}, {0.5, 0.0}, {0.5, 0.5}};
+    RecheckResult result = recheck_path(world, path, {});
+    CHECK(result.status == RecheckStatus::collision);
+    CHECK(result.segment == 1);
+    CHECK(result.fraction == doctest::Approx(0.4).epsilon(0.01));
+    CHECK(result.pair == pair_of(scene, "robot", "wall"));
+    CHECK(world.in_collision(result.q.data()));
+    RecheckOptions fine;
+    fine.tool_frame = number(scene, "robot");
+    fine.tool_travel = 0.0005;
+    const Configurations free{{-0.5, 0.8}, {-0.5, 0.0}};
+    CHECK(recheck_path(world, free, fine).checks >= 1600);
+    CHECK(recheck_path(world, free, {}).checks == 1 + 267);
+    result = recheck_path(world, {{-0.5, 0.8}, {-1.5, 0.8}}, {});
+    CHECK(result.status == RecheckStatus::out_of_limits);
+    CHECK(result.joint == 0);
+    CHECK(recheck_path(world, {}, {}).status == RecheckStatus::ok);
+    CHECK(recheck_path(world, {{0.0, 0.0}}, {}).segment == 0);
+}
+
+TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
+    const SceneGraph scene = with_arm(world_only());
+    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), all_entries(scene), left);
+    const Pose from = scene.pose("tip", "world", left.data());
+    const Pose target{from.translation + Vector3{0.05, -0.1, 0.12},
+                      (from * Pose{{0, 0, 0}, quaternion_about({0, 0, 1}, 0.4)}).quat_xyzw};
+    const StraightLineResult result = straight_line(problem, target, nullptr, {});
+    REQUIRE(result.status == StraightLineStatus::solved);
+    CHECK(result.fraction == 1.0);
+    CHECK(result.path.front() == left);
+    CHECK(scene.pose("tip", "world", result.path.back().data()).distance(target)[0] < 1e-5);
+    const Vector3 along = (1.0 / norm(target.translation - from.translation)) * (target.translation - from.translation);
+    for (std::size_t i = 0; i + 1 < result.path.size(); ++i)
+        for (const double f : {0.0, 0.3, 0.5, 0.8}) {
+            std::vector<double> q = result.path[i];
+            for (std::size_t k = 0; k < q.size(); ++k) q[k] += f * (result.path[i + 1][k] - q[k]);
+            CHECK(norm(cross(along, scene.pose("tip", "world", q.data()).translation - from.translation)) < 0.0005);
+        }
+}
+
+TEST_CASE("a straight line that fails says how far it came and why") {
+    const SceneGraph scene = arm_among_boxes();
+    const CollisionWorld world(scene, {});
+    const std::vector<std::int32_t> entries = all_entries(scene);
+    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), entries, left);
+    const Pose from = scene.pose("tip", "world", left.data());
+    const Pose across{{from.translation[0], -from.translation[1], from.translation[2]}, from.quat_xyzw};
+    StraightLineOptions options;
+    options.position_only = true;
+    StraightLineResult result = straight_line(problem, across, &world, options);
+    CHECK(result.status == StraightLineStatus::collision);
+    CHECK(result.pair);
+    CHECK(result.fraction > 0.0);
+    CHECK(result.fraction < 1.0);
+    for (const std::vector<double>& q : result.path) CHECK_FALSE(world.in_collision(q.data()));
+    const Pose far{from.translation + Vector3{0.0, 2.0, 0.0}, from.quat_xyzw};
+    result = straight_line(problem, far, nullptr, options);
+    CHECK(result.status == StraightLineStatus::unreachable);
+    CHECK(result.fraction < 0.8);
+    CHECK(result.path.size() > 1);
+
+    SceneGraph slide =
+        with_frame(world_only(), "slide", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    const InverseKinematics on_slide(slide, number(slide, "slide"), number(slide, "world"), {0}, {0.0});
+    result = straight_line(on_slide, {{1.5, 0, 0}, {0, 0, 0, 1}}, nullptr, {});
+    CHECK(result.status == StraightLineStatus::joint_limit);
+    CHECK(result.joint == 0);
+    CHECK(result.fraction == doctest::Approx(2.0 / 3.0).epsilon(0.01));
+    StraightLineOptions coarse;
+    coarse.position_step = 0.5;
+    result = straight_line(on_slide, {{0.9, 0, 0}, {0, 0, 0, 1}}, nullptr, coarse);
+    CHECK(result.status == StraightLineStatus::joint_jump);
+}
