@@ -1,4 +1,4 @@
-"""What an editor shows: the stub of the core documents every public name."""
+"""What an editor shows: the stub of the core documents every public name and every argument."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ _CORE = Path(__file__).parent.parent / "tmkit" / "_core.pyi"
 def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:
     """Classes, functions, methods and properties have a docstring where editors read it."""
     assert undocumented_names(_CORE.read_text(encoding="utf-8")) == []
+
+
+def test_every_argument_of_the_core_is_documented() -> None:
+    """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``."""
+    assert undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
 
 
 _DOCUMENTED = '''

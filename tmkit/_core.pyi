@@ -47,7 +47,14 @@ def cos(angle: float) -> float:
 
 def atan2(y: float, x: float) -> float:
     """
-    Return the angle of the point (x, y) from the x axis, -pi to pi, the same bits on every CPU.
+    Return the angle of a point from the x axis, the same bits on every CPU.
+
+    Args:
+        y: coordinate of the point.
+        x: coordinate of the point, in the same unit.
+
+    Returns:
+        Radians, -pi to pi.
     """
 
 def exp(x: float) -> float:
@@ -58,15 +65,25 @@ def erfc(x: float) -> float:
 
 def symmetric_eigen(matrix: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
     """
-    Return eigenvalues (n,), ascending, and eigenvectors as rows (n, n) of a symmetric matrix (n, n); O(n^3).
+    Return the eigenvalues and eigenvectors of a symmetric matrix (n, n). O(n^3).
+
+    Returns:
+        Eigenvalues (n,), ascending, and eigenvectors as rows (n, n).
 
     Raises:
-        ConfigurationError: a matrix that is not square, or numbers that are not finite.
+        ConfigurationError: a matrix that is not square, or non-finite numbers.
     """
 
 def standard_normals(seed: int, count: int) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return so many independent standard normal numbers of a seed, the same bits on every CPU.
+    Return independent standard normal numbers, the same bits on every CPU. O(count).
+
+    Args:
+        seed: of the random numbers; the same seed gives the same numbers.
+        count: how many numbers.
+
+    Returns:
+        (count,), read-only.
     """
 
 class Pose:
@@ -74,14 +91,15 @@ class Pose:
     A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
     Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
-    ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see ``is_close``.
+    ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
+    ``is_close``.
 
     Args:
         translation: (3,) metres.
         quat_xyzw: (4,) quaternion of any norm above 1e-9; it is normalised.
 
     Raises:
-        SceneError: numbers that are not finite, or a zero quaternion.
+        SceneError: non-finite numbers, or a zero quaternion.
     """
 
     def __init__(self, translation: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), quat_xyzw: numpy.typing.ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> None: ...
@@ -93,16 +111,21 @@ class Pose:
     @staticmethod
     def from_matrix(matrix: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose of a (4, 4) homogeneous matrix.
+        Make a pose from a homogeneous matrix (4, 4).
 
         Raises:
-            SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1] within 1e-9.
+            SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
+                within 1e-9.
         """
 
     @staticmethod
     def from_rotation_matrix(translation: numpy.typing.ArrayLike, rotation: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose of a (3,) translation and a (3, 3) rotation matrix.
+        Make a pose from a translation and a rotation matrix.
+
+        Args:
+            translation: (3,) metres, the child's origin in the parent.
+            rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
 
         Raises:
             SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.
@@ -111,7 +134,14 @@ class Pose:
     @staticmethod
     def from_rpy(translation: numpy.typing.ArrayLike, rpy: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose of a translation and fixed-axis roll, pitch, yaw in radians: R = Rz(yaw) Ry(pitch) Rx(roll).
+        Make a pose from a translation and roll, pitch and yaw about fixed axes.
+
+        Args:
+            translation: (3,) metres, the child's origin in the parent.
+            rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+
+        Raises:
+            SceneError: arguments of another shape or with non-finite numbers.
         """
 
     @staticmethod
@@ -169,9 +199,11 @@ class Pose:
 
     def interpolate(self, other: Pose, fraction: float) -> Pose:
         """
-        Return the pose at ``fraction`` of the way to ``other``: linear in translation, along the shorter arc in rotation.
+        Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
 
-        A fraction below 0 or above 1 goes on beyond the ends.
+        Args:
+            other: the pose at fraction 1, relative to the same parent.
+            fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
 
         Raises:
             SceneError: a fraction that is not finite.
@@ -184,7 +216,12 @@ class Pose:
 
     def is_close(self, other: Pose, *, translation_tolerance: float = 1e-09, rotation_tolerance: float = 1e-09) -> bool:
         """
-        Tell whether the poses agree within metres and radians; q and -q are one rotation here.
+        Return whether two poses agree within tolerances; q and -q are the same rotation.
+
+        Args:
+            other: the pose to compare with, relative to the same parent.
+            translation_tolerance: metres between the origins.
+            rotation_tolerance: radians between the orientations.
         """
 
     def __eq__(self, other: object | None) -> bool: ...
@@ -203,18 +240,18 @@ class GaussianPose:
     """
     A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
-    ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean (the right,
-    local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of different poses as
-    independent. Immutable; ``==`` is exact.
+    ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
+    (the right, local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of
+    different poses as independent. Immutable; ``==`` is exact.
 
     Args:
         mean: parent_from_child.
-        covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact (zero) when
-            left out.
+        covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
+            (zero) if omitted.
 
     Raises:
-        SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below -1e-9 of the
-            greatest; the message names the eigenvalues.
+        SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
+            -1e-9 of the greatest; the message names the eigenvalues.
     """
 
     def __init__(self, mean: Pose = ..., covariance: numpy.typing.ArrayLike | None = None) -> None: ...
@@ -246,7 +283,12 @@ class GaussianPose:
     @staticmethod
     def from_left(mean: Pose, covariance: numpy.typing.ArrayLike) -> GaussianPose:
         """
-        Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
+        Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+
+        Args:
+            mean: parent_from_child.
+            covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
+                positive semi-definite.
 
         Raises:
             SceneError: as for the constructor.
@@ -255,7 +297,9 @@ class GaussianPose:
     @property
     def left_covariance(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (6, 6) of the left error: ``T = Pose.exp(xi) @ mean``, xi in the parent's axes about its origin; read-only.
+        (6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
+
+        xi is in the parent's axes, about its origin.
         """
 
     def compose(self, other: GaussianPose, *, order: int = 1) -> GaussianPose:
@@ -296,9 +340,10 @@ def compose(poses: Iterable[GaussianPose | Pose], *, order: int = 1) -> Gaussian
 
 def adjoint(pose: Pose) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return the adjoint of a pose, (6, 6), read-only: ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``.
+    Return the adjoint (6, 6) of a pose, read-only.
 
-    It moves errors and twists ``[rho, theta]`` of the child's tangent space to the parent's.
+    ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
+    tangent space to the parent's.
     """
 
 def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -323,22 +368,22 @@ def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.flo
 
 def inverse_left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return the inverse of the left Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
+    Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``.
+    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``. The angle must be below 2 pi.
 
     Raises:
-        SceneError: numbers that are not six or not finite.
+        SceneError: not six numbers, or non-finite numbers.
     """
 
 def inverse_right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return the inverse of the right Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
+    Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``.
+    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``. The angle must be below 2 pi.
 
     Raises:
-        SceneError: numbers that are not six or not finite.
+        SceneError: not six numbers, or non-finite numbers.
     """
 
 def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -346,7 +391,7 @@ def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
 
     Raises:
-        SceneError: an array of another shape, or numbers that are not finite.
+        SceneError: an array of another shape, or non-finite numbers.
     """
 
 def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -354,22 +399,30 @@ def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float6
     Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
 
     Raises:
-        SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.
+        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
     """
 
 def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return the products of many poses (n, 7), row by row; one of the two may have one row, which is used for all.
+    Return the products of many poses, row by row. O(n).
+
+    Args:
+        left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
+        right: (n, 7) or (1, 7) poses b_from_c.
+
+    Returns:
+        (n, 7) poses a_from_c, read-only.
 
     Raises:
-        SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.
+        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
     """
 
 class NoiseSource:
     """
     Where errors come from: a standard normal vector, independent of all other sources.
 
-    Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is called.
+    Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is
+    called.
 
     Args:
         dimension: of the vector, at least 1.
@@ -400,7 +453,8 @@ class EdgeNoise:
 
     Args:
         maps: by source, (6, dimension) metres and radians for one standard deviation, in the axes of the edge's frame.
-        covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest entry.
+        covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest
+            entry.
 
     Raises:
         SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.
@@ -459,7 +513,7 @@ class Measurement:
             reference: the frame from which it is seen.
             position: (3,) metres, in the axes of the reference.
             covariance: (3, 3) m^2, in the axes of the reference.
-            point: (3,) metres, in the axes of the target; its origin when left out.
+            point: (3,) metres, in the axes of the target; its origin if omitted.
         """
 
     @staticmethod
@@ -472,7 +526,7 @@ class Measurement:
             reference: the frame from which it is seen.
             direction: (3,) of any length, in the axes of the reference.
             deviation: standard deviation in radians, the same in every direction across.
-            point: (3,) metres, in the axes of the target; its origin when left out.
+            point: (3,) metres, in the axes of the target; its origin if omitted.
         """
 
     @staticmethod
@@ -485,7 +539,7 @@ class Measurement:
             reference: the frame from which it is seen.
             distance: metres.
             deviation: standard deviation in metres.
-            point: (3,) metres, in the axes of the target; its origin when left out.
+            point: (3,) metres, in the axes of the target; its origin if omitted.
         """
 
     @property
@@ -526,7 +580,9 @@ class Innovation:
     @property
     def squared_mahalanobis(self) -> float:
         """
-        Square of the residual in standard deviations; chi-square with m degrees of freedom when all is as assumed.
+        Squared Mahalanobis distance of the residual.
+
+        Chi-square with m degrees of freedom if all assumptions hold.
         """
 
     def __repr__(self) -> str: ...
@@ -535,21 +591,24 @@ class Shape:
     """
     An immutable shape, shared by reference between scenes, versions and collision worlds.
 
-    Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and ``HeightField``.
-    Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of it. Metres throughout, in
-    the shape's own axes. Arrays are read-only and show the shape's own memory, which they keep alive.
+    Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
+    ``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
+    it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
+    keep alive.
     """
 
     @property
     def kind(self) -> str:
         """
-        ``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud`` or ``height_field``.
+        ``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
+        or ``height_field``.
         """
 
     @property
     def dimensions(self) -> tuple[float, ...]:
         """
-        Metres: box (x, y, z); sphere and point cloud (radius,); cylinder, cone, capsule (radius, length); height field (x, y, floor); mesh and plane ().
+        Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+        height field (x, y, floor); mesh and plane ().
         """
 
     @property
@@ -591,7 +650,9 @@ class Shape:
     @property
     def volume(self) -> float:
         """
-        Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face outwards; infinite for a plane.
+        Cubic metres; infinite for a plane.
+
+        For a mesh the signed volume of its faces, correct if they are closed and face outwards.
 
         Raises:
             ShapeError: a point cloud, whose balls may overlap.
@@ -629,7 +690,11 @@ def Sphere(radius: float) -> Shape:
 
 def Cylinder(radius: float, length: float) -> Shape:
     """
-    Make a cylinder along z, centred at its origin; metres.
+    Make a cylinder along z, centred at its origin.
+
+    Args:
+        radius: metres.
+        length: along z, metres.
 
     Raises:
         ShapeError: a size that is not positive.
@@ -637,7 +702,11 @@ def Cylinder(radius: float, length: float) -> Shape:
 
 def Cone(radius: float, length: float) -> Shape:
     """
-    Make a cone along z with its tip at +length/2; metres.
+    Make a cone along z with its tip at +length/2.
+
+    Args:
+        radius: of the base, metres.
+        length: from base to tip, metres.
 
     Raises:
         ShapeError: a size that is not positive.
@@ -645,7 +714,11 @@ def Cone(radius: float, length: float) -> Shape:
 
 def Capsule(radius: float, length: float) -> Shape:
     """
-    Make a capsule along z, centred; the length is without the caps; metres.
+    Make a capsule along z, centred at its origin.
+
+    Args:
+        radius: of the cylinder and its caps, metres.
+        length: of the cylinder, without the caps, metres.
 
     Raises:
         ShapeError: a size that is not positive.
@@ -661,7 +734,7 @@ def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, sou
         source: where it came from, e.g. ``package://NAME/file.obj``; a remark.
 
     Raises:
-        ShapeError: no rows, numbers that are not finite, or an index out of range.
+        ShapeError: no rows, non-finite numbers, or an index out of range.
     """
 
 def Plane() -> Shape:
@@ -675,11 +748,12 @@ def PointCloud(points: numpy.typing.ArrayLike, *, radius: float, source: str = '
 
     Args:
         points: (n, 3) metres.
-        radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between them.
+        radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
+            them.
         source: where it came from; a remark.
 
     Raises:
-        ShapeError: no points, numbers that are not finite, or a radius that is not positive.
+        ShapeError: no points, non-finite numbers, or a radius that is not positive.
     """
 
 def HeightField(heights: numpy.typing.ArrayLike, *, size: numpy.typing.ArrayLike, floor: float | None = None, source: str = '') -> Shape:
@@ -687,17 +761,17 @@ def HeightField(heights: numpy.typing.ArrayLike, *, size: numpy.typing.ArrayLike
     Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
     Column ``i`` of row ``j`` stands at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
-    size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least x and
-    y to that of largest x and y.
+    size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
+    x and y to that of largest x and y.
 
     Args:
         heights: (rows, columns) z of the surface in metres, at least 2 of each.
         size: (2,) full lengths along x and y in metres.
-        floor: z of the underside, below all heights; left out, a tenth of the longer side below the lowest.
+        floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
         source: where it came from; a remark.
 
     Raises:
-        ShapeError: too few heights, numbers that are not finite, a size that is not positive, or a floor that is too high.
+        ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.
     """
 
 class AttachedShape:
@@ -711,8 +785,8 @@ class AttachedShape:
         visual: whether it is drawn.
         collision: whether it collides.
         friction: coefficient of friction of its surface, or None to let the simulator choose.
-        level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision world
-            choose; see ``CollisionWorld``.
+        level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
+            world choose; see ``CollisionWorld``.
 
     Raises:
         ShapeError: a colour outside 0 to 1, or a negative friction.
@@ -735,7 +809,7 @@ class AttachedShape:
 
     def moved(self, pose: Pose) -> AttachedShape:
         """
-        Return the same shape for the same purpose at another frame_from_shape.
+        Return the same shape for the same purpose at another pose frame_from_shape.
         """
 
     @property
@@ -776,7 +850,7 @@ class Mimic:
         offset: radians or metres.
 
     Raises:
-        SceneError: an empty name, or numbers that are not finite.
+        SceneError: an empty name, or non-finite numbers.
     """
 
     def __init__(self, joint: str, multiplier: float = 1.0, offset: float = 0.0) -> None: ...
@@ -913,7 +987,19 @@ def Prismatic(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upp
 
 def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), effort: float = float('inf'), damping: float = 0.0, friction: float = 0.0, name: str = '', mimic: Mimic | None = None) -> Joint:
     """
-    Make a joint that turns about an axis without limits; the arguments are those of ``Revolute`` without limits of position.
+    Make a joint that turns about an axis without limits.
+
+    Args:
+        axis: (3,) direction in the frame itself; it is normalised.
+        velocity: largest speed, rad/s.
+        effort: largest torque, N m.
+        damping: N m s/rad.
+        friction: N m.
+        name: name of the joint, unique in a scene; the frame's name when empty.
+        mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+    Raises:
+        SceneError: a zero axis, NaN, a negative limit.
     """
 
 class Inertia:
@@ -923,7 +1009,7 @@ class Inertia:
     Args:
         mass: kilograms.
         center: (3,) centre of mass, metres.
-        matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros when left out.
+        matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
 
     Raises:
         SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
@@ -961,7 +1047,7 @@ class StampedPoses:
         stamps: seconds, ascending.
         poses: parent_from_frame at joint value 0, one for each stamp.
         capacity: so many poses are kept at most.
-        window: seconds that may lie between the oldest and the newest; without end when left out.
+        window: seconds that may lie between the oldest and the newest; without end if omitted.
 
     Raises:
         StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.
@@ -989,10 +1075,14 @@ class StampedPoses:
 
     def at(self, stamp: float, *, policy: str = 'interpolated') -> Pose:
         """
-        Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).
+        Return parent_from_frame at a time. O(log k) for k poses.
+
+        Args:
+            stamp: seconds, on the clock of the stamps.
+            policy: ``closest``, ``preceding``, ``interpolated`` or ``screw``; see ``SceneGraph.pose``.
 
         Raises:
-            StampError: the stamp lies outside of the history.
+            StampError: the stamp lies outside the history.
             UnknownNameError: no such policy.
         """
 
@@ -1022,13 +1112,13 @@ class FrameSpecification:
         parent: name of the parent, None for a root.
         pose: parent_from_frame at joint value 0.
         joint: how the frame moves relative to its parent.
-        body: the body it sits on; one of the frame's own name when left out.
+        body: the body it is on; one of the frame's own name if omitted.
         classes: what the frame is.
         shapes: the shapes on it.
         inertia: mass properties of the body, in the axes of this frame, when they are given there.
         attributes: free tags, values that JSON can say.
-        twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes, linear
-            part first; see :meth:`SceneGraph.set_twist`.
+        twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
+            linear part first; see :meth:`SceneGraph.set_twist`.
         twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
         stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
         noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
@@ -1054,7 +1144,7 @@ class FrameSpecification:
 
     @property
     def body(self) -> str:
-        """Name of the body it sits on."""
+        """Name of the body it is on."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -1143,7 +1233,9 @@ class SceneDifference:
     @property
     def pairs(self) -> tuple[tuple[str, str, str | None, str | None], ...]:
         """
-        Pairs that may touch, (a, b, reason before, reason after), by the names in the second version where both are there; a reason is None where the pair is checked.
+        Pairs that may touch: (a, b, reason before, reason after); a reason is None where the pair is checked.
+
+        Names are those of the second version, where both frames are in it.
         """
 
     @property
@@ -1182,9 +1274,10 @@ class SceneGraph:
     """
     One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
-    An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an edit
-    that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in insertion order;
-    of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a version costs O(n).
+    An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an
+    edit that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in
+    insertion order; of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a
+    version costs O(n).
 
     Args:
         root: name of the first root frame; None for an empty scene.
@@ -1198,8 +1291,8 @@ class SceneGraph:
 
         Args:
             name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of the
-                frame's own name.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
+                the frame's own name.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -1208,7 +1301,9 @@ class SceneGraph:
 
     def add_body(self, name: str) -> SceneGraph:
         """
-        Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
+        Add a body that has no frame yet. O(log n).
+
+        Frames are put on it by ``body=``. It is removed with its last frame.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -1226,7 +1321,7 @@ class SceneGraph:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
-        Hang a root, and with it its tree, under a frame of another tree. O(frames that move log n).
+        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
 
         Args:
             root: a frame without a parent.
@@ -1236,34 +1331,34 @@ class SceneGraph:
 
         Raises:
             UnknownNameError: no such frame.
-            CycleError: the parent stands in the root's own tree.
+            CycleError: the parent is in the root's own tree.
             SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
         """
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
-        Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
+        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
 
-        Twists given at another point or in other axes are converted by ``add_twist``.
+        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
             reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes: linear
-                part in m/s, then angular part in rad/s.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a source of its
-                own and is the same for as long as the edge has this value.
+            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+                linear part in m/s, then angular part in rad/s.
+            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
+                source of its own and is the same for as long as the edge has this value.
 
         Raises:
             UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist would be said twice,
-                as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; a number is not
-                finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
+            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
+                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
         """
 
     def remove_twist(self, frame: str) -> SceneGraph:
         """
-        Take the twist edge of a frame away, if it has one. O(log n).
+        Remove the twist edge of a frame, if it has one. O(log n).
 
         Raises:
             UnknownNameError: no such frame.
@@ -1271,28 +1366,32 @@ class SceneGraph:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
         """
-        Remember where a frame was at a time, in the short history of its edge. O(depth log n + capacity).
+        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
 
-        Poses may come in any order. When the stamp is the newest, this is the frame's pose from now on, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: when the frame is reparented, it is gone.
+        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
             stamp: seconds, on any clock.
-            capacity: as many poses are kept at most; when left out, as many as before, at first 32.
-            window: as many seconds may lie between the oldest and the newest; when left out, as before, at first without end.
+            capacity: most poses that are kept; if omitted as before, at first 32.
+            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
 
         Raises:
             UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity of 0 or
-                a window that is not positive.
+            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
+                of 0 or a window that is not positive.
             SceneError: a root, or an edge inside one body, whose pose is constant.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
         """
-        Set the whole history of a frame's edge, or take it away with None; its present pose stays. O(log n + capacity).
+        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1305,39 +1404,47 @@ class SceneGraph:
 
         Args:
             name: unique among frames.
-            parent: name of the parent frame. When left out, the frame is the root of a tree of its own on an existing ``body``,
-                until a pose or ``attach`` joins it to others.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
             pose: parent_from_frame, at joint value 0.
             joint: how the frame moves relative to the parent.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by default a
-                new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``.
             shapes: the shapes on the frame; a bare shape sits in its origin.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact when left out.
-                See ``set_covariance``.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
 
         Raises:
             UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
             DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor a body
-                is given.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> SceneGraph:
         """
-        Remove a frame, with all its descendants when ``subtree`` is set.
+        Remove a frame.
 
-        O(log n) for each frame that goes and each of its allowed pairs, after a query like ``children``; and O(members of all groups),
-        O(twists), O(joints) when a joint goes and another mimics.
+        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
+        groups), O(twists), O(joints) when a joint is removed and another mimics.
+
+        Args:
+            frame: the frame.
+            subtree: remove all its descendants too.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is not set, or a joint that stays mimics one that would go.
+            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
         """
 
     def rename_frame(self, frame: str, name: str) -> SceneGraph:
         """
-        Give a frame another name; its joint and body keep theirs. O(log n).
+        Rename a frame; its joint and body keep their names. O(log n).
+
+        Args:
+            frame: the frame.
+            name: its new name, unique among frames.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1346,37 +1453,42 @@ class SceneGraph:
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
-        Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
+        Move a frame with its subtree under another parent. O(depth log n).
 
-        What is known of motions along the old edge ends with it: its stamped poses, and all twist edges whose path of poses, from
-        their frame to the body that they are relative to, leads over it. A cup on a belt that is grasped moves with the hand. Motions
-        inside the subtree stay; what still holds is said again with ``set_twist``.
+        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
             pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); it may be left out
-                when no joint is on the way between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of its own.
-                With ``pose`` it is the whole error of the new edge, which is exact without it. Else it comes on top (slip of a
-                grasp, placement): the new edge keeps the errors of all edges between frame and parent, source by source, so that
-                to first order every relative pose in the scene keeps its distribution.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+                joint is on the path between frame and parent.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source, so that to first order every relative pose in the scene keeps its distribution.
 
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the way and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist edges
-                contradict each other.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
         """
 
     def set_pose(self, frame: str, pose: Pose) -> SceneGraph:
         """
-        Set parent_from_frame at joint value 0. O(depth log n).
+        Set the pose of a frame relative to its parent. O(depth log n).
 
-        This is the pose now. Stamped poses of the edge stay: a query with a stamp is answered by them alone, one without by
-        this pose, until a newer stamped pose is added. A twist edge stays as well.
+        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+        stamped pose is added. A twist edge stays as well.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame at joint value 0.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1387,50 +1499,118 @@ class SceneGraph:
         """
         Set how a frame moves relative to its parent. O(log n).
 
+        Args:
+            frame: a frame whose parent is on another body.
+            joint: the new joint, in place of the old one.
+
         Raises:
-            UnknownNameError: no such frame, or no such leader.
+            UnknownNameError: no such frame, or no such leader of a mimic joint.
             DuplicateNameError: the joint name is taken.
             SceneError: a root, an edge inside one body, or others mimic the joint.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
-        """Set what a frame is, e.g. ``('movable',)``. O(log n)."""
+        """
+        Set the classes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> SceneGraph:
         """
-        Set all shapes of a frame. A bare shape sits in the frame's origin. O(log n).
+        Set all shapes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape | Shape) -> SceneGraph:
         """
-        Attach one more shape to a frame. A bare shape sits in the frame's origin. O(log n).
+        Attach one more shape to a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shape: the shape; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> SceneGraph:
         """
-        Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(log n).
+        Set the mass properties of the body that a frame is on. O(log n).
+
+        Args:
+            frame: the frame in whose axes they are given.
+            inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
+            UnknownNameError: no such frame.
             SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> SceneGraph:
-        """Let the shapes of two frames touch: the pair is not checked. O(log n)."""
-
-    def forbid_collision(self, a: str, b: str) -> SceneGraph:
-        """Check a pair of frames again. O(log n)."""
-
-    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> SceneGraph:
         """
-        Set all free tags of a frame: values that JSON can say, by key. O(log n).
+        Let the shapes of two frames touch: the pair is not checked. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+            reason: why they may touch, kept with the pair.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that JSON cannot say.
+            SceneError: a frame with itself.
+        """
+
+    def forbid_collision(self, a: str, b: str) -> SceneGraph:
+        """
+        Check a pair of frames for collision again. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> SceneGraph:
+        """
+        Set all attributes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+                has.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a key that is no text or empty, or a value that is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> SceneGraph:
-        """Set one free tag of a frame; see ``set_attributes``. O(log n)."""
+        """
+        Set one attribute of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: an empty key, or a value that is not JSON.
+        """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> SceneGraph:
         """
@@ -1459,15 +1639,15 @@ class SceneGraph:
 
     def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
-        Hang a copy of another scene under a frame. O(m log n) for m frames; shapes are shared, not copied.
+        Add a copy of another scene under a frame. O(m log n) for m frames.
 
-        The same scene may be mounted many times, each with a prefix of its own: a template.
+        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
 
         Args:
-            other: the scene; every frame, joint, body and group of it comes along, allowed pairs too.
-            under: the frame that its roots hang under.
+            other: the scene; every frame, joint, body, group and allowed pair of it is added.
+            under: the frame that becomes the parent of its roots.
             prefix: put before every name of it, e.g. ``left/``.
-            pose: of its roots relative to ``under``.
+            pose: under_from_root, of each of its roots.
             joint: between ``under`` and its roots.
 
         Raises:
@@ -1477,21 +1657,22 @@ class SceneGraph:
 
     def merge(self, other: SceneGraph) -> SceneGraph:
         """
-        Bring in the frames of another scene. O(m log n) for its m frames.
+        Add the frames of another scene. O(m log n) for its m frames.
 
-        A root of the other scene that is named like a frame here is that frame: what hangs under the other's ``world`` comes to
-        hang under ours. Other roots become further roots.
+        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
+        children of the ``world`` here. Other roots become further roots.
 
         Raises:
-            DuplicateNameError: a frame, joint or body of the other scene is named like one here.
-            SceneError: the same root carries different things in both.
+            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
+            SceneError: the same root carries different shapes, classes or attributes in both.
         """
 
     def extract(self, frame: str) -> SceneGraph:
         """
-        Keep only what stands below a frame, which becomes the root. O(m log n) for m frames that stay, O(members of all groups).
+        Keep only a frame, which becomes the root, and its descendants.
 
-        Allowed pairs and groups are kept as far as their frames are. Inertia given on a frame that goes, goes.
+        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
+        frames are. Inertia given on a frame that is removed, is removed.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1502,8 +1683,8 @@ class SceneGraph:
         """
         Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
 
-        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when the
-        changes depend on each other in a circle (two frames that swap names).
+        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
+        the changes depend on each other in a circle (two frames that swap names).
 
         Raises:
             SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
@@ -1511,20 +1692,23 @@ class SceneGraph:
 
     def gaussian_pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
-        Return the pose of one frame relative to another and how sure it is: reference_from_target. O(depth log n).
+        Return the pose of one frame relative to another with its covariance. O(depth log n).
 
-        The covariance is of first order in the errors of the edges on the path, and takes all their correlations into account; its
-        axes are those of the target. See ``sample_poses`` for errors so large that first order is not enough.
+        The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
+        the target. See ``sample_poses`` for errors so large that first order is not enough.
 
         Args:
-            target: the frame whose pose is asked.
+            target: the frame of which the pose is returned.
             reference: the frame it is relative to.
-            q: configuration (n_joints,); may be left out when no joint is on the path.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            reference_from_target.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q does not fit.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def joint_gaussian(self, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
@@ -1533,57 +1717,123 @@ class SceneGraph:
 
         Args:
             pairs: (target, reference) of each.
-            q: configuration (n_joints,); may be left out when no joint is on a path.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
         Returns:
             The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def contributions(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
         """
-        Return which source contributes how much to the error of a relative pose.
+        Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
-            For each source on the path, in the order of the way down and then up, its (6, 6) share: the shares sum to the covariance.
-            A source whose effects cancel has a share of zero.
+            For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+                target:
+            the shares sum to the covariance. A source whose effects cancel has a share of zero.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def path_noise(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
         """
-        Return the error of reference_from_target source by source, in the axes of the target, or None when it is exact.
+        Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            The error of reference_from_target, in the axes of the target.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def sample_poses(self, target: str, reference: str, *, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return poses drawn from the errors of the edges, (count, 7): x, y, z, qx, qy, qz, qw. O(count path).
+        Return poses drawn from the errors of the edges. O(count * path).
 
-        Each source is drawn once a sample and every edge of the path is perturbed by it, so no linearisation is in the answer. The same
-        seed gives the same poses.
+        Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to.
+            count: how many samples.
+            seed: of the random numbers; the same seed gives the same poses.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            (count, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def innovation(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None) -> Innovation:
         """
-        Return how far a measurement lies from what is expected: for gating. Nothing changes.
+        Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+        Args:
+            measurement: the measured pose, position, bearing or range.
+            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of the pose of a frame relative to its parent, source by source, or None when it is exact. O(log n).
+        Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. O(log n).
+        Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def twist_noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of the twist edge of a frame, source by source, or None when it is exact or there is none. O(log n).
+        Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def twist_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the (6, 6) covariance of the twist edge of a frame, at its origin and in its axes; zeros when it is exact or there is none. O(log n).
+        Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. O(log n).
+
+        At the frame's origin and in its axes.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     @property
@@ -1633,13 +1883,18 @@ class SceneGraph:
         """
         Return the names of a frame's children in insertion order.
 
-        O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions made from
-        one another share an index. The first query of all of them builds it in O(n log n).
+        O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
+        made from one another share an index. The first query of all of them builds it in O(n log n).
         """
 
     def subtree(self, frame: str) -> tuple[str, ...]:
         """
-        Return the frame and all its descendants, parents before children, level by level. Costs as ``children``, O(log n) for each of them.
+        Return a frame and all its descendants, parents before children, level by level.
+
+        Costs as ``children``, and O(log n) for each of them.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
@@ -1649,7 +1904,7 @@ class SceneGraph:
         """Return the root of the tree that a frame stands in. O(depth log n)."""
 
     def body(self, frame: str) -> str:
-        """Return the name of the body that a frame sits on. O(log n)."""
+        """Return the name of the body that a frame is on. O(log n)."""
 
     def joint(self, frame: str) -> Joint:
         """Return how a frame moves relative to its parent. O(log n)."""
@@ -1680,7 +1935,10 @@ class SceneGraph:
 
     def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
         """
-        Return the twist edge of a frame: name of the reference body and (6,) the twist at the frame's origin, in its axes; or None.
+        Return the twist edge of a frame, or None. O(log n).
+
+        Returns:
+            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1692,7 +1950,14 @@ class SceneGraph:
 
     def twist_path(self, reference: str, body: str) -> tuple[str, ...]:
         """
-        Return the frames whose twist edges lead from a reference body to a body, nearest to the body first; none when there is no path.
+        Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
+
+        Args:
+            reference: the body to start from.
+            body: the body to reach.
+
+        Returns:
+            Names of the frames, nearest to the body first; none when there is no path.
 
         Raises:
             UnknownNameError: no such body.
@@ -1712,14 +1977,30 @@ class SceneGraph:
         """
 
     def is_allowed(self, a: str, b: str) -> bool:
-        """Tell whether two frames may touch. O(log n)."""
+        """
+        Return whether two frames may touch. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def attributes(self, frame: str) -> dict[str, Any]:
         """Return the free tags of a frame, a new dict. O(log n)."""
 
     def frames_with_attribute(self, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
         """
-        Return the frames that have a tag, or have it with this value, in insertion order. O(n).
+        Return the frames that have an attribute, in insertion order. O(n).
+
+        Args:
+            key: the name of the attribute.
+            value: the JSON value it must have; any value if omitted.
+
+        Raises:
+            SceneError: a value that is not JSON.
         """
 
     @property
@@ -1751,8 +2032,8 @@ class SceneGraph:
         """
         Return the number of a frame, which survives rename and reparenting. O(log n).
 
-        Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no part
-        of equality.
+        Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
+        part of equality.
         """
 
     def frame_of_id(self, frame_id: int) -> str | None:
@@ -1762,65 +2043,127 @@ class SceneGraph:
 
     def common_ancestor(self, a: str, b: str) -> str:
         """
-        Return the nearest frame that is an ancestor of both, or one of them. O(depth log n).
+        Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+
+        Args:
+            a: a frame.
+            b: another frame of the same tree.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
+            DisconnectedError: the frames are in different trees.
         """
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
         """
-        Return the frames from one to another: up to their nearest common ancestor and down. O(depth log n).
+        Return the frames from one to another, over their nearest common ancestor. O(depth log n).
+
+        Args:
+            start: the first frame of the path.
+            end: the last frame of the path.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
+            DisconnectedError: the frames are in different trees.
         """
 
     def joints_between(self, start: str, end: str) -> tuple[str, ...]:
         """
-        Return the joints on the path between two frames, in the order of the path; mimic joints too. O(depth log n).
+        Return the joints on the path between two frames, mimic joints included. O(depth log n).
+
+        Args:
+            start: the first frame of the path.
+            end: the last frame of the path.
+
+        Returns:
+            Names of the joints, in the order of the path.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
         """
 
     def transform_points(self, points: numpy.typing.ArrayLike, *, source: str, target: str, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return points (n, 3) given in one frame in coordinates of another. O(n + depth log n).
+        Express points given in one frame in coordinates of another. O(n + depth log n).
+
+        Args:
+            points: (n, 3) metres, in coordinates of the source.
+            source: the frame they are given in.
+            target: the frame they are returned in.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            (n, 3) metres, in coordinates of the target; read-only.
 
         Raises:
-            As ``pose``.
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def transform_vectors(self, vectors: numpy.typing.ArrayLike, *, source: str, target: str, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return free vectors (n, 3) given in the axes of one frame in the axes of another: they are turned, not moved.
+        Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
+
+        They are rotated, not translated.
+
+        Args:
+            vectors: (n, 3), in the axes of the source.
+            source: the frame they are given in.
+            target: the frame they are returned in.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            (n, 3) in the axes of the target; read-only.
 
         Raises:
-            As ``pose``.
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def pose_batch(self, target: str, reference: str, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return reference_from_target for many configurations: (m, 7) x, y, z, qx, qy, qz, qw for q (m, n_joints).
+        Return the pose of one frame relative to another for many configurations. O(m depth).
 
-        Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``. O(m depth), after O(depth log n).
+        Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``.
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to.
+            q: (m, n_joints) configurations, radians or metres.
+
+        Returns:
+            (m, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: q has the wrong shape or non-finite numbers.
         """
 
     def poses_batch(self, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the poses of all frames for many configurations: (m, n_frames, 7) for q (m, n_joints).
+        Return the poses of all frames for many configurations (m, n_joints). O(m n).
 
-        Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``. O(m n).
+        Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
+
+        Returns:
+            (m, n_frames, 7) x, y, z, qx, qy, qz, qw relative to the root; read-only.
+
+        Raises:
+            ConfigurationError: q has the wrong shape or non-finite numbers.
         """
 
     @property
     def digest(self) -> str:
         """
-        SHA-256 of the content, as hexadecimal text: equal exactly when scenes are equal, in every process. O(n).
+        SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
 
-        Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes, inertia,
-        allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers, so that q and -q, one rotation, make two
-        scenes.
+        The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
+        classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers,
+        so that q and -q, one rotation, make two scenes.
         """
 
     @overload
@@ -1829,37 +2172,37 @@ class SceneGraph:
         Return the pose of one frame relative to another: reference_from_target. O(depth log n).
 
         Args:
-            target: the frame whose pose is asked.
-            reference: the frame it is relative to, and whose axes the coordinates are in.
-            q: configuration (n_joints,); may be left out when no joint is on the path.
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to, and in whose axes the coordinates are.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     @overload
     def pose(self, target: str, reference: str, *, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
-        Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
+        Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
 
-        Edges without any stay where they are; joints are at q. O(depth log n).
+        Edges without stamped poses keep their pose; joints are at q.
 
         Args:
-            target: the frame whose pose is asked.
-            reference: the frame it is relative to, and whose axes the coordinates are in.
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to, and in whose axes the coordinates are.
             stamp: seconds.
-            q: configuration (n_joints,); may be left out when no joint is on the path.
-            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``, or one
-                ``interpolated``: the origin along a straight line, the orientation by the shorter way; with ``screw`` the motion
-                between both is one of constant twist.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
+                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
+                ``screw`` the motion between both is one of constant twist.
 
         Raises:
             UnknownNameError: no such frame, or policy.
-            DisconnectedError: the frames stand in different trees.
-            StampError: the stamp lies outside of the history of an edge on the path.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.
+            DisconnectedError: the frames are in different trees.
+            StampError: the stamp lies outside the history of an edge on the path.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def stamped_poses(self, frame: str) -> StampedPoses | None:
@@ -1872,7 +2215,7 @@ class SceneGraph:
 
     def stamps(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the stamps (k,) at which the pose of a frame's edge is known, ascending, in seconds. O(log n + k).
+        Return the stamps (k,) of a frame's edge, ascending, in seconds. O(log n + k).
 
         Raises:
             UnknownNameError: no such frame.
@@ -1880,30 +2223,38 @@ class SceneGraph:
 
     def twist_from_stamps(self, target: str, reference: str, *, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return (6,) the constant twist of a frame relative to another that leads from its pose at one stamp to that at a later one.
+        Return (6,) the constant twist of a frame relative to another between two stamps.
 
-        It is that of the target's body, at the target's origin and in its axes, linear part first (m/s, rad/s): what
-        ``set_twist`` takes, relative to the body of the reference frame.
+        It leads from the pose at the first stamp to that at the second. It is the twist of the target's body, at the
+        target's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        the reference frame.
 
         Args:
             target: the frame that moves.
             reference: the frame relative to which it moves.
             first: stamp of the first pose, seconds.
-            second: a later stamp.
-            q: configuration (n_joints,); may be left out when no joint is on the path.
+            second: a later stamp, seconds.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
             policy: for stamps between those of the histories; see ``pose``.
 
         Raises:
-            StampError: the second stamp is not later, or one lies outside of a history on the path.
+            StampError: the second stamp is not later, or one lies outside a history on the path.
             UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
     def at(self, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> Kinematics:
         """
-        Run forward kinematics at a configuration (n_joints,), with velocities of the joints (n_joints,) where twists are wanted. O(n).
+        Run forward kinematics at a configuration. O(n).
+
+        Args:
+            q: (n_joints,) configuration, radians or metres, in joint_names order; optional without joints.
+            qd: (n_joints,) joint velocities, rad/s or m/s, for twists; none if omitted.
+
+        Returns:
+            The scene at this configuration, with all poses computed.
 
         Raises:
-            ConfigurationError: q is missing though there are joints, or has the wrong length.
+            ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.
         """
 
     def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -1917,7 +2268,7 @@ class SceneGraph:
 
         Args:
             values: radians or metres by joint name.
-            base: the configuration that gives all other entries; zeros when left out.
+            base: the configuration that gives all other entries; zeros if omitted.
 
         Raises:
             UnknownNameError: no such joint.
@@ -1965,9 +2316,13 @@ class SceneGraph:
         Return the tree as text, for ``print(scene.tree())``. O(n).
 
         Args:
-            frame: the frame at the top; all roots when left out.
-            depth: levels below the top that are shown.
-            q: configuration (n_joints,): values of joints and places of frames are shown too.
+            frame: the frame at the top; all roots if omitted.
+            depth: levels below the top that are shown; all if omitted.
+            q: (n_joints,) configuration, radians or metres: joint values and poses are shown too.
+
+        Raises:
+            UnknownNameError: no such frame.
+            ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
     def consolidated(self, *, keep: Iterable[str] = ()) -> SceneGraph:
@@ -1997,23 +2352,93 @@ class SceneGraph:
     def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticTwist: ...
     @overload
     def relate(self, coord: Coord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticRelation:
-        """Return a relation that holds in the scene, with its numbers."""
+        """
+        Return a relation that holds in the scene, with its numbers. O(depth log n).
+
+        Args:
+            coord: coordinates of a position, orientation, pose, linear velocity, angular velocity or twist, whose names are
+                frames and bodies of the scene. The point of a velocity is a frame of the body or of the reference body.
+            representation: the form of the numbers. By default a position vector, a rotation matrix, vector and matrix (a
+                rotation vector instead of the matrix where the axes are not those of the reference frame) or a six-vector.
+            q: (n_joints,) configuration, radians or metres; required when a joint is on the path.
+            qd: (n_joints,) joint velocities, rad/s or m/s: velocities are then those of the joints, not of twist edges.
+
+        Returns:
+            The relation: a ``SemanticPose`` for a ``PoseCoord``, and so on.
+
+        Raises:
+            UnknownNameError: no such frame or body.
+            SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
+                representation cannot express what is asked for.
+            ConfigurationError: a joint is on the path and q is missing.
+        """
 
     def add_pose(self, pose: SemanticPose, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse') -> SceneGraph:
         """
-        Return the scene with the pose of one frame relative to another as an edge.
+        Return the scene with the pose of one frame relative to another as a new edge.
+
+        A pose of points that are no origins of frames, or in the axes of a third frame, is converted by the poses of the
+        scene.
+
+        Args:
+            pose: the relation, whose names are frames and bodies of the scene.
+            joint: how the frame moves relative to its reference, at value 0 in this pose.
+            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
+            on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
+
+        Raises:
+            UnknownNameError: no such frame, body or ``on_conflict``.
+            SemanticError: not a pose, a frame is not on the body named, or the pose cannot be converted.
+            CycleError, SceneError: the edge would break a rule of the scene.
         """
 
     def gaussian_twist(self, coord: TwistCoord, *, q: numpy.typing.ArrayLike | None = None) -> GaussianTwist:
-        """Return the twist of one body relative to another and how sure it is."""
+        """
+        Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
+
+        Args:
+            coord: coordinates of a twist, as for ``relate``; joints do not move.
+            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a pose.
+
+        Returns:
+            Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
+                the
+            covariance (6, 6), to first order.
+
+        Raises:
+            UnknownNameError: no such frame or body.
+            SemanticError: not coordinates of a twist, a frame is not on the body named, or no twists lead there.
+            ConfigurationError: a joint is on the path and q is missing.
+        """
 
     def add_twist(self, twist: SemanticTwist, *, covariance: numpy.typing.ArrayLike | None = None, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse', strict: bool = False) -> SceneGraph:
         """
         Return the scene with the twist of one body relative to another as an edge.
+
+        A twist at another point or in other axes than those of the edge is converted by the poses of the scene.
+
+        Args:
+            twist: the relation: a twist of a body of the scene relative to another.
+            covariance: (6, 6) of the linear velocity of the point and the angular velocity, in the axes of the relation,
+                m/s and rad/s; converted like the twist. None or zero: exact.
+            frame: the frame that the edge leads to; that of the twist's point if omitted.
+            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
+            on_conflict: ``refuse``, or ``invert``: try a refused twist the other way round, as one of the reference body.
+            strict: refuse a twist between two bodies that twist edges join already, in any direction and over any frames.
+
+        Raises:
+            UnknownNameError: no such frame, body or ``on_conflict``.
+            SemanticError: not a twist, a frame is not on the body named, or the twist cannot be converted.
+            SceneError: the edge would break a rule of the scene.
         """
 
     def integrated(self, dt: float) -> SceneGraph:
-        """Return the scene after its twists have acted for a time in seconds."""
+        """
+        Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
+
+        Raises:
+            SemanticError: a time that is not finite.
+        """
 
     def edit(self) -> SceneEdit:
         """
@@ -2036,15 +2461,14 @@ class SceneGraph:
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> SceneGraph:
         """
-        Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
+        Set the covariance of the pose of a frame relative to its parent. O(log n).
 
-        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero, in metres
-        and radians, in the frame's own axes, behind the joint.
+        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
+        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
 
         Args:
             frame: the frame.
-            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. What was known of the edge's error
-                before is replaced.
+            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2052,51 +2476,75 @@ class SceneGraph:
         """
 
     @overload
-    def set_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph: ...
-
-    @overload
-    def set_noise(self, frame: str, noise: EdgeNoise | None) -> SceneGraph:
+    def set_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
         """
-        Say from which sources the error of an edge comes: ``xi = sum of map @ w`` over sources w. O(log n).
+        Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w. O(log n).
 
         Edges that share a source have correlated errors.
 
         Args:
             frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; or what ``noise`` returned for another
-                edge. Empty or None: exact.
+            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
+                exact.
 
         Raises:
             UnknownNameError: no such frame.
             SceneError: a root, or a map of another shape.
         """
 
+    @overload
+    def set_noise(self, frame: str, noise: EdgeNoise | None) -> SceneGraph:
+        """
+        Set the error of an edge to that of another edge.
+
+        Args:
+            frame: the frame whose edge it is.
+            noise: what ``noise`` returned for another edge; None: exact.
+        """
+
     def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
         """
-        Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are summed.
+        Add errors to those of an edge. O(log n).
+
+        Maps of a source that the edge already has are summed.
+
+        Args:
+            frame: the frame whose edge it is.
+            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or a map of another shape.
         """
 
     @overload
-    def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph: ...
-
-    @overload
-    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> SceneGraph:
+    def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
         """
-        Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
+        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
 
         Args:
             frame: a frame with a twist edge.
-            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes; or what
-                ``twist_noise`` returned. Empty or None: exact.
+            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
+                Empty: exact.
 
         Raises:
             UnknownNameError: no such frame.
             SceneError: it has no twist, or a map of another shape.
         """
 
+    @overload
+    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> SceneGraph:
+        """
+        Set the error of a twist edge to that of another one.
+
+        Args:
+            frame: a frame with a twist edge.
+            noise: what ``twist_noise`` returned; None: exact.
+        """
+
     def add_joint_noise(self, joint: str, variance: float) -> SceneGraph:
         """
-        Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
+        Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
         The joints that mimic it now move by the same error.
 
@@ -2111,30 +2559,31 @@ class SceneGraph:
 
     def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, iterations: int | None = None) -> SceneGraph:
         """
-        Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
+        Condition the scene on a measurement: update means, covariances and correlations.
 
-        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and every twist
-        that does, since it has moved one of them (``integrated``). The answer is
-        the most likely one for the measurement and all that was known (an iterated Kalman filter); its covariance is of first order
-        there. An error that stands behind a joint is corrected such that it is right at ``q``. O(noisy frames + sources^2).
+        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
+        every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+        measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
+        behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 
         Args:
-            measurement: what was measured.
-            q: configuration (n_joints,) of the measurement; may be left out when no joint is on the path.
-            iterations: so many steps, whether or not they come to rest; one is the extended Kalman filter. Until they do when left out.
+            measurement: the measured pose, position, bearing or range.
+            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+            iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+                omitted.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            SceneError: the measurement contradicts what is known exactly, or the steps do not come to rest.
+            DisconnectedError: the frames are in different trees.
+            SceneError: the measurement contradicts what is known exactly, or the steps do not converge.
         """
 
 class SceneEdit:
     """
     Many edits that make one new version.
 
-    Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with stays as
-    it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.
+    Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with
+    stays as it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.
     """
 
     def add_root(self, name: str, *, body: str | None = None) -> None:
@@ -2143,8 +2592,8 @@ class SceneEdit:
 
         Args:
             name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of the
-                frame's own name.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
+                the frame's own name.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -2153,7 +2602,9 @@ class SceneEdit:
 
     def add_body(self, name: str) -> None:
         """
-        Add a body that has no frame yet; frames come to sit on it by ``body=``. It is gone with its last frame. O(log n).
+        Add a body that has no frame yet. O(log n).
+
+        Frames are put on it by ``body=``. It is removed with its last frame.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -2171,7 +2622,7 @@ class SceneEdit:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Hang a root, and with it its tree, under a frame of another tree. O(frames that move log n).
+        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
 
         Args:
             root: a frame without a parent.
@@ -2181,34 +2632,34 @@ class SceneEdit:
 
         Raises:
             UnknownNameError: no such frame.
-            CycleError: the parent stands in the root's own tree.
+            CycleError: the parent is in the root's own tree.
             SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
         """
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Say how a frame moves relative to another body: add a twist edge, or change its value. O(log n + t log t) for t edges.
+        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
 
-        Twists given at another point or in other axes are converted by ``add_twist``.
+        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
             reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes: linear
-                part in m/s, then angular part in rad/s.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a source of its
-                own and is the same for as long as the edge has this value.
+            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+                linear part in m/s, then angular part in rad/s.
+            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
+                source of its own and is the same for as long as the edge has this value.
 
         Raises:
             UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist would be said twice,
-                as a frame joined to it by poses has a path of twists from that body; a path of twists leads back; a number is not
-                finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
+            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
+                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
         """
 
     def remove_twist(self, frame: str) -> None:
         """
-        Take the twist edge of a frame away, if it has one. O(log n).
+        Remove the twist edge of a frame, if it has one. O(log n).
 
         Raises:
             UnknownNameError: no such frame.
@@ -2216,28 +2667,32 @@ class SceneEdit:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Remember where a frame was at a time, in the short history of its edge. O(depth log n + capacity).
+        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
 
-        Poses may come in any order. When the stamp is the newest, this is the frame's pose from now on, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: when the frame is reparented, it is gone.
+        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
             stamp: seconds, on any clock.
-            capacity: as many poses are kept at most; when left out, as many as before, at first 32.
-            window: as many seconds may lie between the oldest and the newest; when left out, as before, at first without end.
+            capacity: most poses that are kept; if omitted as before, at first 32.
+            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
 
         Raises:
             UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity of 0 or
-                a window that is not positive.
+            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
+                of 0 or a window that is not positive.
             SceneError: a root, or an edge inside one body, whose pose is constant.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set the whole history of a frame's edge, or take it away with None; its present pose stays. O(log n + capacity).
+        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2250,39 +2705,47 @@ class SceneEdit:
 
         Args:
             name: unique among frames.
-            parent: name of the parent frame. When left out, the frame is the root of a tree of its own on an existing ``body``,
-                until a pose or ``attach`` joins it to others.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
             pose: parent_from_frame, at joint value 0.
             joint: how the frame moves relative to the parent.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by default a
-                new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``.
             shapes: the shapes on the frame; a bare shape sits in its origin.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact when left out.
-                See ``set_covariance``.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
 
         Raises:
             UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
             DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor a body
-                is given.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """
-        Remove a frame, with all its descendants when ``subtree`` is set.
+        Remove a frame.
 
-        O(log n) for each frame that goes and each of its allowed pairs, after a query like ``children``; and O(members of all groups),
-        O(twists), O(joints) when a joint goes and another mimics.
+        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
+        groups), O(twists), O(joints) when a joint is removed and another mimics.
+
+        Args:
+            frame: the frame.
+            subtree: remove all its descendants too.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is not set, or a joint that stays mimics one that would go.
+            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
         """
 
     def rename_frame(self, frame: str, name: str) -> None:
         """
-        Give a frame another name; its joint and body keep theirs. O(log n).
+        Rename a frame; its joint and body keep their names. O(log n).
+
+        Args:
+            frame: the frame.
+            name: its new name, unique among frames.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2291,37 +2754,42 @@ class SceneEdit:
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Hang a frame, and with it its subtree, under another parent. O(depth log n); with t twist edges O(t depth log n) more.
+        Move a frame with its subtree under another parent. O(depth log n).
 
-        What is known of motions along the old edge ends with it: its stamped poses, and all twist edges whose path of poses, from
-        their frame to the body that they are relative to, leads over it. A cup on a belt that is grasped moves with the hand. Motions
-        inside the subtree stay; what still holds is said again with ``set_twist``.
+        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
             pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); it may be left out
-                when no joint is on the way between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of its own.
-                With ``pose`` it is the whole error of the new edge, which is exact without it. Else it comes on top (slip of a
-                grasp, placement): the new edge keeps the errors of all edges between frame and parent, source by source, so that
-                to first order every relative pose in the scene keeps its distribution.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+                joint is on the path between frame and parent.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source, so that to first order every relative pose in the scene keeps its distribution.
 
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the way and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist edges
-                contradict each other.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
         """
 
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
-        Set parent_from_frame at joint value 0. O(depth log n).
+        Set the pose of a frame relative to its parent. O(depth log n).
 
-        This is the pose now. Stamped poses of the edge stay: a query with a stamp is answered by them alone, one without by
-        this pose, until a newer stamped pose is added. A twist edge stays as well.
+        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+        stamped pose is added. A twist edge stays as well.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame at joint value 0.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2332,50 +2800,118 @@ class SceneEdit:
         """
         Set how a frame moves relative to its parent. O(log n).
 
+        Args:
+            frame: a frame whose parent is on another body.
+            joint: the new joint, in place of the old one.
+
         Raises:
-            UnknownNameError: no such frame, or no such leader.
+            UnknownNameError: no such frame, or no such leader of a mimic joint.
             DuplicateNameError: the joint name is taken.
             SceneError: a root, an edge inside one body, or others mimic the joint.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
-        """Set what a frame is, e.g. ``('movable',)``. O(log n)."""
+        """
+        Set the classes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> None:
         """
-        Set all shapes of a frame. A bare shape sits in the frame's origin. O(log n).
+        Set all shapes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape | Shape) -> None:
         """
-        Attach one more shape to a frame. A bare shape sits in the frame's origin. O(log n).
+        Attach one more shape to a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shape: the shape; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> None:
         """
-        Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(log n).
+        Set the mass properties of the body that a frame is on. O(log n).
+
+        Args:
+            frame: the frame in whose axes they are given.
+            inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
+            UnknownNameError: no such frame.
             SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> None:
-        """Let the shapes of two frames touch: the pair is not checked. O(log n)."""
-
-    def forbid_collision(self, a: str, b: str) -> None:
-        """Check a pair of frames again. O(log n)."""
-
-    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
         """
-        Set all free tags of a frame: values that JSON can say, by key. O(log n).
+        Let the shapes of two frames touch: the pair is not checked. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+            reason: why they may touch, kept with the pair.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that JSON cannot say.
+            SceneError: a frame with itself.
+        """
+
+    def forbid_collision(self, a: str, b: str) -> None:
+        """
+        Check a pair of frames for collision again. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
+        """
+        Set all attributes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+                has.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a key that is no text or empty, or a value that is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> None:
-        """Set one free tag of a frame; see ``set_attributes``. O(log n)."""
+        """
+        Set one attribute of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: an empty key, or a value that is not JSON.
+        """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
         """
@@ -2404,15 +2940,15 @@ class SceneEdit:
 
     def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Hang a copy of another scene under a frame. O(m log n) for m frames; shapes are shared, not copied.
+        Add a copy of another scene under a frame. O(m log n) for m frames.
 
-        The same scene may be mounted many times, each with a prefix of its own: a template.
+        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
 
         Args:
-            other: the scene; every frame, joint, body and group of it comes along, allowed pairs too.
-            under: the frame that its roots hang under.
+            other: the scene; every frame, joint, body, group and allowed pair of it is added.
+            under: the frame that becomes the parent of its roots.
             prefix: put before every name of it, e.g. ``left/``.
-            pose: of its roots relative to ``under``.
+            pose: under_from_root, of each of its roots.
             joint: between ``under`` and its roots.
 
         Raises:
@@ -2422,21 +2958,22 @@ class SceneEdit:
 
     def merge(self, other: SceneGraph) -> None:
         """
-        Bring in the frames of another scene. O(m log n) for its m frames.
+        Add the frames of another scene. O(m log n) for its m frames.
 
-        A root of the other scene that is named like a frame here is that frame: what hangs under the other's ``world`` comes to
-        hang under ours. Other roots become further roots.
+        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
+        children of the ``world`` here. Other roots become further roots.
 
         Raises:
-            DuplicateNameError: a frame, joint or body of the other scene is named like one here.
-            SceneError: the same root carries different things in both.
+            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
+            SceneError: the same root carries different shapes, classes or attributes in both.
         """
 
     def extract(self, frame: str) -> None:
         """
-        Keep only what stands below a frame, which becomes the root. O(m log n) for m frames that stay, O(members of all groups).
+        Keep only a frame, which becomes the root, and its descendants.
 
-        Allowed pairs and groups are kept as far as their frames are. Inertia given on a frame that goes, goes.
+        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
+        frames are. Inertia given on a frame that is removed, is removed.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2447,8 +2984,8 @@ class SceneEdit:
         """
         Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
 
-        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when the
-        changes depend on each other in a circle (two frames that swap names).
+        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
+        the changes depend on each other in a circle (two frames that swap names).
 
         Raises:
             SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
@@ -2456,15 +2993,14 @@ class SceneEdit:
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
         """
-        Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
+        Set the covariance of the pose of a frame relative to its parent. O(log n).
 
-        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero, in metres
-        and radians, in the frame's own axes, behind the joint.
+        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
+        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
 
         Args:
             frame: the frame.
-            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. What was known of the edge's error
-                before is replaced.
+            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2472,51 +3008,75 @@ class SceneEdit:
         """
 
     @overload
-    def set_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None: ...
-
-    @overload
-    def set_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+    def set_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Say from which sources the error of an edge comes: ``xi = sum of map @ w`` over sources w. O(log n).
+        Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w. O(log n).
 
         Edges that share a source have correlated errors.
 
         Args:
             frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; or what ``noise`` returned for another
-                edge. Empty or None: exact.
+            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
+                exact.
 
         Raises:
             UnknownNameError: no such frame.
             SceneError: a root, or a map of another shape.
         """
 
+    @overload
+    def set_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+        """
+        Set the error of an edge to that of another edge.
+
+        Args:
+            frame: the frame whose edge it is.
+            noise: what ``noise`` returned for another edge; None: exact.
+        """
+
     def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are summed.
+        Add errors to those of an edge. O(log n).
+
+        Maps of a source that the edge already has are summed.
+
+        Args:
+            frame: the frame whose edge it is.
+            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or a map of another shape.
         """
 
     @overload
-    def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None: ...
-
-    @overload
-    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+    def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
+        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
 
         Args:
             frame: a frame with a twist edge.
-            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes; or what
-                ``twist_noise`` returned. Empty or None: exact.
+            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
+                Empty: exact.
 
         Raises:
             UnknownNameError: no such frame.
             SceneError: it has no twist, or a map of another shape.
         """
 
+    @overload
+    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+        """
+        Set the error of a twist edge to that of another one.
+
+        Args:
+            frame: a frame with a twist edge.
+            noise: what ``twist_noise`` returned; None: exact.
+        """
+
     def add_joint_noise(self, joint: str, variance: float) -> None:
         """
-        Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
+        Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
         The joints that mimic it now move by the same error.
 
@@ -2531,22 +3091,23 @@ class SceneEdit:
 
     def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, iterations: int | None = None) -> None:
         """
-        Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
+        Condition the scene on a measurement: update means, covariances and correlations.
 
-        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and every twist
-        that does, since it has moved one of them (``integrated``). The answer is
-        the most likely one for the measurement and all that was known (an iterated Kalman filter); its covariance is of first order
-        there. An error that stands behind a joint is corrected such that it is right at ``q``. O(noisy frames + sources^2).
+        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
+        every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+        measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
+        behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 
         Args:
-            measurement: what was measured.
-            q: configuration (n_joints,) of the measurement; may be left out when no joint is on the path.
-            iterations: so many steps, whether or not they come to rest; one is the extended Kalman filter. Until they do when left out.
+            measurement: the measured pose, position, bearing or range.
+            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+            iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+                omitted.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            SceneError: the measurement contradicts what is known exactly, or the steps do not come to rest.
+            DisconnectedError: the frames are in different trees.
+            SceneError: the measurement contradicts what is known exactly, or the steps do not converge.
         """
 
     @property
@@ -2569,10 +3130,17 @@ class SceneEdit:
 
 def diff(a: SceneGraph, b: SceneGraph) -> SceneDifference:
     """
-    Return what differs between two versions of a scene.
+    Return the difference between two versions of a scene.
 
-    O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes of
-    different origin it is right too, but not the smallest, and O(n).
+    O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes
+    of different origin it is correct too, but not the smallest, and O(n).
+
+    Args:
+        a: the first version.
+        b: the second version.
+
+    Returns:
+        The difference; ``a.apply(diff(a, b)) == b``.
     """
 
 class Kinematics:
@@ -2604,44 +3172,49 @@ class Kinematics:
 
     def pose(self, target: str, reference: str | None = None) -> Pose:
         """
-        Return reference_from_target; relative to the root when no reference is given.
+        Return the pose of one frame relative to another at this configuration: reference_from_target.
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to; the root of its tree if omitted.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
+            DisconnectedError: the frames are in different trees.
         """
 
     def jacobian(self, frame: str, *, point: numpy.typing.ArrayLike | None = None, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the Jacobian (6, n_joints) of a point fixed to a frame: J @ qdot is its velocity relative to the root.
+        Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
-        Rows are linear (m/s of that point), then angular (rad/s). O(depth + n_joints).
+        ``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
 
         Args:
             frame: the frame that carries the point.
-            point: (3,) metres, in coordinates of the frame; its origin when left out.
-            axes: the frame in whose axes the rows are expressed; the root when left out.
+            point: (3,) metres, in coordinates of the frame; its origin if omitted.
+            axes: the frame in whose axes the rows are expressed; the root if omitted.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: ``axes`` stands in another tree.
+            DisconnectedError: ``axes`` is in another tree.
         """
 
     def twist(self, target: str, reference: str | None = None, *, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
+        Return the twist (6,) that the joint velocities give. O(depth).
 
-        In the notation of relations it is ``(target|its body, body of the reference, [axes])``. O(depth).
+        Linear part (m/s) of the target's origin, then angular part (rad/s). In the notation of relations it is
+        ``(target|its body, body of the reference, [axes])``.
 
         Args:
             target: the frame whose body moves, and whose origin is the point.
-            reference: a frame of the body relative to which it moves; the root when left out.
-            axes: the frame in whose axes the numbers are; the reference when left out, the target for the body-fixed twist.
+            reference: a frame of the body relative to which it moves; the root if omitted.
+            axes: the frame in whose axes the numbers are; the reference if omitted, the target for the body-fixed twist.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            ConfigurationError: the scene was asked ``at(q)`` without velocities.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
         """
 
     @overload
@@ -2659,7 +3232,20 @@ class Kinematics:
     @overload
     def relate(self, coord: Coord, *, representation: type[Representation] | None = None) -> SemanticRelation:
         """
-        Return a relation that holds here, with its numbers; velocities are those of the joints where these were given.
+        Return a relation that holds at this configuration, with its numbers.
+
+        Velocities are those of the joints if ``scene.at(q, qd)`` had them. O(depth).
+
+        Args:
+            coord: coordinates of a relation of frames and bodies, as for ``SceneGraph.relate``.
+            representation: the form of the numbers; the usual one of the relation if omitted.
+
+        Returns:
+            The relation.
+
+        Raises:
+            UnknownNameError: no such frame or body.
+            SemanticError: a frame is not on the body named, no path leads there, or the representation cannot express it.
         """
 
     def __repr__(self) -> str: ...
@@ -2668,41 +3254,46 @@ class SceneArrays:
     """
     A scene at a configuration in preallocated arrays, edited in place: for control loops.
 
-    It begins as a copy of a scene at the zero configuration. Edits and ``forward`` work in place and allocate nothing; after
-    each, all poses are those of the scene as it is now. Edits keep the rules of ``SceneGraph`` and raise the same errors;
-    queries answer with the same bits. ``freeze`` makes a ``SceneGraph`` again.
+    It begins as a copy of a scene at the zero configuration. Edits and ``forward`` work in place and allocate nothing;
+    after each, all poses are those of the scene as it is now. Edits keep the rules of ``SceneGraph`` and raise the same
+    errors; queries answer with the same bits. ``freeze`` makes a ``SceneGraph`` again.
 
-    One thread may write, while any number of threads read: poses, Jacobians, names and parents are those before or after an
-    edit, never in between, and the writer never waits for readers. Edits, ``forward``, groups and ``freeze`` belong to the writer.
+    One thread may write, while any number of threads read: poses, Jacobians, names and parents are those before or
+    after an edit, never in between, and the writer never waits for readers. Edits, ``forward``, groups and ``freeze``
+    belong to the writer.
 
     Args:
         scene: what to begin with.
-        capacity: room for so many frames; twice those of the scene and at least 64 when left out.
-        bodies: room for so many bodies; as many as frames when left out.
-        shapes: room for so many attached shapes; those of the scene and one for each frame when left out.
-        allowed_pairs: room for so many pairs that may touch; those of the scene and four for each frame when left out.
-        name_bytes: the longest name in UTF-8, also of a reason why a pair may touch; at least 64 when left out.
-        twists: room for so many twist edges; those of the scene and one for each frame when left out.
-        stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 when left out.
-        groups: room for so many groups; those of the scene and 16 when left out.
-        group_members: room for so many members of all groups; those of the scene and two for each frame when left out.
-        noise: room for so many dimensions of noise sources on each edge; all those of the scene when left out, so that every
-            edge may come to hold the errors of all.
+        capacity: room for so many frames; twice those of the scene and at least 64 if omitted.
+        bodies: room for so many bodies; as many as frames if omitted.
+        shapes: room for so many attached shapes; those of the scene and one for each frame if omitted.
+        allowed_pairs: room for so many pairs that may touch; those of the scene and four for each frame if omitted.
+        name_bytes: the longest name in UTF-8, also of a reason why a pair may touch; at least 64 if omitted.
+        twists: room for so many twist edges; those of the scene and one for each frame if omitted.
+        stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 if omitted.
+        groups: room for so many groups; those of the scene and 16 if omitted.
+        group_members: room for so many members of all groups; those of the scene and two for each frame if omitted.
+        noise: room for so many dimensions of noise sources on each edge; all those of the scene if omitted, so that
+            every edge may come to hold the errors of all.
 
     Raises:
-        CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names the
-            capacity, ``capacity`` is its size.
+        CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
+            the capacity, ``capacity`` is its size.
         ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.
 
-    ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to read and to
-    write, and what either process writes later the other does not see.
+    ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to
+    read and to write, and what either process writes later the other does not see.
     """
 
     def __init__(self, scene: SceneGraph, capacity: int | None = None, *, bodies: int | None = None, shapes: int | None = None, allowed_pairs: int | None = None, name_bytes: int | None = None, twists: int | None = None, stamps: int | None = None, groups: int | None = None, group_members: int | None = None, noise: int | None = None) -> None: ...
 
     def add_root(self, name: str, *, body: str | None = None) -> None:
         """
-        Add a frame without a parent, on an existing body; by default on a new one of its own name. O(1).
+        Add a frame without a parent. O(1).
+
+        Args:
+            name: unique among frames.
+            body: an existing body that the frame is on; by default a new one of the frame's own name.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -2712,7 +3303,7 @@ class SceneArrays:
 
     def add_body(self, name: str) -> None:
         """
-        Add a body that has no frame yet; it is gone with its last frame. O(1).
+        Add a body that has no frame yet; it is removed with its last frame. O(1).
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -2731,7 +3322,15 @@ class SceneArrays:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Hang a root, and with it its tree, under a frame of another tree: as ``SceneGraph.attach``. O(depth + frames that move), with a joint O(n).
+        Attach a root, with its tree, to a frame of another tree, as ``SceneGraph.attach``.
+
+        O(depth + moved frames), with a joint O(n).
+
+        Args:
+            root: a frame without a parent.
+            parent: a frame of another tree.
+            pose: parent_from_root at joint value 0.
+            joint: how the root moves relative to its parent; between frames of one body it is fixed.
 
         Raises:
             UnknownNameError, CycleError, SceneError: as ``SceneGraph.attach``.
@@ -2740,9 +3339,17 @@ class SceneArrays:
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Say how a frame moves relative to another body: as ``SceneGraph.set_twist``. O(1) for another value of an edge that is there.
+        Set how a frame moves relative to another body, as ``SceneGraph.set_twist``.
 
-        A new edge takes O(t * (log t + depth)) for t edges. A covariance makes a source.
+        O(1) for another value of an existing edge, O(t * (log t + depth)) for a new one among t. A covariance makes a
+        source.
+
+        Args:
+            frame: the frame whose body moves.
+            reference: the body relative to which it moves.
+            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+                linear part in m/s, then angular part in rad/s.
+            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact.
 
         Raises:
             UnknownNameError, SceneError: as ``SceneGraph.set_twist``.
@@ -2751,7 +3358,7 @@ class SceneArrays:
 
     def remove_twist(self, frame: str) -> None:
         """
-        Take the twist edge of a frame away, if it has one. O(1).
+        Remove the twist edge of a frame, if it has one. O(1).
 
         Raises:
             UnknownNameError: no such frame.
@@ -2759,32 +3366,49 @@ class SceneArrays:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Remember where a frame was at a time: as ``SceneGraph.add_stamped_pose``. O(depth + poses of the edge + subtree).
+        Add a pose at a time to the history of a frame's edge, as ``SceneGraph.add_stamped_pose``.
 
-        Each edge drops its own oldest poses by its own capacity and window; those of other edges are never dropped for it.
+        O(depth + poses of the edge + subtree). Each edge drops its own oldest poses by its own capacity and window; those
+        of other edges are never dropped for it.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame, at joint value 0.
+            stamp: seconds, on any clock.
+            capacity: most poses that are kept; if omitted as before, at first 32.
+            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
 
         Raises:
             UnknownNameError, StampError, SceneError: as ``SceneGraph.add_stamped_pose``.
-            CapacityError: no room for another, and none of this edge's own is to go.
+            CapacityError: no room for another, and none of this edge's own is to be dropped.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set the whole history of a frame's edge, or take it away with None; its present pose stays.
+        Set the whole history of a frame's edge; its present pose stays. O(poses).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body.
+            SceneError: a root, or an edge inside one body, whose pose is constant.
             CapacityError: no room for so many.
         """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
         """
-        Make a group, or replace what it holds: as ``SceneGraph.set_group``. O(members squared).
+        Make a group, or replace its content, as ``SceneGraph.set_group``. O(members squared).
+
+        Args:
+            name: of the group.
+            frames: its frames.
+            groups: the groups in it, which exist.
 
         Raises:
             UnknownNameError: no such frame or group.
-            CycleError: the group would hold itself.
+            CycleError: the group would contain itself.
             CapacityError: no room for another group, or for so many members.
         """
 
@@ -2810,25 +3434,43 @@ class SceneArrays:
 
     def add_frame(self, name: str, parent: str, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
         """
-        Add a frame under a parent: the arguments and errors of ``SceneGraph.add_frame``. O(depth), with a joint O(n).
+        Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent.
+            body: an existing body that the frame is on; by default a new one of the frame's own name.
+            classes: what the frame is, e.g. ``movable`` or ``surface``.
+            shapes: the shapes on the frame; a bare shape is put at its origin.
 
         Raises:
+            UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
             CapacityError: no room for another frame, body or shape, or a name that is too long.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """
-        Remove a frame, with all its descendants when ``subtree`` is set. O(n + allowed pairs + members of groups + twists).
+        Remove a frame. O(n + allowed pairs + members of groups + twists).
+
+        Args:
+            frame: the frame.
+            subtree: remove all its descendants too.
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is not set, a joint that stays mimics one that would go, or a twist that
-                stays is relative to a body that would go.
+            SceneError: it has children and ``subtree`` is False, a joint that stays mimics one that would be removed, or a
+                twist that stays is relative to a body that would be removed.
         """
 
     def rename_frame(self, frame: str, name: str) -> None:
         """
-        Give a frame another name; its joint and body keep theirs. O(1).
+        Rename a frame; its joint and body keep their names. O(1).
+
+        Args:
+            frame: the frame.
+            name: its new name, unique among frames.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2838,14 +3480,14 @@ class SceneArrays:
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Hang a frame, and with it its subtree, under another parent. O(depth + subtree).
+        Move a frame with its subtree under another parent. O(depth + subtree).
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
             pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present one
-                when left out.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
+                one if omitted.
 
         Raises:
             UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.
@@ -2853,7 +3495,11 @@ class SceneArrays:
 
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
-        Set parent_from_frame at joint value 0. O(depth + subtree).
+        Set the pose of a frame relative to its parent. O(depth + subtree).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame at joint value 0.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2862,25 +3508,60 @@ class SceneArrays:
 
     def set_joint(self, frame: str, joint: Joint) -> None:
         """
-        Set how a frame moves relative to its parent; a joint that was there keeps its value, a new one begins at 0. O(n).
+        Set how a frame moves relative to its parent. O(n).
+
+        A joint that was there keeps its value, a new one starts at 0.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            joint: the new joint, in place of the old one.
 
         Raises:
-            UnknownNameError: no such frame, or no such leader.
+            UnknownNameError: no such frame, or no such leader of a mimic joint.
             DuplicateNameError: the joint name is taken.
             SceneError: a root, an edge inside one body, or others mimic the joint.
             CapacityError: the joint's name is too long.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
-        """Set what a frame is, e.g. ``('movable',)``."""
+        """
+        Set the classes of a frame. O(classes).
+
+        Args:
+            frame: the frame.
+            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
         """
-        Set all free tags of a frame: text, numbers, true, false, None, lists and dicts of these.
+        Set all attributes of a frame. O(attributes).
+
+        Args:
+            frame: the frame.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+                has.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a key that is no text or empty, or a value that is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> None:
-        """Set one free tag of a frame; see ``set_attributes``."""
+        """
+        Set one attribute of a frame. O(attributes).
+
+        Args:
+            frame: the frame.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: an empty key, or a value that is not JSON.
+        """
 
     def specification(self, frame: str) -> FrameSpecification:
         """
@@ -2892,45 +3573,76 @@ class SceneArrays:
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> None:
         """
-        Set all shapes of a frame.
+        Set all shapes of a frame. O(shapes).
+
+        Args:
+            frame: the frame.
+            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
 
         Raises:
+            UnknownNameError: no such frame.
             CapacityError: no room for so many.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape) -> None:
         """
-        Attach one more shape to a frame.
+        Attach one more shape to a frame. O(shapes).
+
+        Args:
+            frame: the frame.
+            shape: the shape.
 
         Raises:
+            UnknownNameError: no such frame.
             CapacityError: no room for another.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> None:
         """
-        Set the mass properties of the body that a frame sits on, in the axes of that frame, or take them away with None. O(1).
+        Set the mass properties of the body that a frame is on. O(1).
+
+        Args:
+            frame: the frame in whose axes they are given.
+            inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
+            UnknownNameError: no such frame.
             SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> None:
         """
-        Let the shapes of two frames touch. O(1).
+        Let the shapes of two frames touch: the pair is not checked. O(1).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+            reason: why they may touch, kept with the pair.
 
         Raises:
+            UnknownNameError: no such frame.
+            SceneError: a frame with itself.
             CapacityError: no room for another pair, or a reason that is too long.
         """
 
     def forbid_collision(self, a: str, b: str) -> None:
-        """Check a pair of frames again. O(1)."""
+        """
+        Check a pair of frames for collision again. O(1).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def forward(self, q: numpy.typing.ArrayLike) -> None:
         """
         Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
 
         Raises:
-            ConfigurationError: q has the wrong length or numbers that are not finite.
+            ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
     def freeze(self) -> SceneGraph:
@@ -2942,51 +3654,97 @@ class SceneArrays:
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
         """
-        Say how sure the pose of a frame relative to its parent is; see ``SceneGraph.set_covariance``. It makes a source.
+        Set the covariance of the pose of a frame relative to its parent. It makes a source.
+
+        Args:
+            frame: the frame.
+            covariance: (6, 6) of [rho, theta], metres and radians in the frame's own axes; None or zero: exact. See
+                ``SceneGraph.set_covariance``.
 
         Raises:
-            CapacityError: there is no room for its source; construct SceneArrays with a larger ``noise``.
+            UnknownNameError: no such frame.
+            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
+            CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.
         """
 
     def set_noise(self, frame: str, noise: EdgeNoise | None) -> None:
         """
-        Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.
+        Set the error of an edge, with its sources. See ``SceneGraph.set_noise``.
+
+        Args:
+            frame: the frame whose edge it is.
+            noise: what ``noise`` returned; None: exact.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root.
+            CapacityError: no room for its sources.
         """
 
     def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> None:
         """
-        Set the error of a twist edge, with its sources; None: exact. See ``SceneGraph.set_twist_noise``.
+        Set the error of a twist edge, with its sources. See ``SceneGraph.set_twist_noise``.
+
+        Args:
+            frame: a frame with a twist edge.
+            noise: what ``twist_noise`` returned; None: exact.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: it has no twist.
         """
 
     def twist_noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of the twist edge of a frame, or None when it is exact or there is none. The writer's query.
+        Return the error of a frame's twist edge, or None when exact or absent. For the writer.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def twist_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the (6, 6) covariance of the twist edge of a frame; zeros when it is exact or there is none. The writer's query.
+        Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. For the writer.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of the pose of a frame relative to its parent, or None when it is exact. The writer's query.
+        Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The writer's query.
+        Return the covariance (6, 6) of a frame's pose relative to its parent. For the writer.
+
+        Zeros when exact.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def gaussian_pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
-        Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
+        Return the pose of one frame relative to another with its covariance. O(depth).
 
-        The same bits as ``SceneGraph.gaussian_pose``. The writer's query: it works in the arrays' own scratch.
+        The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+
+        Args:
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+
+        Returns:
+            reference_from_target.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
+            DisconnectedError: the frames are in different trees.
             ConcurrentWriteError: another thread is writing.
         """
 
@@ -2999,12 +3757,14 @@ class SceneArrays:
     @property
     def poses(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root at the present configuration, in frame_names order; a copy, read-only.
+        (n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
+
+        At the present configuration; a copy, read-only.
         """
 
     def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int:
         """
-        Write ``poses`` into the first rows of an array (m, 7) of float64, and return how many frames there are.
+        Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
 
         Raises:
             ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.
@@ -3018,40 +3778,42 @@ class SceneArrays:
         The same bits as ``SceneGraph.pose`` gives at this configuration.
 
         Args:
-            target: the frame whose pose is asked.
-            reference: the frame it is relative to; the root of its tree when left out.
-            q: configuration (n_joints,); the present one when left out.
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to; the root of its tree if omitted.
+            q: configuration (n_joints,); the present one if omitted.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames stand in different trees.
-            ConfigurationError: q has the wrong length or numbers that are not finite.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
     @overload
     def pose(self, target: str, reference: str | None = None, *, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
-        Return reference_from_target at a time, by the stamped poses of the edges on the path. O(depth + poses of the edges).
+        Return reference_from_target at a time, by the stamped poses of the edges on the path.
 
-        The same bits as ``SceneGraph.pose`` gives for this configuration and stamp.
+        O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
         Args:
-            target: the frame whose pose is asked.
-            reference: the frame it is relative to; the root of its tree when left out.
+            target: the frame of which the pose is returned.
+            reference: the frame it is relative to; the root of its tree if omitted.
             stamp: seconds.
-            q: configuration (n_joints,); the present one when left out.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
             policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
 
         Raises:
             UnknownNameError: no such frame, or policy.
-            DisconnectedError: the frames stand in different trees.
-            StampError: the stamp lies outside of the history of an edge on the path.
-            ConfigurationError: q has the wrong length or numbers that are not finite.
+            DisconnectedError: the frames are in different trees.
+            StampError: the stamp lies outside the history of an edge on the path.
+            ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
     def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the Jacobian (6, n_joints) of a frame's origin at the present configuration, as ``Kinematics.jacobian``. O(depth + n_joints).
+        Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
+
+        At the present configuration, as ``Kinematics.jacobian``.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3080,7 +3842,15 @@ class SceneArrays:
 
     def twist_from_stamps(self, target: str, reference: str, *, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return (6,) the constant twist that leads from a pose at one stamp to that at a later one: as ``SceneGraph.twist_from_stamps``.
+        Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
+
+        Args:
+            target: the frame that moves.
+            reference: the frame relative to which it moves.
+            first: stamp of the first pose, seconds.
+            second: a later stamp, seconds.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            policy: for stamps between those of the histories; see ``pose``.
 
         Raises:
             StampError, UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.twist_from_stamps``.
@@ -3088,7 +3858,7 @@ class SceneArrays:
 
     def body(self, frame: str) -> str:
         """
-        Return the name of the body that a frame sits on. O(1).
+        Return the name of the body that a frame is on. O(1).
 
         Raises:
             UnknownNameError: no such frame.
@@ -3106,7 +3876,10 @@ class SceneArrays:
 
     def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
         """
-        Return the twist edge of a frame: name of the reference body and (6,) the twist at the frame's origin, in its axes; or None. O(1).
+        Return the twist edge of a frame, or None. O(1).
+
+        Returns:
+            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3118,7 +3891,14 @@ class SceneArrays:
 
     def twist_path(self, reference: str, body: str) -> tuple[str, ...]:
         """
-        Return the frames whose twist edges lead from a reference body to a body, nearest to the body first; none when there is no path.
+        Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
+
+        Args:
+            reference: the body to start from.
+            body: the body to reach.
+
+        Returns:
+            Names of the frames, nearest to the body first; none when there is no path.
 
         Raises:
             UnknownNameError: no such body.
@@ -3159,7 +3939,16 @@ class SceneArrays:
         """
 
     def is_allowed(self, a: str, b: str) -> bool:
-        """Tell whether two frames may touch. O(1)."""
+        """
+        Return whether two frames may touch. O(1).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
         """Return the configuration (n_joints,) of zeros."""
@@ -3167,7 +3956,10 @@ class SceneArrays:
     @property
     def capacities(self) -> dict[str, int]:
         """
-        How much there is room for: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups`` and ``group_members``.
+        The sizes of the arrays.
+
+        By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
+        and ``group_members``.
         """
 
     def __len__(self) -> int: ...
@@ -3192,7 +3984,9 @@ class Contact:
     @property
     def distance(self) -> float:
         """
-        Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.
+        Signed distance in metres; negative is the depth of penetration.
+
+        Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.
         """
 
     @property
@@ -3246,28 +4040,30 @@ class CollisionWorld:
     """
     Collision checks of one version of a scene: which pairs count, and at what margin.
 
-    Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are rigidly
-    joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its margin, so with
-    margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root stood at the identity.
-    Immutable; any number of threads may ask at once, and no answer depends on what was asked before.
+    Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
+    rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
+    margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
+    stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
+    before.
 
-    A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or deepest
-    piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that piece
-    sideways.
+    A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
+    deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
+    piece sideways.
 
     Args:
         scene: the version of the scene.
-        movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies on a
-            table as its child is checked against the table. Free joints never join.
+        movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
+            on a table as its child is checked against the table. Free joints never join.
         margin: metres; negative lets all pairs overlap by so much.
-        pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
-            them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
+        pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
+            lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
+            otherwise.
         level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
-            ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how deep
-            two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields are the
-            boxes around them in their own axes. At the other levels a point cloud is its balls and a height field the
-            ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is free at
-            "exact". Hulls and trees are computed once for each shape and shared.
+            ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
+            deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
+            are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
+            field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
+            free at "exact". Hulls and trees are computed once for each shape and shared.
 
     Raises:
         UnknownNameError: a frame that is not in the scene, or another level.
@@ -3283,10 +4079,10 @@ class CollisionWorld:
         """
         Return the world of another version of the scene, using what this one has worked out.
 
-        It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint were
-        moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint or more than
-        a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot answer (``nearest``,
-        ``distance``, ``pairs``, path search) is worked out when it is first asked for.
+        It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint
+        were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint
+        or more than a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot
+        answer (``nearest``, ``distance``, ``pairs``, path search) is worked out when it is first asked for.
 
         Args:
             scene: the other version.
@@ -3304,7 +4100,7 @@ class CollisionWorld:
 
     def shares_with(self, other: CollisionWorld) -> bool:
         """
-        Tell whether two worlds use the same structures, one having been moved from the other.
+        Return whether two worlds use the same structures, one having been moved from the other.
         """
 
     @property
@@ -3333,13 +4129,13 @@ class CollisionWorld:
 
     def in_collision(self, q: numpy.typing.ArrayLike) -> bool:
         """
-        Tell whether any checked pair is in contact at a configuration.
+        Return whether any checked pair is in contact at a configuration.
 
         Args:
-            q: (n_joints,) full configuration; limits are not looked at.
+            q: (n_joints,) full configuration; limits are not checked.
 
         Raises:
-            ConfigurationError: the wrong length, or numbers that are not finite.
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     def in_collision_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> Annotated[NDArray[numpy.bool_], dict(writable=False)]:
@@ -3354,63 +4150,108 @@ class CollisionWorld:
             (m,) bool, read-only.
 
         Raises:
-            ConfigurationError: the wrong shape, numbers that are not finite, or no thread.
+            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
         """
 
     def distance_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return for each row of ``qs`` (m, n_joints) the smallest signed distance of all checked pairs: (m,) metres, inf when none is checked, read-only; see ``in_collision_batch``.
+        Return the smallest signed distance of all checked pairs for many configurations.
+
+        Args:
+            qs: (m, n_joints) full configurations, radians or metres.
+            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+
+        Returns:
+            (m,) metres, inf when no pair is checked; read-only.
+
+        Raises:
+            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
         """
 
     def contacts_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> list[list[Contact]]:
         """
-        Return for each row of ``qs`` (m, n_joints) its ``contacts``; see ``in_collision_batch``.
+        Return the ``contacts`` of many configurations.
+
+        Args:
+            qs: (m, n_joints) full configurations, radians or metres.
+            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+
+        Returns:
+            For each row its contacts, as ``contacts`` returns them.
+
+        Raises:
+            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
         """
 
     def find_collision(self, q: numpy.typing.ArrayLike) -> Contact | None:
         """
-        Return a checked pair that is in contact at ``q`` (n_joints,), or None when the configuration is free.
+        Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
+
+        Raises:
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     def contacts(self, q: numpy.typing.ArrayLike) -> list[Contact]:
         """
-        Return all checked pairs within their margin at ``q`` (n_joints,): the deepest contact of each, in frame order.
+        Return all checked pairs within their margin at a full configuration (n_joints,).
+
+        Returns:
+            The deepest contact of each pair, in frame order.
+
+        Raises:
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     def nearest(self, q: numpy.typing.ArrayLike) -> Contact | None:
         """
-        Return the checked pair of smallest signed distance at ``q`` (n_joints,); None when no pair is checked at all.
+        Return the checked pair of smallest signed distance at a full configuration (n_joints,).
+
+        Returns:
+            The pair, or None when no pair is checked at all.
+
+        Raises:
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     @overload
     def distance(self, q: numpy.typing.ArrayLike) -> float:
         """
-        Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.
+        Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+
+        Args:
+            q: (n_joints,) full configuration, radians or metres.
+
+        Raises:
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     @overload
     def distance(self, frame_a: str, frame_b: str, q: numpy.typing.ArrayLike) -> Contact | None:
         """
-        Return how far two frames are apart: the nearest of their collision shapes, whether the pair is checked or not.
+        Return the distance of two frames: the nearest of their collision shapes.
+
+        Whether the pair is checked or not.
 
         Args:
             frame_a: a frame; or a body, that is all its frames, where no frame has the name.
             frame_b: the other.
-            q: (n_joints,) full configuration.
+            q: (n_joints,) full configuration, radians or metres.
 
         Returns:
-            The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the nearest
-            points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no collision
+            The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
+                nearest
+            points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
+                collision
             shape, or both are planes.
 
         Raises:
             UnknownNameError: no frame and no body has the name.
-            ConfigurationError: the wrong length, or numbers that are not finite.
+            ConfigurationError: the wrong length, or non-finite numbers.
         """
 
     def edge_free(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> bool:
         """
-        Tell whether the straight joint motion from q0 to q1 is free, both ends included.
+        Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
         Args:
             q0: (n_joints,) full configuration.
@@ -3418,12 +4259,20 @@ class CollisionWorld:
             resolution: largest step of any joint between two checks, radians or metres.
 
         Raises:
-            ConfigurationError: a wrong length, numbers that are not finite, or a resolution that is not positive.
+            ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.
         """
 
     def find_edge_collision(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> EdgeCollision | None:
         """
-        Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.
+        Return where a straight joint motion first meets a collision, or None when it is free.
+
+        Args:
+            q0: (n_joints,) full configuration at the start, radians or metres.
+            q1: (n_joints,) full configuration at the end.
+            resolution: largest step of any joint between two checks, radians or metres.
+
+        Raises:
+            ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.
         """
 
     def __repr__(self) -> str: ...
@@ -3510,9 +4359,9 @@ def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Seq
     """
     Find joint values that put the tip frame at a pose.
 
-    The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi). A
-    solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us for an arm
-    of seven joints.
+    The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
+    A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
+    for an arm of seven joints.
 
     Args:
         scene: the version of the scene.
@@ -3520,7 +4369,8 @@ def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Seq
         target: reference_from_tip.
         joints: names of the joints that may move; those off the chain from reference to tip stay as they are.
         q: (n_joints,) values of all joints, and the first start.
-        reference: frame that the target is relative to; the root of the tip when left out. It may be moved by the joints too.
+        reference: frame that the target is relative to; the root of the tip if omitted. It may be moved by the joints
+            too.
         position_only: place the origin of the tip and leave its orientation open.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
@@ -3530,8 +4380,9 @@ def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Seq
 
     Raises:
         UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: tip and reference stand in different trees.
-        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.
+        DisconnectedError: tip and reference are in different trees.
+        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
+            sense.
     """
 
 def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, reference: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
@@ -3539,8 +4390,8 @@ def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, j
     Find several different joint values that put the tip frame at a pose.
 
     Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
-    first one collides in frames that stand to each other alike in every solution, such as the hand and a wall, all would, and
-    the search ends.
+    first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
+    would, and the search ends.
 
     Args:
         scene: the version of the scene.
@@ -3548,15 +4399,21 @@ def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, j
         target: reference_from_tip.
         joints: names of the joints that may move.
         q: (n_joints,) values of all joints, and the first start.
-        count: how many solutions are wanted.
-        world: keep only configurations that are free in this world; all when left out.
+        count: how many solutions to find.
+        world: keep only configurations that are free in this world; all if omitted.
         separation: two solutions differ by more than this in some joint, radians or metres.
-        reference: as for ``inverse_kinematics``; and so the other options.
+        reference: frame that the target is relative to; the root of the tip if omitted. The joints may move it too.
+        position_only: place the origin of the tip and leave its orientation free.
+        seed: of the random configurations; the same seed gives the same result.
+        restarts: random configurations to try after ``q``.
+        iterations: steps of one try.
+        position_tolerance: metres.
+        rotation_tolerance: radians.
 
     Raises:
         UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: tip and reference stand in different trees.
-        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.
+        DisconnectedError: tip and reference are in different trees.
+        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.
     """
 
 class PathStatus(enum.Enum):
@@ -3596,7 +4453,9 @@ class PathResult:
     @property
     def path(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.
+        (k, n_joints) full configurations to be joined by straight joint motions, read-only.
+
+        The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.
         """
 
     @property
@@ -3747,8 +4606,8 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         resolution: largest step of any joint between two checks, radians or metres.
         shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
         time_limit: seconds after which the search stops; None for no limit.
-        recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on failure
-            the search is repeated at finer resolutions.
+        recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
+            failure the search is repeated at finer resolutions.
         recheck_resolution: resolution of that check.
         tool_frame: frame whose travel between two checks is bounded in the recheck too.
         tool_travel: metres.
@@ -3763,7 +4622,7 @@ def straight_line(scene: SceneGraph, tip: str, *, start: numpy.typing.ArrayLike,
     Move the tip frame straight to a target: translation linearly, rotation along the shorter arc.
 
     Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
-    posture on the way.
+    posture on the path.
 
     Args:
         scene: the version of the scene.
@@ -3772,7 +4631,7 @@ def straight_line(scene: SceneGraph, tip: str, *, start: numpy.typing.ArrayLike,
         target: reference_from_tip at the end.
         joints: names of the joints that may move.
         world: what must not collide; None for no collision check.
-        reference: frame that the target is relative to; the root of the tip when left out.
+        reference: frame that the target is relative to; the root of the tip if omitted.
         position_step: metres between two solutions.
         rotation_step: radians between two solutions.
         max_joint_jump: largest change of any joint between two solutions, radians or metres.
@@ -3782,7 +4641,7 @@ def straight_line(scene: SceneGraph, tip: str, *, start: numpy.typing.ArrayLike,
 
     Raises:
         UnknownNameError: a joint or frame that is not in the scene.
-        DisconnectedError: tip and reference stand in different trees.
+        DisconnectedError: tip and reference are in different trees.
         ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.
     """
 
@@ -3799,5 +4658,5 @@ def recheck_path(world: CollisionWorld, path: numpy.typing.ArrayLike, *, resolut
 
     Raises:
         UnknownNameError: no such frame.
-        ConfigurationError: a path of the wrong shape or with numbers that are not finite.
+        ConfigurationError: a path of the wrong shape or with non-finite numbers.
     """

@@ -208,10 +208,9 @@ void bind_contact(nb::module_& m) {
                              R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
         .def_ro("frame_a", &NamedContact::frame_a, "The frame that was named first, or comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
-        .def_ro(
-            "distance", &NamedContact::distance,
-            "Signed distance in metres; negative is the depth of penetration. Two meshes at the level 'exact' have no "
-            "depth: the distance is at most 0 when their triangles meet.")
+        .def_ro("distance", &NamedContact::distance, R"(Signed distance in metres; negative is the depth of penetration.
+
+Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.)")
         .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
         .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
                      "(3,) the point midway between the nearest (or deepest) points, in the root.")
@@ -245,28 +244,30 @@ void bind_collision_world(nb::module_& m) {
     nb::class_<CollisionWorld>(m, "CollisionWorld", nb::is_weak_referenceable(),
                                R"(Collision checks of one version of a scene: which pairs count, and at what margin.
 
-Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are rigidly
-joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its margin, so with
-margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root stood at the identity.
-Immutable; any number of threads may ask at once, and no answer depends on what was asked before.
+Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
+rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
+margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
+stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
+before.
 
-A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or deepest
-piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that piece
-sideways.
+A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
+deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
+piece sideways.
 
 Args:
     scene: the version of the scene.
-    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies on a
-        table as its child is checked against the table. Free joints never join.
+    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
+        on a table as its child is checked against the table. Free joints never join.
     margin: metres; negative lets all pairs overlap by so much.
-    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative lets
-        them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked otherwise.
+    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
+        lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
+        otherwise.
     level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
-        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how deep
-        two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields are the
-        boxes around them in their own axes. At the other levels a point cloud is its balls and a height field the
-        ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is free at
-        "exact". Hulls and trees are computed once for each shape and shared.
+        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
+        deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
+        are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
+        field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
+        free at "exact". Hulls and trees are computed once for each shape and shared.
 
 Raises:
     UnknownNameError: a frame that is not in the scene, or another level.
@@ -280,10 +281,10 @@ Cost: some microseconds plus the hulls not yet computed; a check of an arm over 
              nb::arg("margin") = nb::none(), nb::arg("pair_margins") = nb::none(),
              R"(Return the world of another version of the scene, using what this one has worked out.
 
-It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint were
-moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint or more than
-a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot answer (``nearest``,
-``distance``, ``pairs``, path search) is worked out when it is first asked for.
+It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint
+were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint
+or more than a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot
+answer (``nearest``, ``distance``, ``pairs``, path search) is worked out when it is first asked for.
 
 Args:
     scene: the other version.
@@ -298,7 +299,7 @@ Raises:
 
 Cost: about one check for a reparented object; O(changes log n + objects).)")
         .def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
-             "Tell whether two worlds use the same structures, one having been moved from the other.")
+             "Return whether two worlds use the same structures, one having been moved from the other.")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
                      "The default margin in metres.")
@@ -314,13 +315,13 @@ Cost: about one check for a reparented object; O(changes log n + objects).)")
              [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::vector<double> q = configuration(w, argument);
         return without_gil([&](const auto&) { return w.in_collision(q.data()); });
-    }, nb::arg("q"), R"(Tell whether any checked pair is in contact at a configuration.
+    }, nb::arg("q"), R"(Return whether any checked pair is in contact at a configuration.
 
 Args:
-    q: (n_joints,) full configuration; limits are not looked at.
+    q: (n_joints,) full configuration; limits are not checked.
 
 Raises:
-    ConfigurationError: the wrong length, or numbers that are not finite.)")
+    ConfigurationError: the wrong length, or non-finite numbers.)")
         .def("in_collision_batch", &in_collision_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
              R"(Tell for each row of ``qs`` whether it is in collision.
 
@@ -332,46 +333,85 @@ Returns:
     (m,) bool, read-only.
 
 Raises:
-    ConfigurationError: the wrong shape, numbers that are not finite, or no thread.)")
+    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
         .def("distance_batch", &distance_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             "Return for each row of ``qs`` (m, n_joints) the smallest signed distance of all checked pairs: (m,) "
-             "metres, inf "
-             "when none is checked, read-only; see ``in_collision_batch``.")
+             R"(Return the smallest signed distance of all checked pairs for many configurations.
+
+Args:
+    qs: (m, n_joints) full configurations, radians or metres.
+    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+
+Returns:
+    (m,) metres, inf when no pair is checked; read-only.
+
+Raises:
+    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
         .def("contacts_batch", &contacts_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             "Return for each row of ``qs`` (m, n_joints) its ``contacts``; see ``in_collision_batch``.")
+             R"(Return the ``contacts`` of many configurations.
+
+Args:
+    qs: (m, n_joints) full configurations, radians or metres.
+    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+
+Returns:
+    For each row its contacts, as ``contacts`` returns them.
+
+Raises:
+    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
         .def("find_collision", &find_collision, nb::arg("q"),
-             "Return a checked pair that is in contact at ``q`` (n_joints,), or None when the configuration is free.")
+             R"(Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
+
+Raises:
+    ConfigurationError: the wrong length, or non-finite numbers.)")
         .def("contacts", &contacts, nb::arg("q"),
-             "Return all checked pairs within their margin at ``q`` (n_joints,): the deepest contact of each, in frame "
-             "order.")
+             R"(Return all checked pairs within their margin at a full configuration (n_joints,).
+
+Returns:
+    The deepest contact of each pair, in frame order.
+
+Raises:
+    ConfigurationError: the wrong length, or non-finite numbers.)")
         .def("nearest", &nearest, nb::arg("q"),
-             "Return the checked pair of smallest signed distance at ``q`` (n_joints,); None when no pair is checked "
-             "at all.")
+             R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
+
+Returns:
+    The pair, or None when no pair is checked at all.
+
+Raises:
+    ConfigurationError: the wrong length, or non-finite numbers.)")
         .def("distance",
              [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::optional<NamedContact> found = nearest(w, argument);
         return found ? found->distance : std::numeric_limits<double>::infinity();
-    }, nb::arg("q"),
-             "Return the smallest signed distance over all checked pairs at ``q``, metres; inf when none is checked.")
-        .def(
-            "distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
-            R"(Return how far two frames are apart: the nearest of their collision shapes, whether the pair is checked or not.
+    }, nb::arg("q"), R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+
+Args:
+    q: (n_joints,) full configuration, radians or metres.
+
+Raises:
+    ConfigurationError: the wrong length, or non-finite numbers.)")
+        .def("distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
+             R"(Return the distance of two frames: the nearest of their collision shapes.
+
+Whether the pair is checked or not.
 
 Args:
     frame_a: a frame; or a body, that is all its frames, where no frame has the name.
     frame_b: the other.
-    q: (n_joints,) full configuration.
+    q: (n_joints,) full configuration, radians or metres.
 
 Returns:
-    The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the nearest
-    points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no collision
+    The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
+        nearest
+    points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
+        collision
     shape, or both are planes.
 
 Raises:
     UnknownNameError: no frame and no body has the name.
-    ConfigurationError: the wrong length, or numbers that are not finite.)")
+    ConfigurationError: the wrong length, or non-finite numbers.)")
         .def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
-             R"(Tell whether the straight joint motion from q0 to q1 is free, both ends included.
+             R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:
     q0: (n_joints,) full configuration.
@@ -379,11 +419,18 @@ Args:
     resolution: largest step of any joint between two checks, radians or metres.
 
 Raises:
-    ConfigurationError: a wrong length, numbers that are not finite, or a resolution that is not positive.)")
-        .def(
-            "find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
-            nb::arg("resolution") = 0.01,
-            "Return where the straight joint motion from q0 to q1 first meets a collision, or None; see ``edge_free``.")
+    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)")
+        .def("find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
+             nb::arg("resolution") = 0.01,
+             R"(Return where a straight joint motion first meets a collision, or None when it is free.
+
+Args:
+    q0: (n_joints,) full configuration at the start, radians or metres.
+    q1: (n_joints,) full configuration at the end.
+    resolution: largest step of any joint between two checks, radians or metres.
+
+Raises:
+    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)")
         .def("__repr__", [](const CollisionWorld& w) {
         return "CollisionWorld(" + std::to_string(w.pairs().size()) +
                " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";

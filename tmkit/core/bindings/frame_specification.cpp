@@ -31,13 +31,13 @@ Args:
     parent: name of the parent, None for a root.
     pose: parent_from_frame at joint value 0.
     joint: how the frame moves relative to its parent.
-    body: the body it sits on; one of the frame's own name when left out.
+    body: the body it is on; one of the frame's own name if omitted.
     classes: what the frame is.
     shapes: the shapes on it.
     inertia: mass properties of the body, in the axes of this frame, when they are given there.
     attributes: free tags, values that JSON can say.
-    twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes, linear
-        part first; see :meth:`SceneGraph.set_twist`.
+    twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
+        linear part first; see :meth:`SceneGraph.set_twist`.
     twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
     stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
     noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)")
@@ -81,7 +81,7 @@ Args:
         .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; },
                      "How the frame moves relative to its parent.")
         .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
-                     "Name of the body it sits on.")
+                     "Name of the body it is on.")
         .def_prop_ro("classes",
                      [](const FrameSpecification& f) {
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes)));

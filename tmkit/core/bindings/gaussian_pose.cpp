@@ -45,18 +45,18 @@ void bind_gaussian_pose(nb::module_& m) {
         nb::class_<GaussianPose>(m, "GaussianPose", nb::is_weak_referenceable(),
                                  R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
-``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean (the right,
-local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of different poses as
-independent. Immutable; ``==`` is exact.
+``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
+(the right, local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of
+different poses as independent. Immutable; ``==`` is exact.
 
 Args:
     mean: parent_from_child.
-    covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact (zero) when
-        left out.
+    covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
+        (zero) if omitted.
 
 Raises:
-    SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below -1e-9 of the
-        greatest; the message names the eigenvalues.)")
+    SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
+        -1e-9 of the greatest; the message names the eigenvalues.)")
             .def("__init__",
                  [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
         new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
@@ -74,19 +74,24 @@ Raises:
             .def("__rmatmul__",
                  [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); },
                  nb::is_operator(), "Compose an exact pose with this one.")
-            .def_static(
-                "from_left",
-                [](const Pose& mean, const ArrayArgument& covariance) {
+            .def_static("from_left",
+                        [](const Pose& mean, const ArrayArgument& covariance) {
         return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
     }, nb::arg("mean"), nb::arg("covariance"),
-                R"(Make one of the covariance of the left error: ``T = Pose.exp(xi) @ mean``, with xi in the parent's axes about its origin.
+                        R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+
+Args:
+    mean: parent_from_child.
+    covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
+        positive semi-definite.
 
 Raises:
     SceneError: as for the constructor.)")
             .def_prop_ro("left_covariance",
-                         [](const GaussianPose& g) {
-        return covariance_array(g.covariance.carried_up(g.mean));
-    }, "(6, 6) of the left error: ``T = Pose.exp(xi) @ mean``, xi in the parent's axes about its origin; read-only.")
+                         [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
+                         R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
+
+xi is in the parent's axes, about its origin.)")
             .def("compose",
                  [](const GaussianPose& a, const GaussianPose& b, int order) {
         if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));

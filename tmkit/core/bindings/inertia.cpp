@@ -23,7 +23,7 @@ void bind_inertia(nb::module_& m) {
 Args:
     mass: kilograms.
     center: (3,) centre of mass, metres.
-    matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros when left out.
+    matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
 
 Raises:
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)")

@@ -132,9 +132,9 @@ void bind_inverse_kinematics(nb::module_& m) {
           nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
           R"(Find joint values that put the tip frame at a pose.
 
-The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi). A
-solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us for an arm
-of seven joints.
+The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
+A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
+for an arm of seven joints.
 
 Args:
     scene: the version of the scene.
@@ -142,7 +142,8 @@ Args:
     target: reference_from_tip.
     joints: names of the joints that may move; those off the chain from reference to tip stay as they are.
     q: (n_joints,) values of all joints, and the first start.
-    reference: frame that the target is relative to; the root of the tip when left out. It may be moved by the joints too.
+    reference: frame that the target is relative to; the root of the tip if omitted. It may be moved by the joints
+        too.
     position_only: place the origin of the tip and leave its orientation open.
     seed: of the random configurations; the same seed gives the same result.
     restarts: random configurations to try after ``q``.
@@ -152,8 +153,9 @@ Args:
 
 Raises:
     UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: tip and reference stand in different trees.
-    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.)");
+    DisconnectedError: tip and reference are in different trees.
+    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
+        sense.)");
     m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"),
           nb::kw_only(), nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
           nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(),
@@ -162,8 +164,8 @@ Raises:
           R"(Find several different joint values that put the tip frame at a pose.
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
-first one collides in frames that stand to each other alike in every solution, such as the hand and a wall, all would, and
-the search ends.
+first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
+would, and the search ends.
 
 Args:
     scene: the version of the scene.
@@ -171,15 +173,21 @@ Args:
     target: reference_from_tip.
     joints: names of the joints that may move.
     q: (n_joints,) values of all joints, and the first start.
-    count: how many solutions are wanted.
-    world: keep only configurations that are free in this world; all when left out.
+    count: how many solutions to find.
+    world: keep only configurations that are free in this world; all if omitted.
     separation: two solutions differ by more than this in some joint, radians or metres.
-    reference: as for ``inverse_kinematics``; and so the other options.
+    reference: frame that the target is relative to; the root of the tip if omitted. The joints may move it too.
+    position_only: place the origin of the tip and leave its orientation free.
+    seed: of the random configurations; the same seed gives the same result.
+    restarts: random configurations to try after ``q``.
+    iterations: steps of one try.
+    position_tolerance: metres.
+    rotation_tolerance: radians.
 
 Raises:
     UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: tip and reference stand in different trees.
-    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no sense.)");
+    DisconnectedError: tip and reference are in different trees.
+    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)");
 }
 
 }  // namespace tmkit::bindings

@@ -99,7 +99,7 @@ Args:
     offset: radians or metres.
 
 Raises:
-    SceneError: an empty name, or numbers that are not finite.)")
+    SceneError: an empty name, or non-finite numbers.)")
                     .def("__init__",
                          [](Mimic* self, const std::string& joint, double multiplier, double offset) {
         new (self) Mimic(make_mimic(joint, multiplier, offset));
@@ -185,8 +185,19 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
     },
           nb::arg("axis"), nb::kw_only(), nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited,
           nb::arg("damping") = 0.0, nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(),
-          "Make a joint that turns about an axis without limits; the arguments are those of ``Revolute`` without "
-          "limits of position.");
+          R"(Make a joint that turns about an axis without limits.
+
+Args:
+    axis: (3,) direction in the frame itself; it is normalised.
+    velocity: largest speed, rad/s.
+    effort: largest torque, N m.
+    damping: N m s/rad.
+    friction: N m.
+    name: name of the joint, unique in a scene; the frame's name when empty.
+    mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+Raises:
+    SceneError: a zero axis, NaN, a negative limit.)");
 }
 
 }  // namespace tmkit::bindings

@@ -34,35 +34,37 @@ Made by ``scene.at(q)``. Immutable.)")
              [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
         return in_range(reference ? k.pose(target, *reference) : k.pose(target));
     }, nb::arg("target"), nb::arg("reference") = nb::none(),
-             R"(Return reference_from_target; relative to the root when no reference is given.
+             R"(Return the pose of one frame relative to another at this configuration: reference_from_target.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to; the root of its tree if omitted.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.)")
-        .def(
-            "jacobian",
-            [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point,
-               const std::optional<std::string_view>& axes) {
+    DisconnectedError: the frames are in different trees.)")
+        .def("jacobian",
+             [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point,
+                const std::optional<std::string_view>& axes) {
         return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
                           {6, k.q().size()});
     },
-            nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
-            R"(Return the Jacobian (6, n_joints) of a point fixed to a frame: J @ qdot is its velocity relative to the root.
+             nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
+             R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
-Rows are linear (m/s of that point), then angular (rad/s). O(depth + n_joints).
+``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
 
 Args:
     frame: the frame that carries the point.
-    point: (3,) metres, in coordinates of the frame; its origin when left out.
-    axes: the frame in whose axes the rows are expressed; the root when left out.
+    point: (3,) metres, in coordinates of the frame; its origin if omitted.
+    axes: the frame in whose axes the rows are expressed; the root if omitted.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: ``axes`` stands in another tree.)")
-        .def(
-            "twist",
-            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
-               const std::optional<std::string_view>& axes) {
+    DisconnectedError: ``axes`` is in another tree.)")
+        .def("twist",
+             [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
+                const std::optional<std::string_view>& axes) {
         if (k.qd().size() != k.q().size())
             throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
         const SceneGraph& scene = k.scene();
@@ -70,20 +72,21 @@ Raises:
             reference ? std::string(*reference) : scene.record(scene.root_of(scene.record(target).id)).name->text;
         return make_array(k.twist(target, from, axes ? *axes : std::string_view(from)));
     },
-            nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
-            R"(Return the twist (6,) that the joints give: linear part (m/s) of the target's origin, then angular part (rad/s).
+             nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
+             R"(Return the twist (6,) that the joint velocities give. O(depth).
 
-In the notation of relations it is ``(target|its body, body of the reference, [axes])``. O(depth).
+Linear part (m/s) of the target's origin, then angular part (rad/s). In the notation of relations it is
+``(target|its body, body of the reference, [axes])``.
 
 Args:
     target: the frame whose body moves, and whose origin is the point.
-    reference: a frame of the body relative to which it moves; the root when left out.
-    axes: the frame in whose axes the numbers are; the reference when left out, the target for the body-fixed twist.
+    reference: a frame of the body relative to which it moves; the root if omitted.
+    axes: the frame in whose axes the numbers are; the reference if omitted, the target for the body-fixed twist.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.
-    ConfigurationError: the scene was asked ``at(q)`` without velocities.)")
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.)")
         .def("relate",
              [](const Kinematics& k, nb::handle coord, nb::handle representation) {
         nb::object qd = nb::none();
@@ -93,8 +96,20 @@ Raises:
                                                         nb::arg("qd") = qd);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(),
              nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None) -> typing.Any"),
-             "Return a relation that holds here, with its numbers; velocities are those of the joints where these were "
-             "given.")
+             R"(Return a relation that holds at this configuration, with its numbers.
+
+Velocities are those of the joints if ``scene.at(q, qd)`` had them. O(depth).
+
+Args:
+    coord: coordinates of a relation of frames and bodies, as for ``SceneGraph.relate``.
+    representation: the form of the numbers; the usual one of the relation if omitted.
+
+Returns:
+    The relation.
+
+Raises:
+    UnknownNameError: no such frame or body.
+    SemanticError: a frame is not on the body named, no path leads there, or the representation cannot express it.)")
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });

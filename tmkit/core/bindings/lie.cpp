@@ -59,57 +59,62 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
 
 void bind_lie(nb::module_& m) {
     m.def("adjoint", [](const Pose& pose) { return matrix_array(adjoint(pose)); }, nb::arg("pose"),
-          R"(Return the adjoint of a pose, (6, 6), read-only: ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``.
+          R"(Return the adjoint (6, 6) of a pose, read-only.
 
-It moves errors and twists ``[rho, theta]`` of the child's tangent space to the parent's.)");
+``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
+tangent space to the parent's.)");
     m.def("left_jacobian", [](const ArrayArgument& xi) { return matrix_array(left_jacobian(vector6(xi))); },
-          nb::arg("xi"),
-          R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+          nb::arg("xi"), R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
 
 Raises:
     SceneError: numbers that are not six or not finite.)");
     m.def("right_jacobian", [](const ArrayArgument& xi) { return matrix_array(right_jacobian(vector6(xi))); },
-          nb::arg("xi"),
-          R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+          nb::arg("xi"), R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
 
 Raises:
     SceneError: numbers that are not six or not finite.)");
-    m.def("inverse_left_jacobian",
-          [](const ArrayArgument& xi) { return matrix_array(inverse_left_jacobian(vector6(xi))); }, nb::arg("xi"),
-          R"(Return the inverse of the left Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
+    m.def("inverse_left_jacobian", [](const ArrayArgument& xi) {
+        return matrix_array(inverse_left_jacobian(vector6(xi)));
+    }, nb::arg("xi"), R"(Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``.
-
-Raises:
-    SceneError: numbers that are not six or not finite.)");
-    m.def("inverse_right_jacobian",
-          [](const ArrayArgument& xi) { return matrix_array(inverse_right_jacobian(vector6(xi))); }, nb::arg("xi"),
-          R"(Return the inverse of the right Jacobian at xi = [rho, theta], (6, 6), read-only; the angle is below 2 pi.
-
-To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``.
+To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``. The angle must be below 2 pi.
 
 Raises:
-    SceneError: numbers that are not six or not finite.)");
+    SceneError: not six numbers, or non-finite numbers.)");
+    m.def("inverse_right_jacobian", [](const ArrayArgument& xi) {
+        return matrix_array(inverse_right_jacobian(vector6(xi)));
+    }, nb::arg("xi"), R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
+
+To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``. The angle must be below 2 pi.
+
+Raises:
+    SceneError: not six numbers, or non-finite numbers.)");
     m.def("exp_each", &exp_each, nb::arg("xi"),
           R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
 
 Raises:
-    SceneError: an array of another shape, or numbers that are not finite.)");
+    SceneError: an array of another shape, or non-finite numbers.)");
     m.def("log_each", &log_each, nb::arg("poses"),
           R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
 
 Raises:
-    SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");
-    m.def(
-        "compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
-        R"(Return the products of many poses (n, 7), row by row; one of the two may have one row, which is used for all.
+    SceneError: an array of another shape, non-finite numbers, or a zero quaternion.)");
+    m.def("compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
+          R"(Return the products of many poses, row by row. O(n).
+
+Args:
+    left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
+    right: (n, 7) or (1, 7) poses b_from_c.
+
+Returns:
+    (n, 7) poses a_from_c, read-only.
 
 Raises:
-    SceneError: an array of another shape, numbers that are not finite, or a zero quaternion.)");
+    SceneError: an array of another shape, non-finite numbers, or a zero quaternion.)");
 }
 
 }  // namespace tmkit::bindings

@@ -192,10 +192,10 @@ void bind_path_result(nb::module_& m) {
                "paths were found but none passed the finer check; see ``pair``");
     nb::class_<NamedPath>(m, "PathResult", nb::is_weak_referenceable(), "What ``search_path`` found.")
         .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
-        .def_prop_ro(
-            "path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
-            "(k, n_joints) full configurations to be joined by straight joint motions, read-only. The first is "
-            "the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.")
+        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
+                     R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
+
+The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.)")
         .def_prop_ro("goal_index", [](const NamedPath& r) { return r.result.goal_index; },
                      "Which goal was reached, or -1.")
         .def_prop_ro("iterations", [](const NamedPath& r) { return r.result.iterations; },
@@ -302,8 +302,8 @@ Args:
     resolution: largest step of any joint between two checks, radians or metres.
     shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
     time_limit: seconds after which the search stops; None for no limit.
-    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on failure
-        the search is repeated at finer resolutions.
+    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
+        failure the search is repeated at finer resolutions.
     recheck_resolution: resolution of that check.
     tool_frame: frame whose travel between two checks is bounded in the recheck too.
     tool_travel: metres.
@@ -318,7 +318,7 @@ Raises:
           R"(Move the tip frame straight to a target: translation linearly, rotation along the shorter arc.
 
 Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
-posture on the way.
+posture on the path.
 
 Args:
     scene: the version of the scene.
@@ -327,7 +327,7 @@ Args:
     target: reference_from_tip at the end.
     joints: names of the joints that may move.
     world: what must not collide; None for no collision check.
-    reference: frame that the target is relative to; the root of the tip when left out.
+    reference: frame that the target is relative to; the root of the tip if omitted.
     position_step: metres between two solutions.
     rotation_step: radians between two solutions.
     max_joint_jump: largest change of any joint between two solutions, radians or metres.
@@ -337,7 +337,7 @@ Args:
 
 Raises:
     UnknownNameError: a joint or frame that is not in the scene.
-    DisconnectedError: tip and reference stand in different trees.
+    DisconnectedError: tip and reference are in different trees.
     ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
     m.def("recheck_path", &recheck, nb::arg("world"), nb::arg("path"), nb::kw_only(), nb::arg("resolution") = 0.003,
           nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
@@ -352,7 +352,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    ConfigurationError: a path of the wrong shape or with numbers that are not finite.)");
+    ConfigurationError: a path of the wrong shape or with non-finite numbers.)");
 }
 
 }  // namespace tmkit::bindings

@@ -76,27 +76,32 @@ void bind_pose(nb::module_& m) {
                          R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
 Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
-``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see ``is_close``.
+``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
+``is_close``.
 
 Args:
     translation: (3,) metres.
     quat_xyzw: (4,) quaternion of any norm above 1e-9; it is normalised.
 
 Raises:
-    SceneError: numbers that are not finite, or a zero quaternion.)")
+    SceneError: non-finite numbers, or a zero quaternion.)")
             .def("__init__",
                  [](Pose* self, const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
         new (self) Pose(make_pose(translation, quat_xyzw));
     }, nb::arg("translation") = nb::make_tuple(0.0, 0.0, 0.0),
                  nb::arg("quat_xyzw") = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
             .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
-            .def_static("from_matrix", &from_matrix, nb::arg("matrix"),
-                        R"(Make a pose of a (4, 4) homogeneous matrix.
+            .def_static("from_matrix", &from_matrix, nb::arg("matrix"), R"(Make a pose from a homogeneous matrix (4, 4).
 
 Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1] within 1e-9.)")
+    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
+        within 1e-9.)")
             .def_static("from_rotation_matrix", &from_rotation_matrix, nb::arg("translation"), nb::arg("rotation"),
-                        R"(Make a pose of a (3,) translation and a (3, 3) rotation matrix.
+                        R"(Make a pose from a translation and a rotation matrix.
+
+Args:
+    translation: (3,) metres, the child's origin in the parent.
+    rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
 
 Raises:
     SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.)")
@@ -104,8 +109,14 @@ Raises:
                         [](const ArrayArgument& translation, const ArrayArgument& rpy) {
         return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
     }, nb::arg("translation"), nb::arg("rpy"),
-                        "Make a pose of a translation and fixed-axis roll, pitch, yaw in radians: R = Rz(yaw) "
-                        "Ry(pitch) Rx(roll).")
+                        R"(Make a pose from a translation and roll, pitch and yaw about fixed axes.
+
+Args:
+    translation: (3,) metres, the child's origin in the parent.
+    rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+
+Raises:
+    SceneError: arguments of another shape or with non-finite numbers.)")
             .def_static("from_array", &from_array, nb::arg("values"),
                         "Make a pose of seven numbers: translation x, y, z and quaternion x, y, z, w.")
             .def_static("exp",
@@ -148,12 +159,18 @@ Raises:
             .def("rotate",
                  [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
                  nb::arg("vectors"), "Express free vectors (3,) or (n, 3) of the child in the parent.")
-            .def("interpolate",
-                 [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
-                 nb::arg("other"), nb::arg("fraction"),
-                 "Return the pose at ``fraction`` of the way to ``other``: linear in translation, along the shorter "
-                 "arc in rotation.\n\nA fraction below 0 or above 1 goes on beyond the ends.\n\nRaises:\n    "
-                 "SceneError: a fraction that is not finite.")
+            .def(
+                "interpolate",
+                [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
+                nb::arg("other"), nb::arg("fraction"),
+                R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
+
+Args:
+    other: the pose at fraction 1, relative to the same parent.
+    fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
+
+Raises:
+    SceneError: a fraction that is not finite.)")
             .def("distance",
                  [](const Pose& a, const Pose& b) {
         const auto d = a.distance(b);
@@ -166,7 +183,12 @@ Raises:
         const auto d = a.distance(b);
         return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
     }, nb::arg("other"), nb::kw_only(), nb::arg("translation_tolerance") = 1e-9, nb::arg("rotation_tolerance") = 1e-9,
-                 "Tell whether the poses agree within metres and radians; q and -q are one rotation here.")
+                 R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
+
+Args:
+    other: the pose to compare with, relative to the same parent.
+    translation_tolerance: metres between the origins.
+    rotation_tolerance: radians between the orientations.)")
             .def("__eq__",
                  [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); },
                  nb::arg("other").none())

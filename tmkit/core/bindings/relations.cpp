@@ -63,9 +63,9 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
                           {3});
     },
              nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-             nb::arg("part") = 't',
-             "The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; None where a name is wrong "
-             "or no path of twists leads there.")
+             nb::arg("part") = 't', R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
+
+None where a name is wrong or no path of twists leads there.)")
         .def("_uncertain_twist",
              [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
                 const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
@@ -79,8 +79,9 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
         return std::pair{make_array(*twist), noise_or_none(error.edge())};
     },
              nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-             "The numbers (6,) of a twist and its error, source by source (None: exact); None where a name is wrong or "
-             "no path of twists leads there.");
+             R"(The numbers (6,) of a twist and its error, source by source (None: exact).
+
+None where a name is wrong or no path of twists leads there.)");
 }
 
 }  // namespace
@@ -97,7 +98,24 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
             nb::arg("qd") = nb::none(),
             nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: "
                     "numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),
-            "Return a relation that holds in the scene, with its numbers.")
+            R"(Return a relation that holds in the scene, with its numbers. O(depth log n).
+
+Args:
+    coord: coordinates of a position, orientation, pose, linear velocity, angular velocity or twist, whose names are
+        frames and bodies of the scene. The point of a velocity is a frame of the body or of the reference body.
+    representation: the form of the numbers. By default a position vector, a rotation matrix, vector and matrix (a
+        rotation vector instead of the matrix where the axes are not those of the reference frame) or a six-vector.
+    q: (n_joints,) configuration, radians or metres; required when a joint is on the path.
+    qd: (n_joints,) joint velocities, rad/s or m/s: velocities are then those of the joints, not of twist edges.
+
+Returns:
+    The relation: a ``SemanticPose`` for a ``PoseCoord``, and so on.
+
+Raises:
+    UnknownNameError: no such frame or body.
+    SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
+        representation cannot express what is asked for.
+    ConfigurationError: a joint is on the path and q is missing.)")
         .def("add_pose",
              [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
         return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_pose)(
@@ -106,14 +124,42 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
              nb::arg("on_conflict") = "refuse",
              nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
                      "None, on_conflict: str = 'refuse') -> SceneGraph"),
-             "Return the scene with the pose of one frame relative to another as an edge.")
+             R"(Return the scene with the pose of one frame relative to another as a new edge.
+
+A pose of points that are no origins of frames, or in the axes of a third frame, is converted by the poses of the
+scene.
+
+Args:
+    pose: the relation, whose names are frames and bodies of the scene.
+    joint: how the frame moves relative to its reference, at value 0 in this pose.
+    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
+    on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
+
+Raises:
+    UnknownNameError: no such frame, body or ``on_conflict``.
+    SemanticError: not a pose, a frame is not on the body named, or the pose cannot be converted.
+    CycleError, SceneError: the edge would break a rule of the scene.)")
         .def("gaussian_twist",
              [](nb::handle self, nb::handle coord, nb::handle q) {
         return registered_function(&Registered::gaussian_twist)(self, coord, nb::arg("q") = q);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
              nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
                      "typing.Any"),
-             "Return the twist of one body relative to another and how sure it is.")
+             R"(Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
+
+Args:
+    coord: coordinates of a twist, as for ``relate``; joints do not move.
+    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a pose.
+
+Returns:
+    Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
+        the
+    covariance (6, 6), to first order.
+
+Raises:
+    UnknownNameError: no such frame or body.
+    SemanticError: not coordinates of a twist, a frame is not on the body named, or no twists lead there.
+    ConfigurationError: a joint is on the path and q is missing.)")
         .def("add_twist",
              [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q,
                 const std::string& on_conflict, bool strict) {
@@ -126,10 +172,29 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
              nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, "
                      "frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', "
                      "strict: bool = False) -> SceneGraph"),
-             "Return the scene with the twist of one body relative to another as an edge.")
+             R"(Return the scene with the twist of one body relative to another as an edge.
+
+A twist at another point or in other axes than those of the edge is converted by the poses of the scene.
+
+Args:
+    twist: the relation: a twist of a body of the scene relative to another.
+    covariance: (6, 6) of the linear velocity of the point and the angular velocity, in the axes of the relation,
+        m/s and rad/s; converted like the twist. None or zero: exact.
+    frame: the frame that the edge leads to; that of the twist's point if omitted.
+    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
+    on_conflict: ``refuse``, or ``invert``: try a refused twist the other way round, as one of the reference body.
+    strict: refuse a twist between two bodies that twist edges join already, in any direction and over any frames.
+
+Raises:
+    UnknownNameError: no such frame, body or ``on_conflict``.
+    SemanticError: not a twist, a frame is not on the body named, or the twist cannot be converted.
+    SceneError: the edge would break a rule of the scene.)")
         .def("integrated", [](nb::handle self, double dt) {
         return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::integrated)(self, dt));
-    }, nb::arg("dt"), "Return the scene after its twists have acted for a time in seconds.");
+    }, nb::arg("dt"), R"(Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
+
+Raises:
+    SemanticError: a time that is not finite.)");
 }
 
 }  // namespace tmkit::bindings

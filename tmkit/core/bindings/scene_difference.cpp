@@ -93,9 +93,9 @@ Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, 
         using Reason = std::optional<std::string>;
         return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>, nb::ellipsis>(
             nb::tuple(pairs));
-    },
-                     "Pairs that may touch, (a, b, reason before, reason after), by the names in the second version "
-                     "where both are there; a reason is None where the pair is checked.")
+    }, R"(Pairs that may touch: (a, b, reason before, reason after); a reason is None where the pair is checked.
+
+Names are those of the second version, where both frames are in it.)")
         .def_prop_ro("groups",
                      [](const SceneDifference& d) {
         nb::list names;

@@ -157,21 +157,19 @@ std::string parent_name(const SceneGraph& scene, std::string_view frame) {
 
 template <class Self>
 void bind_noise_edits_of(auto& cls) {
-    cls.def(
-           "set_covariance",
-           [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+    cls.def("set_covariance",
+            [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
         return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
     }, nb::arg("frame"), nb::arg("covariance").none(),
-           R"(Say how sure the pose of a frame relative to its parent is; the error comes from a source of its own. O(log n).
+            R"(Set the covariance of the pose of a frame relative to its parent. O(log n).
 
-The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero, in metres
-and radians, in the frame's own axes, behind the joint.
+The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
+in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
 
 Args:
     frame: the frame.
-    covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. What was known of the edge's error
-        before is replaced.
+    covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
 
 Raises:
     UnknownNameError: no such frame.
@@ -180,56 +178,72 @@ Raises:
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
-    }, nb::arg("frame"), nb::arg("maps"))
-        .def("set_noise",
-             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
-    }, nb::arg("frame"), nb::arg("noise").none(),
-             R"(Say from which sources the error of an edge comes: ``xi = sum of map @ w`` over sources w. O(log n).
+    }, nb::arg("frame"), nb::arg("maps"),
+             R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w. O(log n).
 
 Edges that share a source have correlated errors.
 
 Args:
     frame: the frame whose edge it is.
-    maps: by source, (6, dimension) metres and radians for one standard deviation; or what ``noise`` returned for another
-        edge. Empty or None: exact.
+    maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
+        exact.
 
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or a map of another shape.)")
+        .def("set_noise",
+             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
+    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of an edge to that of another edge.
+
+Args:
+    frame: the frame whose edge it is.
+    noise: what ``noise`` returned for another edge; None: exact.)")
         .def("add_noise",
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](SceneEdit& s) {
             if (noise) s.add_noise(frame, *noise);
         });
-    }, nb::arg("frame"), nb::arg("maps"),
-             "Add errors to those that an edge has already; see ``set_noise``. Maps of a source that is there are "
-             "summed.")
+    }, nb::arg("frame"), nb::arg("maps"), R"(Add errors to those of an edge. O(log n).
+
+Maps of a source that the edge already has are summed.
+
+Args:
+    frame: the frame whose edge it is.
+    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a root, or a map of another shape.)")
         .def("set_twist_noise",
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise); });
-    }, nb::arg("frame"), nb::arg("maps"))
-        .def("set_twist_noise",
-             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
-    }, nb::arg("frame"), nb::arg("noise").none(),
-             R"(Say from which sources the error of a twist edge comes, as ``set_noise`` does for a pose. O(log n).
+    }, nb::arg("frame"), nb::arg("maps"),
+             R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
 
 Args:
     frame: a frame with a twist edge.
-    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes; or what
-        ``twist_noise`` returned. Empty or None: exact.
+    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
+        Empty: exact.
 
 Raises:
     UnknownNameError: no such frame.
     SceneError: it has no twist, or a map of another shape.)")
+        .def("set_twist_noise",
+             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
+    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of a twist edge to that of another one.
+
+Args:
+    frame: a frame with a twist edge.
+    noise: what ``twist_noise`` returned; None: exact.)")
         .def("add_joint_noise",
              [](Self self, std::string_view joint, double variance) {
         return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
     }, nb::arg("joint"), nb::arg("variance"),
-             R"(Say that the value of a joint is known with a variance only: an uncertain encoder. O(joints log n).
+             R"(Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
 The joints that mimic it now move by the same error.
 
@@ -240,30 +254,30 @@ Args:
 Raises:
     UnknownNameError: no such joint.
     SceneError: a mimic joint, or a variance that is negative or not finite.)")
-        .def(
-            "condition",
-            [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q,
-               const std::optional<int>& iterations) {
+        .def("condition",
+             [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q,
+                const std::optional<int>& iterations) {
         const ConfigurationArgument configuration(q, scene_before(self));
         return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
     },
-            nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
-            R"(Take a measurement into account: means move, covariances shrink, and what was measured together is correlated.
+             nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
+             R"(Condition the scene on a measurement: update means, covariances and correlations.
 
-Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and every twist
-that does, since it has moved one of them (``integrated``). The answer is
-the most likely one for the measurement and all that was known (an iterated Kalman filter); its covariance is of first order
-there. An error that stands behind a joint is corrected such that it is right at ``q``. O(noisy frames + sources^2).
+Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
+every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
+behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 
 Args:
-    measurement: what was measured.
-    q: configuration (n_joints,) of the measurement; may be left out when no joint is on the path.
-    iterations: so many steps, whether or not they come to rest; one is the extended Kalman filter. Until they do when left out.
+    measurement: the measured pose, position, bearing or range.
+    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+    iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+        omitted.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.
-    SceneError: the measurement contradicts what is known exactly, or the steps do not come to rest.)");
+    DisconnectedError: the frames are in different trees.
+    SceneError: the measurement contradicts what is known exactly, or the steps do not converge.)");
 }
 
 }  // namespace
@@ -277,7 +291,8 @@ void bind_noise(nb::module_& m) {
     nb::class_<SourceHandle>(m, "NoiseSource", nb::is_weak_referenceable(),
                              R"(Where errors come from: a standard normal vector, independent of all other sources.
 
-Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is called.
+Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is
+called.
 
 Args:
     dimension: of the vector, at least 1.
@@ -306,7 +321,8 @@ Made by ``scene.noise(frame)`` and of maps.
 
 Args:
     maps: by source, (6, dimension) metres and radians for one standard deviation, in the axes of the edge's frame.
-    covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest entry.
+    covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest
+        entry.
 
 Raises:
     SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.)")
@@ -328,9 +344,10 @@ Raises:
         .def("map",
              [](const NoiseHandle& n, const SourceHandle& source) {
         return map_array(n.noise->map(term_of(n, source)));
-    }, nb::arg("source"),
-             "Return the map (6, dimension) of one of the sources, read-only.\n\nRaises:\n    SceneError: the edge has "
-             "no error of this source.")
+    }, nb::arg("source"), R"(Return the map (6, dimension) of one of the sources, read-only.
+
+Raises:
+    SceneError: the edge has no error of this source.)")
         .def("__eq__",
              [](const NoiseHandle& a, nb::handle b) {
         return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise);
@@ -382,7 +399,7 @@ Args:
     reference: the frame from which it is seen.
     position: (3,) metres, in the axes of the reference.
     covariance: (3, 3) m^2, in the axes of the reference.
-    point: (3,) metres, in the axes of the target; its origin when left out.)")
+    point: (3,) metres, in the axes of the target; its origin if omitted.)")
         .def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
                     nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
                     R"(A measured direction to a point of the target.
@@ -392,7 +409,7 @@ Args:
     reference: the frame from which it is seen.
     direction: (3,) of any length, in the axes of the reference.
     deviation: standard deviation in radians, the same in every direction across.
-    point: (3,) metres, in the axes of the target; its origin when left out.)")
+    point: (3,) metres, in the axes of the target; its origin if omitted.)")
         .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(),
                     nb::arg("deviation"), nb::arg("point") = nb::none(),
                     R"(A measured distance of a point of the target from the origin of the reference.
@@ -402,7 +419,7 @@ Args:
     reference: the frame from which it is seen.
     distance: metres.
     deviation: standard deviation in metres.
-    point: (3,) metres, in the axes of the target; its origin when left out.)")
+    point: (3,) metres, in the axes of the target; its origin if omitted.)")
         .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
                      "``pose``, ``position``, ``bearing`` or ``range``.")
         .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is seen.")
@@ -423,10 +440,10 @@ Args:
         const std::size_t n = r.innovation.size();
         return make_array(r.innovation_covariance, {n, n});
     }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
-        .def_prop_ro("squared_mahalanobis",
-                     [](const ConditionReport& r) {
-        return r.squared_mahalanobis;
-    }, "Square of the residual in standard deviations; chi-square with m degrees of freedom when all is as assumed.")
+        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; },
+                     R"(Squared Mahalanobis distance of the residual.
+
+Chi-square with m degrees of freedom if all assumptions hold.)")
         .def("__repr__", [](const ConditionReport& r) {
         return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
                std::to_string(r.innovation.size()) + " numbers)";
@@ -434,27 +451,29 @@ Args:
 }
 
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
-    cls.def(
-           "gaussian_pose",
-           [](const SceneGraph& s, std::string_view target, std::string_view reference,
-              const std::optional<ArrayArgument>& q) {
+    cls.def("gaussian_pose",
+            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+               const std::optional<ArrayArgument>& q) {
         return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
     },
-           nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
-           R"(Return the pose of one frame relative to another and how sure it is: reference_from_target. O(depth log n).
+            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
-The covariance is of first order in the errors of the edges on the path, and takes all their correlations into account; its
-axes are those of the target. See ``sample_poses`` for errors so large that first order is not enough.
+The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
+the target. See ``sample_poses`` for errors so large that first order is not enough.
 
 Args:
-    target: the frame whose pose is asked.
+    target: the frame of which the pose is returned.
     reference: the frame it is relative to.
-    q: configuration (n_joints,); may be left out when no joint is on the path.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    reference_from_target.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q does not fit.)")
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("joint_gaussian",
              [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
                 const std::optional<ArrayArgument>& q) {
@@ -469,10 +488,15 @@ Raises:
 
 Args:
     pairs: (target, reference) of each.
-    q: configuration (n_joints,); may be left out when no joint is on a path.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
 Returns:
-    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.)")
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("contributions",
              [](const SceneGraph& s, std::string_view target, std::string_view reference,
                 const std::optional<ArrayArgument>& q) {
@@ -484,11 +508,22 @@ Returns:
         return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
     },
              nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
-             R"(Return which source contributes how much to the error of a relative pose.
+             R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    For each source on the path, in the order of the way down and then up, its (6, 6) share: the shares sum to the covariance.
-    A source whose effects cancel has a share of zero.)")
+    For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+        target:
+    the shares sum to the covariance. A source whose effects cancel has a share of zero.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("path_noise",
              [](const SceneGraph& s, std::string_view target, std::string_view reference,
                 const std::optional<ArrayArgument>& q) {
@@ -496,8 +531,20 @@ Returns:
             path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get()).edge());
     },
              nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
-             "Return the error of reference_from_target source by source, in the axes of the target, or None when it "
-             "is exact.")
+             R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    The error of reference_from_target, in the axes of the target.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("sample_poses",
              [](const SceneGraph& s, std::string_view target, std::string_view reference, std::size_t count,
                 std::uint64_t seed, const std::optional<ArrayArgument>& q) {
@@ -514,41 +561,71 @@ Returns:
         return make_array(std::move(rows), {count, 7});
     },
              nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("count"), nb::arg("seed"),
-             nb::arg("q") = nb::none(),
-             R"(Return poses drawn from the errors of the edges, (count, 7): x, y, z, qx, qy, qz, qw. O(count path).
+             nb::arg("q") = nb::none(), R"(Return poses drawn from the errors of the edges. O(count * path).
 
-Each source is drawn once a sample and every edge of the path is perturbed by it, so no linearisation is in the answer. The same
-seed gives the same poses.)")
+Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    count: how many samples.
+    seed: of the random numbers; the same seed gives the same poses.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    (count, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("innovation",
              [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
         SceneEdit edit(s);
         return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
     }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
-             "Return how far a measurement lies from what is expected: for gating. Nothing changes.")
+             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+Args:
+    measurement: the measured pose, position, bearing or range.
+    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("noise", [](const SceneGraph& s, std::string_view frame) { return noise_or_none(s.record(frame).noise); },
              nb::arg("frame"),
-             "Return the error of the pose of a frame relative to its parent, source by source, or None when it is "
-             "exact. O(log n).")
+             R"(Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("edge_covariance",
              [](const SceneGraph& s, std::string_view frame) {
         const Ref<const EdgeNoise>& noise = s.record(frame).noise;
         return covariance_array(noise ? noise->covariance : Covariance{});
     }, nb::arg("frame"),
-             "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. "
-             "O(log n).")
+             R"(Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("twist_noise",
              [](const SceneGraph& s, std::string_view frame) {
         return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
-    }, nb::arg("frame"),
-             "Return the error of the twist edge of a frame, source by source, or None when it is exact or there is "
-             "none. O(log n).")
+    }, nb::arg("frame"), R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("twist_covariance",
              [](const SceneGraph& s, std::string_view frame) {
         const EdgeNoise* noise = s.record(frame).twist_noise();
         return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"),
-             "Return the (6, 6) covariance of the twist edge of a frame, at its origin and in its axes; zeros when it "
-             "is exact or there is none. O(log n).")
+    }, nb::arg("frame"), R"(Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. O(log n).
+
+At the frame's origin and in its axes.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
         std::vector<std::string> names;
         for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
@@ -557,69 +634,108 @@ seed gives the same poses.)")
 }
 
 void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
-    cls.def(
-           "set_covariance",
-           [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+    cls.def("set_covariance",
+            [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
         const std::string parent = self.parent(frame).value_or("");
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
         self.set_noise(frame, noise.get());
     }, nb::arg("frame"), nb::arg("covariance").none(),
-           R"(Say how sure the pose of a frame relative to its parent is; see ``SceneGraph.set_covariance``. It makes a source.
+            R"(Set the covariance of the pose of a frame relative to its parent. It makes a source.
+
+Args:
+    frame: the frame.
+    covariance: (6, 6) of [rho, theta], metres and radians in the frame's own axes; None or zero: exact. See
+        ``SceneGraph.set_covariance``.
 
 Raises:
-    CapacityError: there is no room for its source; construct SceneArrays with a larger ``noise``.)")
+    UnknownNameError: no such frame.
+    SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
+    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.)")
         .def("set_noise",
              [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         self.set_noise(frame, noise ? noise->noise.get() : nullptr);
     }, nb::arg("frame"), nb::arg("noise").none(),
-             "Set the error of an edge, with its sources; None: exact. See ``SceneGraph.set_noise``.")
+             R"(Set the error of an edge, with its sources. See ``SceneGraph.set_noise``.
+
+Args:
+    frame: the frame whose edge it is.
+    noise: what ``noise`` returned; None: exact.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a root.
+    CapacityError: no room for its sources.)")
         .def("set_twist_noise",
              [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         self.set_twist_noise(frame, noise ? noise->noise : nullptr);
     }, nb::arg("frame"), nb::arg("noise").none(),
-             "Set the error of a twist edge, with its sources; None: exact. See ``SceneGraph.set_twist_noise``.")
+             R"(Set the error of a twist edge, with its sources. See ``SceneGraph.set_twist_noise``.
+
+Args:
+    frame: a frame with a twist edge.
+    noise: what ``twist_noise`` returned; None: exact.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: it has no twist.)")
         .def("twist_noise",
-             [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
-             nb::arg("frame"),
-             "Return the error of the twist edge of a frame, or None when it is exact or there is none. The writer's "
-             "query.")
+             [](const SceneArrays& self, std::string_view frame) {
+        return noise_or_none(self.twist_noise(frame));
+    }, nb::arg("frame"), R"(Return the error of a frame's twist edge, or None when exact or absent. For the writer.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("twist_covariance",
              [](const SceneArrays& self, std::string_view frame) {
         const Ref<const EdgeNoise> noise = self.twist_noise(frame);
         return covariance_array(noise ? noise->covariance : Covariance{});
     }, nb::arg("frame"),
-             "Return the (6, 6) covariance of the twist edge of a frame; zeros when it is exact or there is none. The "
-             "writer's query.")
+             R"(Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. For the writer.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("noise",
              [](const SceneArrays& self, std::string_view frame) {
         const EdgeNoise* noise = self.noise(frame);
         return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;
     }, nb::arg("frame"),
-             "Return the error of the pose of a frame relative to its parent, or None when it is exact. The writer's "
-             "query.")
+             R"(Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("edge_covariance",
              [](const SceneArrays& self, std::string_view frame) {
         const EdgeNoise* noise = self.noise(frame);
         return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"),
-             "Return the (6, 6) covariance of the pose of a frame relative to its parent; zeros when it is exact. The "
-             "writer's query.")
-        .def(
-            "gaussian_pose",
-            [](SceneArrays& self, std::string_view target, std::string_view reference,
-               const std::optional<ArrayArgument>& q) {
+    }, nb::arg("frame"), R"(Return the covariance (6, 6) of a frame's pose relative to its parent. For the writer.
+
+Zeros when exact.
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("gaussian_pose",
+             [](SceneArrays& self, std::string_view target, std::string_view reference,
+                const std::optional<ArrayArgument>& q) {
         if (!q) return in_range(self.gaussian_pose(target, reference));
         const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
         return in_range(self.gaussian_pose(target, reference, numbers.numbers()));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
-            R"(Return the pose of one frame relative to another and how sure it is, at the present configuration when q is left out.
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return the pose of one frame relative to another with its covariance. O(depth).
 
-The same bits as ``SceneGraph.gaussian_pose``. The writer's query: it works in the arrays' own scratch.
+The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; the present one if omitted.
+
+Returns:
+    reference_from_target.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.
+    DisconnectedError: the frames are in different trees.
     ConcurrentWriteError: another thread is writing.)");
 }
 

@@ -164,14 +164,17 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
         return tuple_of(names_of(s, s.children(s.record(frame).id)));
     }, nb::arg("frame"), R"(Return the names of a frame's children in insertion order.
 
-O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions made from
-one another share an index. The first query of all of them builds it in O(n log n).)")
+O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
+made from one another share an index. The first query of all of them builds it in O(n log n).)")
         .def("subtree",
              [](const SceneGraph& s, const std::string& frame) {
         return tuple_of(names_of(s, s.subtree(s.record(frame).id)));
-    }, nb::arg("frame"),
-             "Return the frame and all its descendants, parents before children, level by level. Costs as "
-             "``children``, O(log n) for each of them.")
+    }, nb::arg("frame"), R"(Return a frame and all its descendants, parents before children, level by level.
+
+Costs as ``children``, and O(log n) for each of them.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("ancestors",
              [](const SceneGraph& s, const std::string& frame) {
         std::vector<std::string> names;
@@ -185,13 +188,15 @@ one another share an index. The first query of all of them builds it in O(n log 
     }, nb::arg("frame"), "Return the root of the tree that a frame stands in. O(depth log n).")
         .def("body",
              [](const SceneGraph& s, const std::string& frame) { return s.body(s.record(frame).body).name->text; },
-             nb::arg("frame"), "Return the name of the body that a frame sits on. O(log n).")
+             nb::arg("frame"), "Return the name of the body that a frame is on. O(log n).")
         .def("joint", [](const SceneGraph& s, const std::string& frame) { return joint_of(s.record(frame)); },
              nb::arg("frame"), "Return how a frame moves relative to its parent. O(log n).")
         .def("joint_frame",
              [](const SceneGraph& s, const std::string& joint) { return s.record(s.joint_frame(joint)).name->text; },
-             nb::arg("joint"),
-             "Return the frame that a joint moves. O(log n).\n\nRaises:\n    UnknownNameError: no such joint.")
+             nb::arg("joint"), R"(Return the frame that a joint moves. O(log n).
+
+Raises:
+    UnknownNameError: no such joint.)")
         .def("local_pose", [](const SceneGraph& s, const std::string& frame) { return s.record(frame).pose; },
              nb::arg("frame"), "Return parent_from_frame at joint value 0; the identity for a root. O(log n).")
         .def("shapes",
@@ -210,9 +215,13 @@ one another share an index. The first query of all of them builds it in O(n log 
         return tuple_of(names_of(s, s.frames_of_class(name)));
     }, nb::arg("name"), "Return the frames of a class in insertion order. Costs as ``children``.")
         .def("twist_edge", [](const SceneGraph& s, std::string_view frame) { return twist_tuple(s.twist(frame)); },
-             nb::arg("frame"),
-             "Return the twist edge of a frame: name of the reference body and (6,) the twist at the frame's origin, "
-             "in its axes; or None.\n\nRaises:\n    UnknownNameError: no such frame.")
+             nb::arg("frame"), R"(Return the twist edge of a frame, or None. O(log n).
+
+Returns:
+    Name of the reference body, and (6,) the twist at the frame's origin in its axes.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def_prop_ro("twist_frames",
                      [](const SceneGraph& s) {
         std::vector<std::string> names;
@@ -225,17 +234,36 @@ one another share an index. The first query of all of them builds it in O(n log 
         for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
     }, nb::arg("reference"), nb::arg("body"),
-             "Return the frames whose twist edges lead from a reference body to a body, nearest to the body first; "
-             "none when there is no path.\n\nRaises:\n    UnknownNameError: no such body.")
+             R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
+
+Args:
+    reference: the body to start from.
+    body: the body to reach.
+
+Returns:
+    Names of the frames, nearest to the body first; none when there is no path.
+
+Raises:
+    UnknownNameError: no such body.)")
         .def_prop_ro("bare_bodies",
                      [](const SceneGraph& s) {
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(s.bare_bodies())));
     }, "Names of the bodies without a frame, in their order.")
         .def("inertia", &SceneGraph::inertia, nb::arg("frame"),
-             "Return the mass properties of a frame's body in the axes of that frame, or None.\n\nRaises:\n    "
-             "UnknownNameError: no such frame.\n    DisconnectedError: the inertia was given in another tree.")
+             R"(Return the mass properties of a frame's body in the axes of that frame, or None.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the inertia was given in another tree.)")
         .def("is_allowed", nb::overload_cast<std::string_view, std::string_view>(&SceneGraph::is_allowed, nb::const_),
-             nb::arg("a"), nb::arg("b"), "Tell whether two frames may touch. O(log n).")
+             nb::arg("a"), nb::arg("b"), R"(Return whether two frames may touch. O(log n).
+
+Args:
+    a: a frame.
+    b: another frame; the order does not matter.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("attributes",
              [](const SceneGraph& s, std::string_view frame) { return attribute_dict(attributes_on(s.record(frame))); },
              nb::arg("frame"), "Return the free tags of a frame, a new dict. O(log n).")
@@ -250,29 +278,40 @@ one another share an index. The first query of all of them builds it in O(n log 
         });
         return tuple_of(names);
     }, nb::arg("key"), nb::arg("value").none() = nb::ellipsis(),
-             "Return the frames that have a tag, or have it with this value, in insertion order. O(n).")
+             R"(Return the frames that have an attribute, in insertion order. O(n).
+
+Args:
+    key: the name of the attribute.
+    value: the JSON value it must have; any value if omitted.
+
+Raises:
+    SceneError: a value that is not JSON.)")
         .def_prop_ro("group_names", [](const SceneGraph& s) { return tuple_of(s.group_names()); },
                      "Names of all groups, sorted.")
         .def("group",
              [](const SceneGraph& s, std::string_view name) {
         GroupSpecification group = s.group(name);
         return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), "Return what a group holds itself.\n\nRaises:\n    UnknownNameError: no such group.")
+    }, nb::arg("name"), R"(Return what a group holds itself.
+
+Raises:
+    UnknownNameError: no such group.)")
         .def("frames_of_group",
              [](const SceneGraph& s, std::string_view name) {
         std::vector<std::string> names;
         for (FrameId id : s.frames_of_group(name)) names.push_back(s.record(id).name->text);
         return tuple_of(names);
-    }, nb::arg("name"),
-             "Return the frames of a group and of the groups in it, each once, in insertion order.\n\nRaises:\n    "
-             "UnknownNameError: no such group.")
+    }, nb::arg("name"), R"(Return the frames of a group and of the groups in it, each once, in insertion order.
+
+Raises:
+    UnknownNameError: no such group.)")
         .def("groups_of", [](const SceneGraph& s, std::string_view frame) { return tuple_of(s.groups_of(frame)); },
              nb::arg("frame"), "Return the groups that name a frame themselves, sorted. O(groups and their members).")
         .def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; },
              nb::arg("frame"), R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
-Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no part
-of equality.)")
+Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
+part of equality.)")
         .def("frame_of_id",
              [](const SceneGraph& s, FrameId id) {
         const FrameRecord* record = s.find(id);
@@ -283,17 +322,30 @@ of equality.)")
              [](const SceneGraph& s, std::string_view a, std::string_view b) {
         return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
     }, nb::arg("a"), nb::arg("b"),
-             "Return the nearest frame that is an ancestor of both, or one of them. O(depth log n).\n\nRaises:\n    "
-             "UnknownNameError: no such frame.\n    DisconnectedError: the frames stand in different trees.")
+             R"(Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+
+Args:
+    a: a frame.
+    b: another frame of the same tree.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.)")
         .def("path",
              [](const SceneGraph& s, std::string_view start, std::string_view end) {
         std::vector<std::string> names;
         for (FrameId id : s.path(s.record(start).id, s.record(end).id)) names.push_back(s.record(id).name->text);
         return tuple_of(names);
     }, nb::arg("start"), nb::arg("end"),
-             "Return the frames from one to another: up to their nearest common ancestor and down. O(depth log "
-             "n).\n\nRaises:\n    UnknownNameError: no such frame.\n    DisconnectedError: the frames stand in "
-             "different trees.")
+             R"(Return the frames from one to another, over their nearest common ancestor. O(depth log n).
+
+Args:
+    start: the first frame of the path.
+    end: the last frame of the path.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.)")
         .def("joints_between",
              [](const SceneGraph& s, std::string_view start, std::string_view end) {
         std::size_t top = 0;
@@ -304,43 +356,99 @@ of equality.)")
                 names.push_back(record.joint->name);
         return tuple_of(names);
     }, nb::arg("start"), nb::arg("end"),
-             "Return the joints on the path between two frames, in the order of the path; mimic joints too. O(depth "
-             "log n).")
+             R"(Return the joints on the path between two frames, mimic joints included. O(depth log n).
+
+Args:
+    start: the first frame of the path.
+    end: the last frame of the path.
+
+Returns:
+    Names of the joints, in the order of the path.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.)")
         .def("transform_points",
              [](const SceneGraph& s, const ArrayArgument& points, std::string_view source, std::string_view target,
                 const std::optional<ArrayArgument>& q) {
         return transformed(points, s.pose(source, target, ConfigurationArgument(q, s).get()), true);
     },
              nb::arg("points"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
-             "Return points (n, 3) given in one frame in coordinates of another. O(n + depth log n).\n\nRaises:\n    "
-             "As ``pose``.")
+             R"(Express points given in one frame in coordinates of another. O(n + depth log n).
+
+Args:
+    points: (n, 3) metres, in coordinates of the source.
+    source: the frame they are given in.
+    target: the frame they are returned in.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    (n, 3) metres, in coordinates of the target; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("transform_vectors",
              [](const SceneGraph& s, const ArrayArgument& vectors, std::string_view source, std::string_view target,
                 const std::optional<ArrayArgument>& q) {
         return transformed(vectors, s.pose(source, target, ConfigurationArgument(q, s).get()), false);
     },
              nb::arg("vectors"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
-             "Return free vectors (n, 3) given in the axes of one frame in the axes of another: they are turned, not "
-             "moved.\n\nRaises:\n    As ``pose``.")
-        .def(
-            "pose_batch", &pose_batch, nb::arg("target"), nb::arg("reference"), nb::arg("q"),
-            R"(Return reference_from_target for many configurations: (m, 7) x, y, z, qx, qy, qz, qw for q (m, n_joints).
+             R"(Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
 
-Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``. O(m depth), after O(depth log n).)")
+They are rotated, not translated.
+
+Args:
+    vectors: (n, 3), in the axes of the source.
+    source: the frame they are given in.
+    target: the frame they are returned in.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    (n, 3) in the axes of the target; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("pose_batch", &pose_batch, nb::arg("target"), nb::arg("reference"), nb::arg("q"),
+             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
+
+Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (m, n_joints) configurations, radians or metres.
+
+Returns:
+    (m, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: q has the wrong shape or non-finite numbers.)")
         .def("poses_batch", &poses_batch, nb::arg("q"),
-             R"(Return the poses of all frames for many configurations: (m, n_frames, 7) for q (m, n_joints).
+             R"(Return the poses of all frames for many configurations (m, n_joints). O(m n).
 
-Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``. O(m n).)")
+Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
+
+Returns:
+    (m, n_frames, 7) x, y, z, qx, qy, qz, qw relative to the root; read-only.
+
+Raises:
+    ConfigurationError: q has the wrong shape or non-finite numbers.)")
         .def_prop_ro("digest",
                      [](const SceneGraph& s) {
         const std::string bytes = s.content_bytes();
         return nb::cast<std::string>(
             nb::module_::import_("hashlib").attr("sha256")(nb::bytes(bytes.data(), bytes.size())).attr("hexdigest")());
-    }, R"(SHA-256 of the content, as hexadecimal text: equal exactly when scenes are equal, in every process. O(n).
+    }, R"(SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
 
-Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes, inertia,
-allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers, so that q and -q, one rotation, make two
-scenes.)")
+The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
+classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers,
+so that q and -q, one rotation, make two scenes.)")
         .def("pose",
              [](const SceneGraph& s, std::string_view target, std::string_view reference,
                 const std::optional<ArrayArgument>& q) {
@@ -350,81 +458,91 @@ scenes.)")
              R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
 
 Args:
-    target: the frame whose pose is asked.
-    reference: the frame it is relative to, and whose axes the coordinates are in.
-    q: configuration (n_joints,); may be left out when no joint is on the path.
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to, and in whose axes the coordinates are.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames stand in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.)")
-        .def(
-            "pose",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference, double stamp,
-               const std::optional<ArrayArgument>& q, std::string_view policy) {
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("pose",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference, double stamp,
+                const std::optional<ArrayArgument>& q, std::string_view policy) {
         return in_range(s.pose(target, reference, ConfigurationArgument(q, s).get(), {stamp, stamp_policy(policy)}));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(),
-            nb::arg("policy") = "interpolated",
-            R"(Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(),
+             nb::arg("policy") = "interpolated",
+             R"(Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
 
-Edges without any stay where they are; joints are at q. O(depth log n).
+Edges without stamped poses keep their pose; joints are at q.
 
 Args:
-    target: the frame whose pose is asked.
-    reference: the frame it is relative to, and whose axes the coordinates are in.
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to, and in whose axes the coordinates are.
     stamp: seconds.
-    q: configuration (n_joints,); may be left out when no joint is on the path.
-    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``, or one
-        ``interpolated``: the origin along a straight line, the orientation by the shorter way; with ``screw`` the motion
-        between both is one of constant twist.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
+        or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
+        ``screw`` the motion between both is one of constant twist.
 
 Raises:
     UnknownNameError: no such frame, or policy.
-    DisconnectedError: the frames stand in different trees.
-    StampError: the stamp lies outside of the history of an edge on the path.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or numbers that are not finite.)")
+    DisconnectedError: the frames are in different trees.
+    StampError: the stamp lies outside the history of an edge on the path.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("stamped_poses",
-             [](const SceneGraph& s, std::string_view frame) { return stamps_copy(s.stamped_poses(frame)); },
-             nb::arg("frame"),
-             "Return the stamped poses of a frame's edge, or None when none are kept. O(log n + "
-             "capacity).\n\nRaises:\n    UnknownNameError: no such frame.")
+             [](const SceneGraph& s, std::string_view frame) {
+        return stamps_copy(s.stamped_poses(frame));
+    }, nb::arg("frame"), R"(Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("stamps",
              [](const SceneGraph& s, std::string_view frame) {
         const std::optional<StampedPoses> known = stamps_copy(s.stamped_poses(frame));
         return stamps_array(known.value_or(StampedPoses{}));
-    }, nb::arg("frame"),
-             "Return the stamps (k,) at which the pose of a frame's edge is known, ascending, in seconds. O(log n + "
-             "k).\n\nRaises:\n    UnknownNameError: no such frame.")
-        .def(
-            "twist_from_stamps",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference, double first, double second,
-               const std::optional<ArrayArgument>& q, std::string_view policy) {
+    }, nb::arg("frame"), R"(Return the stamps (k,) of a frame's edge, ascending, in seconds. O(log n + k).
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("twist_from_stamps",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference, double first, double second,
+                const std::optional<ArrayArgument>& q, std::string_view policy) {
         return make_array(s.twist_from_stamps(target, reference, first, second, ConfigurationArgument(q, s).get(),
                                               stamp_policy(policy)));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("first"), nb::arg("second"),
-            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
-            R"(Return (6,) the constant twist of a frame relative to another that leads from its pose at one stamp to that at a later one.
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("first"), nb::arg("second"),
+             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+             R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
-It is that of the target's body, at the target's origin and in its axes, linear part first (m/s, rad/s): what
-``set_twist`` takes, relative to the body of the reference frame.
+It leads from the pose at the first stamp to that at the second. It is the twist of the target's body, at the
+target's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+the reference frame.
 
 Args:
     target: the frame that moves.
     reference: the frame relative to which it moves.
     first: stamp of the first pose, seconds.
-    second: a later stamp.
-    q: configuration (n_joints,); may be left out when no joint is on the path.
+    second: a later stamp, seconds.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
     policy: for stamps between those of the histories; see ``pose``.
 
 Raises:
-    StampError: the second stamp is not later, or one lies outside of a history on the path.
+    StampError: the second stamp is not later, or one lies outside a history on the path.
     UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)")
         .def("at", &kinematics_at, nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(),
-             "Run forward kinematics at a configuration (n_joints,), with velocities of the joints (n_joints,) where "
-             "twists are wanted. O(n).\n\nRaises:\n    ConfigurationError: q is missing though there are joints, or "
-             "has the wrong length.")
+             R"(Run forward kinematics at a configuration. O(n).
+
+Args:
+    q: (n_joints,) configuration, radians or metres, in joint_names order; optional without joints.
+    qd: (n_joints,) joint velocities, rad/s or m/s, for twists; none if omitted.
+
+Returns:
+    The scene at this configuration, with all poses computed.
+
+Raises:
+    ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.)")
         .def("zero_configuration",
              [](const SceneGraph& s) {
         return make_array(std::vector<double>(s.joint_count(), 0.0), {s.joint_count()});
@@ -434,7 +552,7 @@ Raises:
 
 Args:
     values: radians or metres by joint name.
-    base: the configuration that gives all other entries; zeros when left out.
+    base: the configuration that gives all other entries; zeros if omitted.
 
 Raises:
     UnknownNameError: no such joint.
@@ -447,8 +565,10 @@ Raises:
                      "(n_joints,) largest torques or forces, N m or N.")
         .def("specification", [](const SceneGraph& s, const std::string& frame) { return s.specification(frame); },
              nb::arg("frame"),
-             "Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these "
-             "again.\n\nRaises:\n    UnknownNameError: no such frame.")
+             R"(Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these again.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def_static("from_frames",
                     [](const std::vector<FrameSpecification>& frames,
                        const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
@@ -479,9 +599,16 @@ Raises:
             self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
     },
             nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("depth") = nb::none(), nb::arg("q") = nb::none(),
-            "Return the tree as text, for ``print(scene.tree())``. O(n).\n\nArgs:\n    frame: the frame at the top; "
-            "all roots when left out.\n    depth: levels below the top that are shown.\n    q: configuration "
-            "(n_joints,): values of joints and places of frames are shown too.")
+            R"(Return the tree as text, for ``print(scene.tree())``. O(n).
+
+Args:
+    frame: the frame at the top; all roots if omitted.
+    depth: levels below the top that are shown; all if omitted.
+    q: (n_joints,) configuration, radians or metres: joint values and poses are shown too.
+
+Raises:
+    UnknownNameError: no such frame.
+    ConfigurationError: q has the wrong length or non-finite numbers.)")
         .def("consolidated",
              [](nb::handle self, const nb::typed<nb::iterable, nb::str>& keep) {
         return nb::typed<nb::object, SceneGraph>(

@@ -134,11 +134,12 @@ void bind_large_shapes(nb::module_& m) {
 
 Args:
     points: (n, 3) metres.
-    radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between them.
+    radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
+        them.
     source: where it came from; a remark.
 
 Raises:
-    ShapeError: no points, numbers that are not finite, or a radius that is not positive.)");
+    ShapeError: no points, non-finite numbers, or a radius that is not positive.)");
     m.def("HeightField",
           [](const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
              const std::string& source) { return ShapeHandle{make_field(heights, size, floor, source)}; },
@@ -146,17 +147,17 @@ Raises:
           R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
 Column ``i`` of row ``j`` stands at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
-size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least x and
-y to that of largest x and y.
+size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
+x and y to that of largest x and y.
 
 Args:
     heights: (rows, columns) z of the surface in metres, at least 2 of each.
     size: (2,) full lengths along x and y in metres.
-    floor: z of the underside, below all heights; left out, a tenth of the longer side below the lowest.
+    floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
     source: where it came from; a remark.
 
 Raises:
-    ShapeError: too few heights, numbers that are not finite, a size that is not positive, or a floor that is too high.)");
+    ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
 }
 
 void bind_attached_shape(nb::module_& m) {
@@ -171,8 +172,8 @@ Args:
     visual: whether it is drawn.
     collision: whether it collides.
     friction: coefficient of friction of its surface, or None to let the simulator choose.
-    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision world
-        choose; see ``CollisionWorld``.
+    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
+        world choose; see ``CollisionWorld``.
 
 Raises:
     ShapeError: a colour outside 0 to 1, or a negative friction.
@@ -197,7 +198,7 @@ Raises:
                  [](AttachedShape a, const Pose& pose) {
         a.pose = pose;
         return a;
-    }, nb::arg("pose"), "Return the same shape for the same purpose at another frame_from_shape.")
+    }, nb::arg("pose"), "Return the same shape for the same purpose at another pose frame_from_shape.")
             .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
             .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
             .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
@@ -253,19 +254,19 @@ void bind_shape(nb::module_& m) {
             m, "Shape", nb::is_weak_referenceable(),
             R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
-Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and ``HeightField``.
-Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of it. Metres throughout, in
-the shape's own axes. Arrays are read-only and show the shape's own memory, which they keep alive.)")
-            .def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-                         "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, "
-                         "``point_cloud`` or ``height_field``.")
+Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
+``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
+it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
+keep alive.)")
+            .def_prop_ro(
+                "kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
+                R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
+or ``height_field``.)")
             .def_prop_ro("dimensions",
                          [](const ShapeHandle& s) {
         return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions())));
-    },
-                         "Metres: box (x, y, z); sphere and point cloud (radius,); cylinder, cone, capsule (radius, "
-                         "length); height field "
-                         "(x, y, floor); mesh and plane ().")
+    }, R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+height field (x, y, floor); mesh and plane ().)")
             .def_prop_ro("vertices",
                          [](const ShapeHandle& s) {
         return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3});
@@ -296,10 +297,12 @@ the shape's own axes. Arrays are read-only and show the shape's own memory, whic
         const double volume = s.shape->volume();
         if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
         return volume;
-    },
-                         "Cubic metres; for a mesh the signed volume of its faces, right when they are closed and face "
-                         "outwards; "
-                         "infinite for a plane.\n\nRaises:\n    ShapeError: a point cloud, whose balls may overlap.")
+    }, R"(Cubic metres; infinite for a plane.
+
+For a mesh the signed volume of its faces, correct if they are closed and face outwards.
+
+Raises:
+    ShapeError: a point cloud, whose balls may overlap.)")
             .def("__eq__",
                  [](const ShapeHandle& a, nb::handle b) {
         return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
@@ -315,29 +318,47 @@ the shape's own axes. Arrays are read-only and show the shape's own memory, whic
             return ShapeHandle{Shape::primitive(kind, {radius, length})};
         }, nb::arg("radius"), nb::arg("length"), text);
     };
-    m.def("Box",
-          [](const ArrayArgument& size) {
+    m.def("Box", [](const ArrayArgument& size) {
         return ShapeHandle{Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
-    }, nb::arg("size"),
-          "Make a box of full side lengths (3,) in metres, centred at its origin.\n\nRaises:\n    ShapeError: a length "
-          "that is not positive.");
+    }, nb::arg("size"), R"(Make a box of full side lengths (3,) in metres, centred at its origin.
+
+Raises:
+    ShapeError: a length that is not positive.)");
     m.def("Sphere", [](double radius) { return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})}; },
-          nb::arg("radius"),
-          "Make a sphere of a radius in metres.\n\nRaises:\n    ShapeError: a radius that is not positive.");
+          nb::arg("radius"), R"(Make a sphere of a radius in metres.
+
+Raises:
+    ShapeError: a radius that is not positive.)");
     radius_and_length("Cylinder", ShapeKind::cylinder,
-                      "Make a cylinder along z, centred at its origin; metres.\n\nRaises:\n    ShapeError: a size that "
-                      "is not positive.");
+                      R"(Make a cylinder along z, centred at its origin.
+
+Args:
+    radius: metres.
+    length: along z, metres.
+
+Raises:
+    ShapeError: a size that is not positive.)");
     radius_and_length("Cone", ShapeKind::cone,
-                      "Make a cone along z with its tip at +length/2; metres.\n\nRaises:\n    ShapeError: a size that "
-                      "is not positive.");
+                      R"(Make a cone along z with its tip at +length/2.
+
+Args:
+    radius: of the base, metres.
+    length: from base to tip, metres.
+
+Raises:
+    ShapeError: a size that is not positive.)");
     radius_and_length("Capsule", ShapeKind::capsule,
-                      "Make a capsule along z, centred; the length is without the caps; metres.\n\nRaises:\n    "
-                      "ShapeError: a size that is not positive.");
-    m.def("Mesh",
-          [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
+                      R"(Make a capsule along z, centred at its origin.
+
+Args:
+    radius: of the cylinder and its caps, metres.
+    length: of the cylinder, without the caps, metres.
+
+Raises:
+    ShapeError: a size that is not positive.)");
+    m.def("Mesh", [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
         return ShapeHandle{make_mesh(vertices, faces, source)};
-    }, nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "",
-          R"(Make a triangle mesh.
+    }, nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "", R"(Make a triangle mesh.
 
 Args:
     vertices: (n, 3) metres.
@@ -345,7 +366,7 @@ Args:
     source: where it came from, e.g. ``package://NAME/file.obj``; a remark.
 
 Raises:
-    ShapeError: no rows, numbers that are not finite, or an index out of range.)");
+    ShapeError: no rows, non-finite numbers, or an index out of range.)");
 
     bind_large_shapes(m);
     bind_attached_shape(m);

@@ -74,7 +74,7 @@ Args:
     stamps: seconds, ascending.
     poses: parent_from_frame at joint value 0, one for each stamp.
     capacity: so many poses are kept at most.
-    window: seconds that may lie between the oldest and the newest; without end when left out.
+    window: seconds that may lie between the oldest and the newest; without end if omitted.
 
 Raises:
     StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)")
@@ -94,8 +94,15 @@ Raises:
                  [](const StampedPoses& s, double stamp, std::string_view policy) {
         return in_range(s.at({stamp, stamp_policy(policy)}, ""));
     }, nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated",
-                 "Return the pose at a time; for policies see ``SceneGraph.pose``. O(log k).\n\nRaises:\n    "
-                 "StampError: the stamp lies outside of the history.\n    UnknownNameError: no such policy.")
+                 R"(Return parent_from_frame at a time. O(log k) for k poses.
+
+Args:
+    stamp: seconds, on the clock of the stamps.
+    policy: ``closest``, ``preceding``, ``interpolated`` or ``screw``; see ``SceneGraph.pose``.
+
+Raises:
+    StampError: the stamp lies outside the history.
+    UnknownNameError: no such policy.)")
             .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"),
                  "Return the same history relative to another parent, which does not move relative to the old one.")
             .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
