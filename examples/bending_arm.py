@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import tmkit as tk
-from tmkit.graph import Deflection, LinearCompliance, beam_compliance, bent, joint_compliance
+from tmkit.estimation import Deflection, LinearCompliance, beam_compliance, bent, joint_compliance
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance, position_ellipsoid
 
 Array = NDArray[np.float64]

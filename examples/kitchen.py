@@ -25,7 +25,7 @@ def main() -> None:
     for step in result.plan.steps:
         made = ", ".join(map(str, step.changes)) or ", ".join(segment.kind.value for segment in step.segments)
         print(f"{step.action}: {made}")
-    print(result.plan.check())
+    print(tk.validate_plan(result.plan))
 
     if len(sys.argv) > 1:
         pictures = [picture_of(result.plan, number) for number in (0, 7, len(result.plan.steps))]

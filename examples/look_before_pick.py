@@ -6,7 +6,7 @@ is planned from there.
 """
 
 import tmkit as tk
-from tmkit.planner import drawn_world, stands_on
+from tmkit.tamp import drawn_world, stands_on
 
 GOAL = "(surely-on a b)"
 WORLD = 1
@@ -19,7 +19,7 @@ def main() -> None:
     assert plan is not None
     print("planned:", *plan.actions)
     print(f"P(a is on b) at the end: {stands_on(plan.final_scene, 'a', 'b', q=plan.final_q)}")
-    assert plan.check()
+    assert tk.validate_plan(plan)
 
     world = drawn_world(scene, seed=WORLD)
     seen = scene

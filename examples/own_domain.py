@@ -18,7 +18,7 @@ def main() -> None:
     assert result.plan is not None
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
-    print(result.plan.check(domain=TRAYS))
+    print(tk.validate_plan(result.plan, domain=TRAYS))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 import tmkit as tk
-from tmkit.planner import Grasp, GraspRequest, Placement, PlacementRequest, stable_faces, support_surfaces
+from tmkit.manipulation import Grasp, GraspRequest, Placement, PlacementRequest, stable_faces
+from tmkit.motion import support_surfaces
 
 
 def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
@@ -58,7 +59,7 @@ def main() -> None:
     assert result.plan is not None
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
-    print(result.plan.check())
+    print(tk.validate_plan(result.plan))
 
 
 if __name__ == "__main__":

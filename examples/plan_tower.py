@@ -23,9 +23,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
-        result.plan.save(path)
-        again = tk.Plan.load(path)
-    print(again, again.check())
+        tk.save_plan(result.plan, path)
+        again = tk.load_plan(path)
+    print(again, tk.validate_plan(again))
 
     impossible = tk.plan(scene, goal="(and (on a b) (on b a))", robot="panda")
     print(impossible.status.value, "-", impossible.explanation)

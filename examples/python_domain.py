@@ -11,10 +11,11 @@ import numpy as np
 import tmkit as tk
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Pick, Place, PythonDomain
+from tmkit.manipulation import ActionContext, Candidate, Pick, Place
+from tmkit.pddl import And, GroundAction, State, make_action, make_domain, make_predicate
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
-from tmkit.tasks import And, GroundAction, State, make_action, make_domain, make_predicate
+from tmkit.tamp import PythonDomain
 
 inside = make_predicate("in", "?i - item ?t - tray")
 holding = make_predicate("holding", "?i - item")
@@ -90,7 +91,7 @@ def main() -> None:
     assert result.plan is not None
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
-    print(result.plan.check(domain=domain))
+    print(tk.validate_plan(result.plan, domain=domain))
 
 
 if __name__ == "__main__":

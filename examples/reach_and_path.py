@@ -1,7 +1,8 @@
 """Motion without tasks: inverse kinematics, a collision-free path, and its timing."""
 
 import tmkit as tk
-from tmkit.motion import CollisionWorld, inverse_kinematics_solutions, movable_frames, search_path, time_path
+from tmkit.motion import CollisionWorld, inverse_kinematics_solutions, search_path, time_path
+from tmkit.robots import movable_frames
 
 
 def main() -> None:

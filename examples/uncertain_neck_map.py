@@ -21,14 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
-from tmkit.graph import (
-    Observation,
-    Observations,
-    pose_graph,
-    solve_pose_graph,
-    solve_with_gtsam,
-    write_back,
-)
+from tmkit.estimation import Observation, Observations, pose_graph, solve_pose_graph, solve_with_gtsam, write_back
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance
 
 Array = NDArray[np.float64]

@@ -40,7 +40,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
 @pytest.fixture(scope="session", autouse=True)
 def _no_default_time_limit() -> Iterator[None]:
     """Let no plan of this process end by the clock, unless its test sets a time limit: other work may slow it down."""
-    from tmkit.planner import run
+    from tmkit.tamp import run
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "DEFAULT_TIME_LIMIT", _HANG)

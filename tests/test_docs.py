@@ -96,7 +96,7 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
 def test_the_reference_has_every_room() -> None:
     """Each package of tmkit with public names is in the reference; the command has pages of its own."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    rooms = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors", "data"}) - {"cli"}
+    rooms = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}) - {"cli"}
     assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
 
 
@@ -145,4 +145,4 @@ def test_the_example_of_looks_shows_the_difference(capsys: pytest.CaptureFixture
 def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What the pages on domains show is planned, and passes the check."""
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
-    assert "CheckReport(ok, 4 actions" in capsys.readouterr().out
+    assert "ValidationReport(ok, 4 actions" in capsys.readouterr().out

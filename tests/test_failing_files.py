@@ -12,7 +12,7 @@ import pytest
 from support.failing_runs import Run, Runner, built_library
 
 import tmkit as tk
-from tmkit.files.output import write_text
+from tmkit._support.output import write_text
 
 WRITING = ("open", "write", "fsync", "rename", "mkdir")
 OLD = b"old"
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scene = tk.load_scene("panda_table", "blocks1")
     result = tk.plan(scene, goal="(holding a)")
     assert result.plan is not None
-    result.plan.save(folder / "plan.json")
+    tk.save_plan(result.plan, folder / "plan.json")
     tk.formats.write_json_scene(tk.load_scene("panda_table"), folder / "table.json")
     (folder / "ball.urdf").write_text(BALL, encoding="ascii")
     (folder / "ball.obj").write_text(OBJ, encoding="ascii")

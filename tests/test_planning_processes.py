@@ -131,4 +131,4 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
     ]
     subprocess.run([*again, "-o", "plan.json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert not list((tmp_path / "temporary").iterdir())
-    assert tk.Plan.load(tmp_path / "plan.json").goal == "(holding a)"
+    assert tk.load_plan(tmp_path / "plan.json").goal == "(holding a)"

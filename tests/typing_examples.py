@@ -11,23 +11,17 @@ from numpy.typing import NDArray
 
 import tmkit as tk
 from tmkit.graph import SceneHistory, find_structure
-from tmkit.graph.structure import ChildOf, Part, Pattern
+from tmkit.graph.patterns import ChildOf, Part, Pattern
+from tmkit.pddl import And, Fact, GroundAction, Problem, State, make_domain, make_predicate
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
-from tmkit.tasks import (
-    And,
-    Fact,
+from tmkit.task_planning import (
     FastDownward,
-    GroundAction,
-    Problem,
     SmtTask,
-    State,
     TaskPlanner,
     TaskPlanResult,
     TaskPlanStatus,
     TranslatedTask,
     Z3Planner,
-    make_domain,
-    make_predicate,
 )
 
 
@@ -88,7 +82,7 @@ def planning() -> None:
     assert_type(result.status, tk.PlanStatus)
     assert_type(result.plan, tk.Plan | None)
     if result.plan is not None:
-        assert_type(result.plan.check().ok, bool)
+        assert_type(tk.validate_plan(result.plan).ok, bool)
         report = tk.simulate(result.plan)
         assert_type(report.ok, bool)
 

@@ -28,8 +28,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from tmkit import errors as _errors
-from tmkit.argument_errors import argument_error as _argument_error
-from tmkit.data import data_path
+from tmkit._support.argument_errors import argument_error as _argument_error
+from tmkit._support.data import data_path
 from tmkit.errors import TmkitError
 from tmkit.graph import (
     AttachedShape,
@@ -62,9 +62,11 @@ from tmkit.spatial import GaussianPose, Pose
 
 if TYPE_CHECKING:
     from tmkit.formats import load_scene
-    from tmkit.motion import Manipulator, load_manipulator
-    from tmkit.planner import Plan, PlanResult, PlanStatus, Samplers, plan
+    from tmkit.manipulation import Samplers
+    from tmkit.plans import Plan, load_plan, save_plan
+    from tmkit.robots import Manipulator, load_manipulator
     from tmkit.simulation import simulate
+    from tmkit.tamp import PlanResult, PlanStatus, plan, validate_plan
 
 _core._register(errors=vars(_errors), argument_error=_argument_error)  # the core raises these
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
@@ -73,15 +75,18 @@ __version__ = "0.1.0"
 
 # What costs more than numpy to import is imported when it is first asked for.
 _LAZY = {
-    "Manipulator": "tmkit.motion",
-    "Plan": "tmkit.planner",
-    "PlanResult": "tmkit.planner",
-    "PlanStatus": "tmkit.planner",
-    "Samplers": "tmkit.planner",
-    "load_manipulator": "tmkit.motion",
+    "Manipulator": "tmkit.robots",
+    "Plan": "tmkit.plans",
+    "PlanResult": "tmkit.tamp",
+    "PlanStatus": "tmkit.tamp",
+    "Samplers": "tmkit.manipulation",
+    "load_manipulator": "tmkit.robots",
+    "load_plan": "tmkit.plans",
     "load_scene": "tmkit.formats",
-    "plan": "tmkit.planner",
+    "plan": "tmkit.tamp",
+    "save_plan": "tmkit.plans",
     "simulate": "tmkit.simulation",
+    "validate_plan": "tmkit.tamp",
 }
 
 __all__ = [
@@ -121,9 +126,12 @@ __all__ = [
     "__version__",
     "data_path",
     "load_manipulator",
+    "load_plan",
     "load_scene",
     "plan",
+    "save_plan",
     "simulate",
+    "validate_plan",
 ]
 
 

@@ -30,7 +30,7 @@ from tmkit.relations import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.viewer import (
+from tmkit.visualization import (
     Drawing,
     Label,
     Line,

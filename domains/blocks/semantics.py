@@ -17,14 +17,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tmkit.elementary import cos, sin
+from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import InverseKinematicsStatus, Manipulator, inverse_kinematics, movable_frames
-from tmkit.motion.collision_rules import MOVABLE_CLASSES
-from tmkit.planner import ActionContext, Candidate, Impossible, Pick, Place, Refutation, kept, pddl_name
-from tmkit.planner.domains.refutations import too_high
-from tmkit.planner.domains.standing import (
+from tmkit.manipulation import ActionContext, Candidate, Impossible, Pick, Place
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known
+from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.spatial import Pose
+from tmkit.tamp import Refutation, kept, pddl_name
+from tmkit.tamp.domains.infeasibility import too_high
+from tmkit.tamp.domains.tabletop import (
     RELEASE_GAP,
     STANDS_WITHIN,
     about_z,
@@ -35,9 +40,6 @@ from tmkit.planner.domains.standing import (
     turns_nearest_first,
     why_no_grasp,
 )
-from tmkit.planner.sampling.grasps import all_grasps_are_known
-from tmkit.spatial import Pose
-from tmkit.tasks import Fact, GroundAction, State
 
 RESOLUTION = 0.1
 """Metres between neighbouring locations."""

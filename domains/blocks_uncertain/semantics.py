@@ -9,7 +9,7 @@ a matter of probability, which the scene's covariances decide:
 * a block is *matched* with another when it would be surely on it, should it be put there: with the errors of both, what
   they share taken out, and the slips that are still to come.
 
-A *look* measures a block through a camera of the scene (:class:`tmkit.planner.CameraModel`); then it is *sharp*: known
+A *look* measures a block through a camera of the scene (:class:`tmkit.plans.CameraModel`); then it is *sharp*: known
 at least as well as the camera tells. Picking and placing add slips, independent of all else.
 """
 
@@ -21,31 +21,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from tmkit.elementary import atan2, cos, product, sin
+from tmkit._support.elementary import atan2, cos, product, sin
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import (
-    ActionContext,
-    CameraModel,
-    Candidate,
-    Change,
+from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.plans import CameraModel, Observation, covariance_rows
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp import (
     GoalSemantics,
-    Impossible,
-    Look,
-    Observation,
-    Pick,
-    Place,
     Probability,
     Refutation,
-    covariance_rows,
     inside_box,
     load_planning_domain,
     near_expected,
     point_inside,
     stands_on,
 )
-from tmkit.planner.domains.standing import pddl_names, shape_bounds
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.tamp.domains.tabletop import pddl_names, shape_bounds
 
 ASKED = 0.95
 """The probability from which on a believed fact holds."""

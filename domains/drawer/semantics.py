@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place, pddl_name
-from tmkit.planner.domains.standing import grasps_steepest_first
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp import pddl_name
+from tmkit.tamp.domains.tabletop import grasps_steepest_first
 
 _PLACEMENTS = 400  # placements among which is chosen
 _AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.elementary import dot, norm
+from tmkit._support.elementary import dot, norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import (
+from tmkit.manipulation import (
     ActionContext,
     Candidate,
     Grasp,
@@ -29,10 +28,11 @@ from tmkit.planner import (
     Placement,
     PlacementSettings,
     handovers,
-    pddl_name,
     placements_on_surface,
 )
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp import pddl_name
 
 PLACE_CLASSES = ("surface", "region")
 """Classes that mark a frame as a place."""

@@ -17,18 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tmkit.elementary import norm
+from tmkit._support.elementary import norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import movable_frames
-from tmkit.planner import ActionContext, Candidate, Grasp, Pick, Place, kept, pddl_name
-from tmkit.planner.domains.standing import (
-    shape_bounds,
-    standing_pose,
-    turns_nearest_first,
-)
-from tmkit.planner.domains.standing_things import StandingThings
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.manipulation import ActionContext, Candidate, Grasp, Pick, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import movable_frames
+from tmkit.tamp import kept, pddl_name
+from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
+from tmkit.tamp.domains.tabletop_domain import StandingThings
 
 _WIDER = 1e-4  # metres that make a disc wider than another
 _ABOVE_ROD = 0.015  # metres between a rod's top and the foot of a disc that is carried to it

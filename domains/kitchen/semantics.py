@@ -20,29 +20,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.elementary import acos
+from tmkit._support.elementary import acos
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import (
-    ActionContext,
-    Candidate,
-    Change,
-    ClassChange,
-    Impossible,
-    MoveTo,
-    Pick,
-    Place,
-    Refutation,
-    kept,
-    pddl_name,
-)
-from tmkit.planner.domains.refutations import crowded, oversized, ungraspable
-from tmkit.planner.domains.standing import grasps_steepest_first, pddl_names, shape_bounds
-from tmkit.planner.sampling.grasps import all_grasps_are_known
-from tmkit.planner.sampling.placements_solids import outline, solids_of
+from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known
+from tmkit.motion.regions.solids import outline, solids_of
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.plans import ClassChange
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.tamp import Refutation, kept, pddl_name
+from tmkit.tamp.domains.infeasibility import crowded, oversized, ungraspable
+from tmkit.tamp.domains.tabletop import grasps_steepest_first, pddl_names, shape_bounds
 
 REGION_CLASSES = ("region", "surface")
 """Classes that mark a frame as a region."""

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import movable_frames
-from tmkit.planner import ActionContext, Candidate, Place, pddl_name
-from tmkit.planner.domains.standing import alike, standing_pose, turns_nearest_first
-from tmkit.planner.domains.standing_things import StandingThings
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.manipulation import ActionContext, Candidate, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import movable_frames
+from tmkit.tamp import pddl_name
+from tmkit.tamp.domains.tabletop import alike, standing_pose, turns_nearest_first
+from tmkit.tamp.domains.tabletop_domain import StandingThings
 
 
 class Semantics(StandingThings):

@@ -16,19 +16,16 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tmkit.elementary import norms
+from tmkit._support.elementary import norms
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import movable_frames
-from tmkit.planner import ActionContext, Candidate, Impossible, Place, kept
-from tmkit.planner.domains.refutations import oversized
-from tmkit.planner.domains.standing import (
-    shape_bounds,
-    standing_pose,
-    turns_nearest_first,
-)
-from tmkit.planner.domains.standing_things import StandingThings
-from tmkit.tasks import Fact, GroundAction, State
+from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import movable_frames
+from tmkit.tamp import kept
+from tmkit.tamp.domains.infeasibility import oversized
+from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
+from tmkit.tamp.domains.tabletop_domain import StandingThings
 
 _ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
 _GRID = 0.01  # metres between points that are looked at

@@ -12,10 +12,10 @@ import numpy as np
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Pick, Place
+from tmkit.manipulation import ActionContext, Candidate, Pick, Place
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
-from tmkit.tasks import Fact, GroundAction, State
 
 SPACING = 0.07
 """Metres between neighbouring places in a tray."""

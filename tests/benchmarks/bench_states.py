@@ -11,7 +11,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import tmkit as tk
-from tmkit.planner import StateDeriver, load_planning_domain
+from tmkit.tamp import StateDeriver, load_planning_domain
 
 ROBOT = tk.load_manipulator("panda")
 SCENE = tk.load_scene("panda_table", "blocks3")

@@ -58,9 +58,9 @@ def run(kind: str, blocks: int, seed: int, folder: Path) -> Outcome:
     if result.plan is None:
         return Outcome(kind, blocks, seed, 0, seconds, False, False, False, math.nan, math.nan, result.explanation)
     path = folder / f"{kind}-{blocks}-{seed}.json"
-    result.plan.save(path)
-    plan = tk.Plan.load(path)
-    check = plan.check()
+    tk.save_plan(result.plan, path)
+    plan = tk.load_plan(path)
+    check = tk.validate_plan(plan)
     report = tk.simulate(plan)
     return Outcome(
         kind,

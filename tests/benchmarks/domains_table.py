@@ -103,9 +103,9 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     if result.plan is None:
         return Outcome(entry, seed, seconds, 0, task_plans, False, result.explanation)
     path = folder / f"{entry.name.replace('/', '-')}-{seed}.json"
-    result.plan.save(path)
-    plan = tk.Plan.load(path)
-    check = plan.check()
+    tk.save_plan(result.plan, path)
+    plan = tk.load_plan(path)
+    check = tk.validate_plan(plan)
     remarks = list(check.problems)
     report = tk.simulate(plan) if play and entry.is_played else None
     remarks += [] if report is None else [f"played: {remark}" for remark in report.remarks[:3]]

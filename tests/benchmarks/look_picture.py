@@ -22,8 +22,9 @@ from support.unsure_blocks import ON_B, looked, unsure_blocks
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.planner import Plan, drawn_world, point_distribution
+from tmkit.plans import Plan
 from tmkit.simulation import Camera
+from tmkit.tamp import drawn_world, point_distribution
 
 WORLD = 1
 COLORS = {"a": "#d6403d", "b": "#3878bf", "c": "#54a35c"}

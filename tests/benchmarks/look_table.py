@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
 
 import tmkit as tk
-from tmkit.motion import load_manipulator
-from tmkit.planner import drawn_world, load_planning_domain
-from tmkit.tasks import Fact
+from tmkit.pddl import Fact
+from tmkit.robots import load_manipulator
+from tmkit.tamp import drawn_world, load_planning_domain
 
 DEVIATIONS = (0.002, 0.005, 0.01, 0.02)
 

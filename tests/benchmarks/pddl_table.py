@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from support.translator_oracle import DisagreementError, OracleRefusalError, compare
 
 from tmkit.errors import TmkitError
-from tmkit.tasks import load_domain, load_problem
+from tmkit.pddl import load_domain, load_problem
 
 COLUMNS = ("agree", "differ", "we refuse", "both refuse", "only FD refuses", "time", "broke")
 _HEAD = re.compile(r"\(\s*define\s*\(\s*(domain|problem)\s+([^\s()]+)\s*\)", re.IGNORECASE)

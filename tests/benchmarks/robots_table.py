@@ -67,7 +67,7 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
         if result.plan is None:
             print(robot, seed, result.explanation, file=sys.stderr)
             continue
-        check = result.plan.check()
+        check = tk.validate_plan(result.plan)
         report = tk.simulate(result.plan, picture=picture if seed == seeds[0] else None)
         counts = [counts[0] + 1, counts[1] + check.ok, counts[2] + report.ok]
         worst = [max(worst[0], report.worst_position), max(worst[1], report.worst_rotation)]
@@ -79,7 +79,7 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
             tried += 1
             laid = tk.load_scene(f"{robot}_table", f"blocks{blocks}")
             found = tk.plan(laid, domain="blocks", goal=goal, robot=arm, seed=seed).plan
-            good += found is not None and found.check().ok
+            good += found is not None and tk.validate_plan(found).ok
     hand = "suction cup" if arm.gripper_kind == "suction" else "two fingers"
     return Row(
         robot, hand, len(arm.joints), seconds, *counts, len(seeds), 1000 * worst[0], math.degrees(worst[1]), good, tried
@@ -120,7 +120,7 @@ def grid_of(pictures: list[Path], out: Path) -> None:
         with Image.open(path) as picture:
             small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
         grid.paste(small, (width * (number % columns), height * (number // columns)))
-    grid.save(out, quality=85)
+    tk.save_plan(grid, out, quality=85)
 
 
 def main() -> int:

@@ -13,8 +13,8 @@ import numpy as np
 import trimesh
 
 import tmkit as tk
-from tmkit.motion import load_manipulator
-from tmkit.planner import Grasp, grasps_of, stable_faces
+from tmkit.manipulation import Grasp, grasps_of, stable_faces
+from tmkit.robots import load_manipulator
 from tmkit.simulation import Camera, Simulation, render, write_picture
 
 ORANGE, GREY, BLUE, GREEN = (

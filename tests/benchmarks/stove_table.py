@@ -34,12 +34,13 @@ from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.motion import load_manipulator
-from tmkit.planner import PlanResult, PlanStatus, load_planning_domain
-from tmkit.planner.domains.problems import derive_problem
-from tmkit.planner.plans.plan_file import plan_to_dict
+from tmkit.pddl import Problem
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tasks import FastDownward, Problem, fast_downward
+from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.task_planning import FastDownward, fast_downward
 
 T = TypeVar("T")
 PHYSICS_SEEDS = 5  # of each problem that is played
@@ -157,7 +158,7 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     processor_alone, processor = marks[1] - marks[0], marks[2] - marks[1]
     if result.plan is None:
         return Run(False, False, seconds, alone, processor, processor_alone, 0, 0, 0, {}, "", result.explanation)
-    report = result.plan.check()
+    report = tk.validate_plan(result.plan)
     played, millimetres, remarks = None, math.nan, list(report.problems)
     if play:
         outcome = tk.simulate(result.plan, position_tolerance=POSITION_TOLERANCE)

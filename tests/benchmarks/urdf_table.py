@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.urdf_comparison import Difference, example_robot_data, pybullet_data, worst_difference
 
+from tmkit._support import Remark
 from tmkit.errors import TmkitError
-from tmkit.formats import Remark, load_scene
+from tmkit.formats import load_scene
 
 TOLERANCE = 1e-9
 

@@ -29,9 +29,9 @@ from tmkit import cli
 from tmkit.cli import ExitCode
 from tmkit.errors import TmkitError
 from tmkit.formats import load_scene, read_tmp
-from tmkit.motion import load_manipulator
-from tmkit.planner import Plan
-from tmkit.srdf import group_members, read_srdf
+from tmkit.formats.srdf import group_members, read_srdf
+from tmkit.plans import load_plan
+from tmkit.robots import load_manipulator
 
 BAD = Path(__file__).parent.parent / "data" / "bad"
 LONGEST_MESSAGE = 1000  # characters, the folder of the file left out
@@ -70,7 +70,7 @@ def read(case: Case) -> object:
     if kind == "robot":
         return load_manipulator(Path(file))
     if kind == "plan":
-        return Plan.load(file)
+        return load_plan(file)
     if kind == "tmp":
         return read_tmp(file)
     assert kind == "group", f"unknown kind '{kind}'"

@@ -11,7 +11,8 @@ import tmkit as tk
 from tmkit.cli.goals import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
 from tmkit.formats import read_tmp, scene_from_json, scene_to_json
-from tmkit.formats.array_files import read_points
+from tmkit.formats.mesh.array_files import read_points
+from tmkit.tamp import load_tmp_plan
 
 
 @pytest.mark.parametrize("shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"])
@@ -86,7 +87,7 @@ def test_a_long_name_of_the_users_own(tmp_path: Path) -> None:
         lambda: tk.load_scene(f"{name}.robray"),
         lambda: tk.load_scene(LONG),
         lambda: tk.load_manipulator(f"{name}.toml"),
-        lambda: tk.Plan.load(f"{name}.json"),
+        lambda: tk.load_plan(f"{name}.json"),
         lambda: read_tmp(f"{name}.tmp"),
         lambda: tk.plan(scene, domain=f"{name}/", goal="(on a b)", robot="panda"),
         lambda: tk.Manipulator.from_srdf(f"{name}.srdf", scene),
@@ -125,20 +126,20 @@ def test_a_path_without_an_end_is_soon_refused(value: float, tmp_path: Path) -> 
     document = json.loads(PLAN.read_text(encoding="utf-8"))
     document["steps"][0]["segments"][3]["path"][-1][0] = value
     (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
-    problems = tk.Plan.load(tmp_path / "plan.json").check().problems
+    problems = tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).problems
     assert any("is too long to be checked" in problem for problem in problems), problems
 
 
 def test_a_tmp_waypoint_of_any_size_is_read_without_a_warning(tmp_path: Path) -> None:
     """Numbers whose squares are none make no straight line; pytest makes an error of a warning."""
-    plan = tk.Plan.load(PLAN)
-    plan.save(tmp_path / "plan.tmp")
+    plan = tk.load_plan(PLAN)
+    tk.save_plan(plan, tmp_path / "plan.tmp")
     lines = (tmp_path / "plan.tmp").read_text(encoding="utf-8").splitlines()
     last = max(index for index, line in enumerate(lines) if line.startswith("p "))
     lines[last] = " ".join(["p", "1e300", *lines[last].split()[2:]])
     (tmp_path / "plan.tmp").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    read = tk.Plan.load_tmp(tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
-    assert not read.check().ok
+    read = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
+    assert not tk.validate_plan(read).ok
 
 
 def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:

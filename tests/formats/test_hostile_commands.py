@@ -25,12 +25,12 @@ import pytest
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.data import data_roots
+from tmkit._support.data import data_roots
+from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.files.reading import ReadingLimits
 from tmkit.formats import load_scene
-from tmkit.motion import find_manipulator
-from tmkit.planner import load_planning_domain
+from tmkit.robots import find_manipulator
+from tmkit.tamp import load_planning_domain
 
 MEGABYTES = 1500
 SECONDS = 60.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from formats.conftest import Loader
 
+from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MeshError
-from tmkit.files.reading import ReadingLimits, read_bytes
 from tmkit.formats import load_scene, scene_dump, scene_from_json, scene_to_json
 
 DEEP = 100_000

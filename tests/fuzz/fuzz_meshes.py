@@ -9,7 +9,7 @@ from engine import Target, main
 from fuzz_robray import STL
 from fuzz_urdf import OBJ
 
-from tmkit.formats.meshes import MESH_SUFFIXES, read_mesh
+from tmkit.formats.mesh.meshes import MESH_SUFFIXES, read_mesh
 
 DAE = b"""<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">

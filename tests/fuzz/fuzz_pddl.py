@@ -10,8 +10,8 @@ from pathlib import Path
 
 from engine import Target, main
 
-from tmkit.data import data_path
-from tmkit.tasks import (
+from tmkit._support.data import data_path
+from tmkit.pddl import (
     Domain,
     domain_to_pddl,
     load_domain,

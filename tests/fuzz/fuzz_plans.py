@@ -9,7 +9,8 @@ from pathlib import Path
 from engine import Target, main
 
 from tmkit.errors import PlanFileError, TmkitError
-from tmkit.planner import Plan
+from tmkit.plans import load_plan, save_plan
+from tmkit.tamp import load_tmp_plan, validate_plan
 
 PLAN = Path(__file__).parents[1] / "data" / "plans" / "version2.json"
 KEYS = b"""
@@ -24,30 +25,30 @@ SEMANTICS = b"open('/etc/hostname').read()\nclass Semantics:\n    pass\n"
 
 def targets() -> list[Target]:
     """Return the readers of JSON and ``.tmp`` plans, and the checker of what the first reads."""
-    plan = Plan.load(PLAN)
+    plan = load_plan(PLAN)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("now.json", "now.tmp"):
-            plan.save(Path(folder) / name)
+            save_plan(plan, Path(folder) / name)
         written, lines = (Path(folder, name).read_bytes() for name in ("now.json", "now.tmp"))
     text = json.dumps(json.loads(written), separators=(",", ":")).encode()  # short inputs are followed line by line
 
     def read_tmp(path: Path) -> object:
-        return Plan.load_tmp(path, plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
+        return load_tmp_plan(path, plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
 
     outside = {"outside.py": SEMANTICS, "semantics.py": SEMANTICS}
     nestings = [(b"[", b"]"), (b'{"a":', b"}")]
     pool = [PLAN.read_bytes(), text]
     return [
-        Target("plan", "main.json", Plan.load, pool, tokens=KEYS.split(), nestings=nestings, outside=outside, weight=3),
+        Target("plan", "main.json", load_plan, pool, tokens=KEYS.split(), nestings=nestings, outside=outside, weight=3),
         Target("check", "main.json", _checked, pool[1:], tokens=KEYS.split(), nestings=nestings, outside=outside),
         Target("tmp", "main.tmp", read_tmp, [lines], tokens=STATEMENTS.split(), weight=2),
     ]
 
 
 def _checked(path: Path) -> object:
-    plan = Plan.load(path)
+    plan = load_plan(path)
     try:
-        return plan.check()
+        return validate_plan(plan)
     except TmkitError as error:  # a plan does not know its file
         raise PlanFileError.at(path, str(error)) from error
 

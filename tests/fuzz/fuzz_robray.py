@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine import Target, main
 
-from tmkit.data import data_path
+from tmkit._support.data import data_path
 from tmkit.formats import load_scene
 
 TREE = b"""\

@@ -7,8 +7,8 @@ from pathlib import Path
 from engine import Target, main
 
 from tmkit.formats import load_scene
-from tmkit.motion import Manipulator
-from tmkit.srdf import group_members, read_srdf, srdf_text
+from tmkit.formats.srdf import group_members, read_srdf, srdf_text
+from tmkit.robots import Manipulator
 
 ARM = b"""\
 <?xml version="1.0"?>

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engine import Target, main
 
-from tmkit.data import data_path
-from tmkit.motion import load_manipulator
+from tmkit._support.data import data_path
+from tmkit.robots import load_manipulator
 
 
 def target() -> Target:

@@ -37,16 +37,16 @@ def harness(name: str) -> list[Target]:
 
 # What each reader asks when a name is wrong or a part is missing, which no whole input makes it do.
 PLACES = {
-    "robray": "tmkit.formats.robray.did_you_mean",
-    "urdf": "tmkit.files.xml.nearest_name",
-    "srdf": "tmkit.srdf.reader.did_you_mean",
-    "toml": "tmkit.motion.manipulator.did_you_mean",
-    "json": "tmkit.formats.json_reading.did_you_mean",
-    "pddl": "tmkit.tasks.source.Source._unbalanced",
-    "plans": "tmkit.formats.json_reading.did_you_mean",
-    "meshes": "tmkit.formats.meshes.logger.debug",
-    "arrays": "tmkit.formats.array_files._first_line",
-    "goals": "tmkit.formats.json_reading.did_you_mean",
+    "robray": "tmkit.formats.robray.reader.did_you_mean",
+    "urdf": "tmkit._support.xml.nearest_name",
+    "srdf": "tmkit.formats.srdf.reader.did_you_mean",
+    "toml": "tmkit.robots.manipulator.did_you_mean",
+    "json": "tmkit.formats.json.reading.did_you_mean",
+    "pddl": "tmkit.pddl.parsing.source.Source._unbalanced",
+    "plans": "tmkit.formats.json.reading.did_you_mean",
+    "meshes": "tmkit.formats.mesh.meshes.logger.debug",
+    "arrays": "tmkit.formats.mesh.array_files._first_line",
+    "goals": "tmkit.formats.json.reading.did_you_mean",
 }
 
 

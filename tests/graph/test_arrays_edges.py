@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.effort import scaled_examples
 
 from tmkit.errors import CapacityError, SceneError, StampError, TmkitError
-from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_json, scene_to_json
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, StampedPoses, diff
 from tmkit.spatial import Pose
 

@@ -13,7 +13,7 @@ from support.effort import scaled_examples
 
 from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_json, scene_to_json
 from tmkit.graph import AttachedShape, EdgeNoise, consolidated, diff
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -13,8 +13,8 @@ import pytest
 import tmkit as tk
 from tmkit import _core
 from tmkit.errors import TmkitError
+from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
-from tmkit.planner.sampling.placements_polygons import ConvexPolygon
 from tmkit.spatial import GaussianTwist, checked_covariance
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
-from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_json, scene_to_json
 from tmkit.graph import FrameSpecification, Free, Revolute, SceneGraph, SceneHistory, StampedPoses, consolidated, diff
 from tmkit.spatial import Pose
 

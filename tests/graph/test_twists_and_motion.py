@@ -11,7 +11,7 @@ import pytest
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import diff, integrated, relate
-from tmkit.planner.plans.values import Reparenting
+from tmkit.plans.values import Reparenting
 from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
 
 

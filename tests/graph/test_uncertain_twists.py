@@ -16,7 +16,7 @@ from support.twist_model import exact_with, maps_by_differences, random_movers, 
 import tmkit as tk
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import CapacityError, ConfigurationError, SceneError, UnknownNameError
-from tmkit.formats.json_scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_json, scene_to_json
 from tmkit.graph import (
     FrameSpecification,
     SceneHistory,

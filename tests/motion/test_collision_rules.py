@@ -8,8 +8,9 @@ import pytest
 from support.gantry import GANTRY, SUCKER, gantry_scene, two_blocks, with_block
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Exemption, movable_frames
+from tmkit.motion import CollisionRules, Exemption
 from tmkit.motion.collision_rules import ALLOWED_PENETRATION
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 
 RULES = CollisionRules(GANTRY)

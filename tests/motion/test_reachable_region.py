@@ -22,7 +22,8 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.motion import Manipulator, ReachableRegion, load_manipulator, reachable_region
+from tmkit.motion import ReachableRegion, reachable_region
+from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
 

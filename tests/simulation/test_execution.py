@@ -17,7 +17,7 @@ from support.gantry import BLOCK, GANTRY, SUCKER, PlanWriter, gantry_scene, stac
 
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, Mimic, Prismatic
-from tmkit.planner.plans.values import Plan
+from tmkit.plans.values import Plan
 from tmkit.simulation import SimulationProgress, SimulationReport, simulate
 from tmkit.spatial import Pose
 

@@ -14,9 +14,10 @@ from support.gantry import BLOCK, GANTRY, stacking_plan, with_block
 import tmkit as tk
 from tmkit.errors import OutputError, SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.planner import PlanResult, swept_volume
+from tmkit.manipulation import swept_volume
 from tmkit.simulation import draw_failure, draw_swept_volume
 from tmkit.spatial import Pose
+from tmkit.tamp import PlanResult
 
 LID = "(pick-up a table__0__0)"
 

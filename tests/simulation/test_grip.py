@@ -11,8 +11,8 @@ from support.classic import checked, plan_problem
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Free, SceneGraph
-from tmkit.motion import load_manipulator
-from tmkit.planner.sampling.holding import torsion_arm
+from tmkit.manipulation.grasps.holding import torsion_arm
+from tmkit.robots import load_manipulator
 from tmkit.simulation import PhysicsSettings, Simulation, simulate
 from tmkit.spatial import Pose
 

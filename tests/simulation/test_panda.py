@@ -9,7 +9,7 @@ import pytest
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator, load_manipulator
+from tmkit.robots import Manipulator, load_manipulator
 from tmkit.simulation import Simulation, simulate
 
 

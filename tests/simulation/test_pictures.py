@@ -137,7 +137,7 @@ def test_outputs_are_checked_before_the_simulation_starts(tmp_path: Path) -> Non
 
 def test_folder_without_the_right_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that cannot be written to is an output error, also for one who may do everything."""
-    monkeypatch.setattr("tmkit.files.output.os.access", lambda *_, **__: False)
+    monkeypatch.setattr("tmkit._support.output.os.access", lambda *_, **__: False)
     with pytest.raises(OutputError, match="cannot be written: permission denied") as caught:
         write_picture(tmp_path / "end.png", np.zeros((2, 2, 3), dtype=np.uint8))
     assert caught.value.path == str(tmp_path / "end.png")
@@ -152,7 +152,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tmkit.files.output.os.fsync", full)
+    monkeypatch.setattr("tmkit._support.output.os.fsync", full)
     with pytest.raises(OutputError, match="No space left on device"):
         write_picture(target, np.ones((2, 2, 3), dtype=np.uint8))
     assert target.read_bytes() == old

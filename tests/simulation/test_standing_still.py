@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.kitchen import ROBOT, block_names, kitchen
 
-from tmkit.motion import load_manipulator
+from tmkit.robots import load_manipulator
 from tmkit.simulation import Simulation
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from support.gantry import GANTRY
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator
-from tmkit.planner import ActionContext, Candidate, DomainSemantics, load_planning_domain
-from tmkit.planner.plans.values import Configuration
-from tmkit.tasks import GroundAction, State
+from tmkit.manipulation import ActionContext, Candidate
+from tmkit.pddl import GroundAction, State
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator
+from tmkit.tamp import DomainSemantics, load_planning_domain
 
 __all__ = ["OF_OURS", "Meaning"]
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.motion import load_manipulator
-from tmkit.planner import Plan, PlanningDomain, PlanResult, load_planning_domain
+from tmkit.plans import Plan
+from tmkit.robots import load_manipulator
+from tmkit.tamp import PlanningDomain, PlanResult, load_planning_domain
 
 __all__ = ["checked", "classic_domain", "facts_of", "plan_problem", "problem_file"]
 
@@ -36,7 +37,7 @@ def plan_problem(
 def checked(result: PlanResult) -> Plan:
     """Return the plan that there must be, and that must pass its check."""
     assert result.plan is not None, result.explanation
-    report = result.plan.check()
+    report = tk.validate_plan(result.plan)
     assert report.ok, report.problems
     return result.plan
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).with_name("failing_io.c")
 MODULES = (
-    "tmkit.cli.commands", "tmkit.planner.checks.checking", "tmkit.planner.checks.tmp_plan", "tmkit.planner.search",
-    "tmkit.planner.plans.plan_file", "tmkit.simulation.world", "tmkit.simulation.recording",
-    "tmkit.tasks.fast_downward", "tmkit.motion.robot_check", "tmkit.formats.conversion", "PIL.Image", "trimesh",
+    "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.plan",
+    "tmkit.plans.plan_file", "tmkit.simulation.world", "tmkit.simulation.recording",
+    "tmkit.task_planning.fast_downward", "tmkit.robots.robot_check", "tmkit.formats.conversion", "PIL.Image", "trimesh",
     "scipy.spatial", "tmkit.simulation.execution",
 )  # fmt: skip
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, Box, Free, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Shape
-from tmkit.motion import Manipulator
-from tmkit.planner.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.pddl import GroundAction
+from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-from tmkit.tasks import GroundAction
 
 HEIGHT = 0.8  # of the rails over the table
 REACH = 0.12  # from the hand down to the tool

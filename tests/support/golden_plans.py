@@ -23,8 +23,8 @@ from support.classic import plan_problem, problem_file
 from support.kitchen import ROBOT, kitchen, stove_goal
 from support.meshes import l_mesh
 from support.unsure_blocks import ON_B, unsure_blocks
-from tmkit.planner import PlanResult
 from tmkit.spatial import Pose
+from tmkit.tamp import PlanResult
 
 __all__ = ["GOLDEN", "PLANS", "digests", "versions"]
 
@@ -78,7 +78,7 @@ def digests(names: list[str] | None = None, *, out: Path | None = None) -> dict[
             result = PLANS[name]()
             assert result.plan is not None, f"{name}: {result.explanation}"
             path = (out or Path(scratch)) / f"{name}.json"
-            result.plan.save(path)
+            tk.save_plan(result.plan, path)
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import tmkit as tk
-from tmkit.elementary import circle
+from tmkit._support.elementary import circle
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.spatial import Pose
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from hypothesis import strategies as st
 
-from tmkit.tasks import (
+from tmkit.pddl import (
     Action,
     Add,
     And,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tmkit.tasks import And, Fact, Interpretation, Problem, State, load_domain, load_problem
+from tmkit.pddl import And, Fact, Interpretation, Problem, State, load_domain, load_problem
 
 MOST_BINDINGS = 20_000
 """A quantifier or effect with more bindings than this is not judged: it would take too long."""

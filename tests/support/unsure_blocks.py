@@ -6,7 +6,7 @@ import numpy as np
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.planner import Plan
+from tmkit.plans import Plan
 
 __all__ = ["ON_B", "looked", "succeeds", "unsure_blocks"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tmkit.interrupts import temporary_folder
+from tmkit._support.signals import temporary_folder
 from tmkit.motion import PathAnswer, PathQuery
 
 __all__ = ["Lost", "Unfit", "UnfitError", "do"]

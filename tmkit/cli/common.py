@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from tmkit._support.terminal import printable
 from tmkit.cli import ExitCode
 from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
-from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
-    from tmkit.files.remarks import Remark
+    from tmkit._support.import_notes import Remark
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
@@ -195,14 +195,14 @@ def require_writable(path: Path) -> None:
     Raises:
         OutputError: the file could not be written.
     """
-    from tmkit.files.output import check_writable
+    from tmkit._support.output import check_writable
 
     check_writable(path)
 
 
 def write_json(path: Path, document: Any) -> None:
     """Write a document, or the text of one, as a whole or not at all."""
-    from tmkit.files.output import write_text
+    from tmkit._support.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
     write_text(path, text.rstrip("\n") + "\n")

@@ -28,9 +28,9 @@ from tmkit.cli.json_files import read_json_file
 from tmkit.errors import ConfigurationError, FileFormatError
 
 if TYPE_CHECKING:
-    from tmkit.formats.json_reading import JsonNode
+    from tmkit.formats.json.reading import JsonNode
     from tmkit.graph import SceneGraph
-    from tmkit.planner import ContinuousGoal
+    from tmkit.plans import ContinuousGoal
 
 __all__ = ["GoalArm", "GoalAt", "GoalFile", "GoalIn", "check_goals", "errors_about_goals", "wanted_goals"]
 
@@ -81,7 +81,7 @@ def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGrap
     Raises:
         UnknownNameError, ConfigurationError: the message says which goal of the file.
     """
-    from tmkit.planner import ContinuousGoal
+    from tmkit.plans import ContinuousGoal
 
     if file is None or not isinstance(goals, list):
         return
@@ -106,7 +106,7 @@ def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator
 
 
 def _at(text: str) -> ContinuousGoal:
-    from tmkit.planner import ObjectAt
+    from tmkit.plans import ObjectAt
     from tmkit.spatial import Pose
 
     names, _, written = text.rpartition("=")
@@ -124,7 +124,7 @@ def _at(text: str) -> ContinuousGoal:
 
 
 def _inside(text: str) -> ContinuousGoal:
-    from tmkit.planner import ObjectIn
+    from tmkit.plans import ObjectIn
 
     item, _, region = (name.strip() for name in text.partition("@"))
     if not item or not region:
@@ -134,13 +134,13 @@ def _inside(text: str) -> ContinuousGoal:
 
 def _arm(text: str) -> ContinuousGoal:
     from tmkit.cli.start import joint_values
-    from tmkit.planner import ArmAt
+    from tmkit.plans import ArmAt
 
     return ArmAt(joint_values(text, option="--goal-arm"))
 
 
 def _read(path: Path) -> list[str | ContinuousGoal]:
-    from tmkit.formats.json_reading import JsonNode
+    from tmkit.formats.json.reading import JsonNode
 
     top = JsonNode(read_json_file(path, what="goal"), str(path))
     goals = [item.text() if isinstance(item.value, str) else _goal(item) for item in top.items()]
@@ -154,8 +154,8 @@ _TOLERANCES = {"pose": {"m": 0.005, "rad": 0.05}, "joints": {"tolerance": 1e-6}}
 
 def _goal(node: JsonNode) -> ContinuousGoal:
     """Return a goal as a plan file has it, with the tolerances that are left out."""
-    from tmkit.formats.json_reading import JsonNode
-    from tmkit.planner.goals.continuous_goals import goal_from_json
+    from tmkit.formats.json.reading import JsonNode
+    from tmkit.plans.continuous_goals import goal_from_json
 
     table = node.table()
     left_out = {key: value for kind, usual in _TOLERANCES.items() if kind in table for key, value in usual.items()}

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError
-from tmkit.files.reading import ReadingLimits, read_bytes
 
 __all__ = ["read_json_file"]
 

@@ -15,7 +15,7 @@ from tmkit.cli.common import load
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:
-    from tmkit.planner import Plan
+    from tmkit.plans import Plan
 
 __all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "refuse_beside_json"]
 
@@ -62,8 +62,9 @@ def load_plan_file(
         PlanFileError: the plan is broken, or was made with another domain.
         typer.BadParameter: a ``.tmp`` plan has no scene, or a JSON plan has what it says itself.
     """
-    from tmkit.planner import Plan
-    from tmkit.planner.checks.tmp_plan import read_tmp_header
+    from tmkit.plans import load_plan
+    from tmkit.tamp.validation.plan_domain import check_plan_domain
+    from tmkit.tamp.validation.tmp_plan import load_tmp_plan, read_tmp_header
 
     if path.suffix != ".tmp":
         given: dict[str, object] = {"--goal": goal, "--start": start}
@@ -73,7 +74,9 @@ def load_plan_file(
             given |= {"--allow": allow, "--package": packages, "--meshes": meshes if meshes != "load" else None}
         for option, value in given.items():
             refuse_beside_json(path, option, value)
-        return Plan.load(path, domain=domain, semantics=semantics)
+        plan = load_plan(path)
+        check_plan_domain(plan, path, domain, semantics)
+        return plan
     if not scenes:
         raise typer.BadParameter(
             f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",
@@ -81,7 +84,7 @@ def load_plan_file(
         )
     scene = load(scenes, allow=allow, packages=packages, meshes=meshes)
     arms = robot or list(read_tmp_header(path).robots)
-    return Plan.load_tmp(
+    return load_tmp_plan(
         path, scene, q=start_configuration(scene, arms, start), domain=domain, semantics=semantics, robot=arms,
         goal=goal,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import tmkit as tk
 from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     AllowFolders,
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
-    from tmkit.planner import CheckReport, ContinuousGoal, Plan, PlanResult, PortfolioResult
+    from tmkit.plans import ContinuousGoal, Plan
     from tmkit.simulation import SimulationReport
+    from tmkit.tamp import PlanResult, PortfolioResult, ValidationReport
 
 __all__ = ["check", "demo", "plan", "simulate"]
 
@@ -67,7 +69,7 @@ def demo(
             print_json({"ok": False, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": None, "simulation": None})
             raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
-    result.plan.save(folder / "plan.json")
+    tk.save_plan(result.plan, folder / "plan.json")
     for number, action in enumerate(result.plan.actions, start=1):
         tell(f"  {number}. {action}")
     tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
@@ -183,7 +185,7 @@ def plan(
             _give_best(best[-1], output, as_json=as_json)
         raise
     if result.plan is not None and output is not None:
-        result.plan.save(output)
+        tk.save_plan(result.plan, output)
     if as_json:
         print_json(result.to_dict())
     else:
@@ -297,7 +299,7 @@ def simulate(
 def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
     """Give back the best plan so far, when the command is interrupted while it improves one."""
     if output is not None:
-        plan.save(output)
+        tk.save_plan(plan, output)
     actions = [str(action) for action in plan.actions]
     if as_json:
         print_json({"status": "interrupted", "actions": actions, "cost": plan.cost, "path_length": plan.path_length})
@@ -334,8 +336,8 @@ def _plan(
     improve: int | None = 0,
     on_plan: Callable[[Plan], None] = _say_nothing,
 ) -> PlanResult | PortfolioResult:
-    from tmkit.planner import ImprovementProgress, PlanningProgress, PlanningSettings, plan_portfolio
-    from tmkit.planner import plan as find_plan
+    from tmkit.tamp import ImprovementProgress, PlanningProgress, PlanningSettings, plan_portfolio
+    from tmkit.tamp import plan as find_plan
 
     def tell(told: PlanningProgress) -> None:
         if isinstance(told, ImprovementProgress) and told.plan is not None:
@@ -359,8 +361,8 @@ def _plan(
 
 def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:
     """Draw what was in the way of a plan."""
-    from tmkit.planner import PlanResult
     from tmkit.simulation import draw_failure
+    from tmkit.tamp import PlanResult
 
     answer = result if isinstance(result, PlanResult) else result.result
     if any(cause.example is not None for action in answer.diagnosis.actions for cause in action.causes):
@@ -376,9 +378,9 @@ def _check(
     *,
     scene: SceneGraph | None = None,
     robot: list[str] | None = None,
-) -> CheckReport:
+) -> ValidationReport:
     with progress("checking") as show:
-        return plan.check(domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
+        return tk.validate_plan(plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
 
 
 def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
@@ -388,7 +390,7 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
         return play(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
 
 
-def _verdict(report: CheckReport) -> str:
+def _verdict(report: ValidationReport) -> str:
     if report.ok:
         return "the plan holds"
     return f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"

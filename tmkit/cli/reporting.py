@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from tmkit._support.terminal import printable
 from tmkit.cli.events import write_event
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
-from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from tmkit.progress import Progress
+    from tmkit._support.progress import Progress
 
 __all__ = ["Reporter", "Work", "current_reporter"]
 

@@ -27,11 +27,11 @@ from tmkit.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tmkit.files.remarks import Remark
+    from tmkit._support.import_notes import Remark
+    from tmkit.formats.srdf import RobotSemantics
     from tmkit.graph import SceneGraph
-    from tmkit.motion import InferredArm, JointRow, Manipulator, RobotReport
-    from tmkit.planner.trial_pick import TrialPick
-    from tmkit.srdf import RobotSemantics
+    from tmkit.robots import InferredArm, JointRow, Manipulator, RobotReport
+    from tmkit.tamp.trial_pick import TrialPick
 
 __all__ = ["app"]
 
@@ -80,8 +80,8 @@ def check(
 ) -> None:
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
     from tmkit.formats import write_json_scene
-    from tmkit.motion import check_robot, find_manipulator
-    from tmkit.planner.trial_pick import trial_pick
+    from tmkit.robots import check_robot, find_manipulator
+    from tmkit.tamp.trial_pick import trial_pick
 
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
@@ -125,7 +125,7 @@ def check(
 def _require_outputs(robot: Path | None, srdf: Path | None, picture: Path | None) -> None:
     """Refuse outputs before the work is done."""
     if picture is not None:
-        from tmkit.viewer import require_plots
+        from tmkit.visualization import require_plots
 
         require_plots(picture)
     for path in (robot, srdf, picture):
@@ -139,8 +139,8 @@ def _inferred(
     scene: SceneGraph, robot: str | None, *, base: str | None, tip: str | None, name: str, seed: int
 ) -> InferredArm | None:
     """Return the arm that is inferred, ``None`` when one is given or nothing moves."""
-    from tmkit.motion import infer_arm
-    from tmkit.motion.robot_remarks import without_flat_meshes
+    from tmkit.robots import infer_arm
+    from tmkit.robots.robot_notes import without_flat_meshes
 
     if robot is not None or not scene.joint_names:
         return None
@@ -174,17 +174,17 @@ def _write(
 ) -> None:
     """Write what is wanted."""
     if robot is not None:
-        from tmkit.motion import write_manipulator
+        from tmkit.robots import write_manipulator
 
         write_manipulator(arm, robot)
     if srdf is not None:
-        from tmkit.srdf import write_srdf
+        from tmkit.formats.srdf import write_srdf
 
         write_srdf(_semantics(scene, arm, report), srdf)
     if picture is not None:
         from tmkit.motion import reachable_region
-        from tmkit.motion.robot_remarks import without_flat_meshes
-        from tmkit.viewer import draw_region
+        from tmkit.robots.robot_notes import without_flat_meshes
+        from tmkit.visualization import draw_region
 
         samples = _PICTURE_SAMPLES * report.samples
         draw_region(reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture)
@@ -223,7 +223,7 @@ def _line(row: JointRow, width: int) -> str:
 
 def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
     """Return the arm and its hand as groups with states, and the pairs that need no check."""
-    from tmkit.srdf import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics
+    from tmkit.formats.srdf import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics
 
     words = {"adjacent": "Adjacent", "always": "Always"}
     pairs = {(first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs}

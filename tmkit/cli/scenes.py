@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmkit._support.terminal import printable
 from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     AllowFolders,
@@ -21,10 +22,9 @@ from tmkit.cli.common import (
     require_writable,
     say,
 )
-from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
-    from tmkit.files.remarks import Remark
+    from tmkit._support.import_notes import Remark
     from tmkit.graph import SceneGraph
 
 __all__ = ["app"]

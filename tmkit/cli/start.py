@@ -27,7 +27,7 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
     """
     if start is None:
         return None
-    from tmkit.motion import find_manipulators, ready_together
+    from tmkit.robots import find_manipulators, ready_together
 
     values = _tmp_values(start, scene) if "=" not in start and start.endswith(".tmp") else _start_values(start)
     for joint in values:
@@ -39,7 +39,7 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
 
 def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
     """Return where the first motion of a plan file of the original begins."""
-    from tmkit.files.places import did_you_mean
+    from tmkit._support.source_location import did_you_mean
     from tmkit.formats import first_configuration, read_tmp
 
     motion, values = first_configuration(read_tmp(start))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tmkit._support.terminal import printable
 from tmkit.cli import ExitCode
 from tmkit.cli.common import AsJson, print_json, progress, require_writable, say
-from tmkit.files.terminal import printable
 
 if TYPE_CHECKING:
-    from tmkit.tasks import Problem, TaskPlanner, TaskPlanResult
+    from tmkit.pddl import Problem
+    from tmkit.task_planning import TaskPlanner, TaskPlanResult
 
 __all__ = ["task"]
 
@@ -37,7 +38,7 @@ def task(
     The same files give the same plan. Every plan is validated before it is printed, in the format of the planning
     competitions.
     """
-    from tmkit.tasks import load_domain, load_problem
+    from tmkit.pddl import load_domain, load_problem
 
     if planner not in _PLANNERS:
         raise typer.BadParameter(f"'{planner}' is none of {', '.join(_PLANNERS)}", param_hint="--planner")
@@ -48,7 +49,7 @@ def task(
         result = _planner(planner).solve(loaded, time_limit=time_limit)
     text = _validated_text(loaded, result) if result.solved else ""
     if output is not None and result.solved:
-        from tmkit.files.output import write_text
+        from tmkit._support.output import write_text
 
         write_text(output, text)
     if as_json:
@@ -63,7 +64,7 @@ def task(
 
 
 def _planner(name: str) -> TaskPlanner[Any]:
-    from tmkit.tasks import FastDownward, Z3Planner
+    from tmkit.task_planning import FastDownward, Z3Planner
 
     if name == "smt":
         return Z3Planner()
@@ -77,9 +78,9 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
         TaskPlannerError: it is not valid, which would be an error of a program.
     """
     from tmkit.errors import TaskPlannerError
-    from tmkit.tasks import Metric, validate_plan
+    from tmkit.pddl import Metric, validate_task_plan
 
-    validation = validate_plan(problem, result.steps)
+    validation = validate_task_plan(problem, result.steps)
     if not validation:
         raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
     kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"

@@ -6,10 +6,9 @@
 the original's plan files.
 """
 
-from tmkit.files.remarks import Remark as Remark  # documented in tmkit.files, where it lives
 from tmkit.formats.conversion import convert_scene
 from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
-from tmkit.formats.json_scene import scene_from_json, scene_to_json, write_json_scene
+from tmkit.formats.json.scene import scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
 from tmkit.formats.scene_check import SceneReport, check_scene
 from tmkit.formats.scene_dump import scene_dump
@@ -26,7 +25,7 @@ from tmkit.formats.tmp_file import (
     tmp_text,
     write_tmp,
 )
-from tmkit.formats.urdf_writer import UrdfText, urdf_from_scene, write_urdf
+from tmkit.formats.urdf.writer import UrdfText, urdf_from_scene, write_urdf
 
 __all__ = [
     "SCENE_SUFFIXES",

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
+from tmkit._support.output import write_files
+from tmkit._support.signals import temporary_folder
+from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError, TmkitError
-from tmkit.files.output import write_files
-from tmkit.files.places import did_you_mean
-from tmkit.formats.json_poses import stamps_to_json
-from tmkit.formats.json_scene import write_json_scene
+from tmkit.formats.json.poses import stamps_to_json
+from tmkit.formats.json.scene import write_json_scene
 from tmkit.formats.loading import load_scene
-from tmkit.formats.robray_writer import robray_from_scene
-from tmkit.formats.urdf_writer import urdf_from_scene
+from tmkit.formats.robray.writer import robray_from_scene
+from tmkit.formats.urdf.writer import urdf_from_scene
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
-from tmkit.interrupts import temporary_folder
 from tmkit.spatial import Pose
 
 __all__ = ["TARGET_SUFFIXES", "convert_scene"]

@@ -15,16 +15,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tmkit._support.import_notes import Remark
+from tmkit._support.limits import ReadingLimits
+from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.files.places import did_you_mean
-from tmkit.files.reading import ReadingLimits
-from tmkit.files.remarks import Remark
-from tmkit.formats.building import add_allowed, add_drafted_frame, frames_by_name
-from tmkit.formats.drafted_values import zero_pose_of
-from tmkit.formats.drafts import FrameDraft
 from tmkit.formats.loading import read_drafts
-from tmkit.formats.meshes import MeshLoader
-from tmkit.formats.srdf import with_semantics
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.spec.build import add_allowed, add_drafted_frame, frames_by_name
+from tmkit.formats.spec.model import FrameDraft
+from tmkit.formats.spec.values import zero_pose_of
+from tmkit.formats.srdf.apply import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 

@@ -12,27 +12,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tmkit.argument_errors import check_argument
-from tmkit.data import resolve_name
+from tmkit._support.argument_errors import check_argument
+from tmkit._support.data import resolve_name
+from tmkit._support.import_notes import Note, Remark, RemarkLog
+from tmkit._support.limits import ReadingLimits
+from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.files.places import did_you_mean
-from tmkit.files.reading import ReadingLimits
-from tmkit.files.remarks import Note, Remark, RemarkLog
-from tmkit.formats.building import build_scene
-from tmkit.formats.drafts import SceneDraft
-from tmkit.formats.folders import project_folders
-from tmkit.formats.json_scene import read_json_scene
-from tmkit.formats.meshes import MeshLoader
-from tmkit.formats.packages import PackageResolver
-from tmkit.formats.parts import with_missing_parents
-from tmkit.formats.robray import read_robray
-from tmkit.formats.scene_drafts import draft_of_scene
-from tmkit.formats.srdf import with_semantics
-from tmkit.formats.urdf import read_urdf
-from tmkit.formats.urdf_collisions import with_always_colliding
-from tmkit.formats.urdf_meshes import with_readable_meshes
+from tmkit.formats.json.scene import read_json_scene
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.sandbox import project_folders
+from tmkit.formats.robray.reader import read_robray
+from tmkit.formats.spec.build import build_scene
+from tmkit.formats.spec.from_scene import draft_of_scene
+from tmkit.formats.spec.missing_parents import with_missing_parents
+from tmkit.formats.spec.model import SceneDraft
+from tmkit.formats.srdf import RobotSemantics, read_srdf
+from tmkit.formats.srdf.apply import with_semantics
+from tmkit.formats.urdf.meshes import with_readable_meshes
+from tmkit.formats.urdf.reader import read_urdf
+from tmkit.formats.urdf.self_collisions import with_always_colliding
 from tmkit.graph import SceneGraph
-from tmkit.srdf import RobotSemantics, read_srdf
 
 __all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_drafts"]
 
@@ -71,7 +71,7 @@ def load_scene(
         meshes: of robot descriptions (URDF): ``"load"`` all, so that a collision mesh that is missing or broken is an
             error; ``"available"``: leave those out with a remark each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
-            themselves, packages, and what is installed; see :mod:`tmkit.formats.folders`.
+            themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.
         on_remark: called with everything that a reader mended or left out instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.

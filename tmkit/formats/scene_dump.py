@@ -1,6 +1,6 @@
 """A scene as a plain table for other programs: what ``tmkit scene dump --json`` prints.
 
-Unlike :mod:`tmkit.formats.json_scene` it is for reading by anybody, not for reading back: it leaves out masses, colours
+Unlike :mod:`tmkit.formats.json.scene` it is for reading by anybody, not for reading back: it leaves out masses, colours
 and mesh data.
 """
 

@@ -12,7 +12,7 @@ Blanks may stand around words, and a comment at the end of a line. Numbers are d
 (``d`` is read as well). A file that holds one ``m`` and one ``p`` gives a configuration; see
 :func:`first_configuration`.
 
-This module knows only the lines; what they mean for a scene is decided by :mod:`tmkit.planner.checks.tmp_plan`.
+This module knows only the lines; what they mean for a scene is decided by :mod:`tmkit.tamp.validation.tmp_plan`.
 
 Invariants: whatever breaks the form is refused with file, line and column; what is written reads back to the same
 entries, numbers bit for bit, and in the original's own number format.
@@ -27,10 +27,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.output import write_text
+from tmkit._support.source_location import Place, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError
-from tmkit.files.output import write_text
-from tmkit.files.places import Place, did_you_mean
-from tmkit.files.reading import ReadingLimits, read_bytes
 
 __all__ = [
     "TmpAction",

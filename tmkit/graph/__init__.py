@@ -44,24 +44,12 @@ from tmkit._core import (
     _register,
     diff,
 )
-from tmkit.graph.compliance import (
-    ComplianceModel,
-    Deflection,
-    LinearCompliance,
-    beam_compliance,
-    bent,
-    joint_compliance,
-)
 from tmkit.graph.display import tree_html, tree_svg, tree_text
 from tmkit.graph.folding import consolidated
-from tmkit.graph.gtsam_graphs import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
 from tmkit.graph.history import HistoryEntry, SceneHistory
 from tmkit.graph.movement import moved_frames
-from tmkit.graph.observations import Observation, Observations
-from tmkit.graph.opinion_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
-from tmkit.graph.opinions import Resolution, Verdict, resolve_observations
-from tmkit.graph.pose_graphs import PoseFactor, PoseGraph, PoseGraphSolution, pose_graph, solve_pose_graph, write_back
-from tmkit.graph.relating import (
+from tmkit.graph.patterns import find_structure
+from tmkit.graph.semantic_edges import (
     Node,
     add_edge,
     add_pose,
@@ -74,7 +62,6 @@ from tmkit.graph.relating import (
     set_twist,
     transport,
 )
-from tmkit.graph.structure import find_structure
 from tmkit.graph.traversal import chain, walk
 
 _register(  # what the core's methods of these names call
@@ -92,17 +79,14 @@ __all__ = [
     "AttachedShape",
     "Box",
     "Capsule",
-    "ComplianceModel",
     "Cone",
     "Continuous",
     "Cylinder",
-    "Deflection",
     "EdgeNoise",
     "Fixed",
     "FrameDifference",
     "FrameSpecification",
     "Free",
-    "Fused",
     "Group",
     "HeightField",
     "HistoryEntry",
@@ -110,24 +94,14 @@ __all__ = [
     "Innovation",
     "Joint",
     "Kinematics",
-    "LinearCompliance",
     "Measurement",
     "Mesh",
     "Mimic",
-    "Newest",
     "Node",
     "NoiseSource",
-    "Observation",
-    "Observations",
-    "Opinion",
     "Plane",
     "PointCloud",
-    "PoseFactor",
-    "PoseGraph",
-    "PoseGraphSolution",
     "Prismatic",
-    "Resolution",
-    "ResolutionPolicy",
     "Revolute",
     "SceneArrays",
     "SceneDifference",
@@ -137,14 +111,9 @@ __all__ = [
     "Shape",
     "Sphere",
     "StampedPoses",
-    "Surest",
-    "Tagged",
-    "Verdict",
     "add_edge",
     "add_pose",
     "add_twist",
-    "beam_compliance",
-    "bent",
     "chain",
     "consolidated",
     "diff",
@@ -152,21 +121,13 @@ __all__ = [
     "find_structure",
     "gaussian_twist",
     "integrated",
-    "joint_compliance",
     "moved_frames",
-    "pose_graph",
     "relate",
-    "resolve_observations",
     "set_pose",
     "set_twist",
-    "solution_from_gtsam",
-    "solve_pose_graph",
-    "solve_with_gtsam",
-    "to_gtsam_graph",
     "transport",
     "tree_html",
     "tree_svg",
     "tree_text",
     "walk",
-    "write_back",
 ]

@@ -24,10 +24,7 @@ from tmkit._core import (
     search_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import CollisionRules, Exemption, movable_frames, pair_distance
-from tmkit.motion.guessed_arm import guess_manipulator, write_manipulator
-from tmkit.motion.inferred_arm import InferredArm, infer_arm
-from tmkit.motion.manipulator import Manipulator
+from tmkit.motion.collision_rules import CollisionRules, Exemption
 from tmkit.motion.motion_planner import (
     FoundPath,
     MotionPlanner,
@@ -39,11 +36,7 @@ from tmkit.motion.motion_planner import (
 )
 from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
-from tmkit.motion.robot_chains import JointChain
-from tmkit.motion.robot_check import Reach, RobotReport, check_robot
-from tmkit.motion.robot_files import find_manipulator, load_manipulator
-from tmkit.motion.robot_remarks import JointRow
-from tmkit.motion.several_arms import Robots, find_manipulators, ready_together
+from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
 from tmkit.motion.timing import TimedPath, time_path
 
 __all__ = [
@@ -53,48 +46,35 @@ __all__ = [
     "EdgeCollision",
     "Exemption",
     "FoundPath",
-    "InferredArm",
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
-    "JointChain",
-    "JointRow",
-    "Manipulator",
     "MotionPlanner",
     "PathAnswer",
     "PathCheck",
     "PathQuery",
     "PathResult",
     "PathStatus",
-    "Reach",
     "ReachHeights",
     "ReachableRegion",
     "RecheckResult",
     "RecheckStatus",
-    "RobotReport",
-    "Robots",
     "RrtConnect",
     "StraightLineResult",
     "StraightLineStatus",
+    "SupportSurface",
     "TimedPath",
-    "check_robot",
-    "find_manipulator",
-    "find_manipulators",
-    "guess_manipulator",
-    "infer_arm",
     "inverse_kinematics",
     "inverse_kinematics_solutions",
-    "load_manipulator",
-    "movable_frames",
-    "pair_distance",
+    "lies_in_region",
     "proved_search",
     "reach_excess",
     "reach_heights",
     "reachable_region",
-    "ready_together",
     "recheck_path",
+    "region_surface",
     "search_path",
     "straight_line",
+    "support_surfaces",
     "time_path",
-    "write_manipulator",
 ]

@@ -34,7 +34,9 @@ from numpy.typing import ArrayLike
 from tmkit._core import CollisionWorld
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion.manipulator import Manipulator
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.mechanisms import held_by, moved_frames
+from tmkit.robots.movable import movable_frames
 
 __all__ = [
     "ALLOWED_PENETRATION",
@@ -42,10 +44,6 @@ __all__ = [
     "TOUCHING",
     "CollisionRules",
     "Exemption",
-    "held_by",
-    "movable_frames",
-    "moved_frames",
-    "pair_distance",
 ]
 
 PLANNING_MARGIN = 0.001
@@ -56,54 +54,6 @@ ALLOWED_PENETRATION = 0.001
 
 TOUCHING = 1e-5
 """Metres of overlap up to which two things touch and do not collide."""
-
-MOVABLE_CLASSES = ("movable", "moveable")
-"""Classes that mark a frame as an object that may be carried."""
-
-
-def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
-    """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
-    found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
-    return tuple(sorted(found, key=scene.frame_id))  # ids grow with insertion
-
-
-def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
-    """Return the frames that arms and their hands move, with all that hangs off them. O(frames x depth)."""
-    own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
-    movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
-    return frozenset(
-        frame
-        for frame in scene.frame_names
-        if frame in movers or any(above in movers for above in scene.ancestors(frame))
-    )
-
-
-def _name_of(scene: SceneGraph, frame: str) -> str | None:
-    joint = scene.joint(frame)
-    return joint.name if joint.is_actuated else None
-
-
-def _leader_of(scene: SceneGraph, frame: str) -> str | None:
-    mimic = scene.joint(frame).mimic
-    return mimic.joint if mimic is not None else None
-
-
-def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
-    """Return the metres between the collision shapes of two frames; negative when they overlap.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        frame_a: one frame.
-        frame_b: the other, also when the scene allows the two to touch.
-
-    Returns:
-        The signed distance; ``inf`` when one of them has no collision shape, or both move as one.
-    """
-    movable, scene = movable_frames(scene), scene.forbid_collision(frame_a, frame_b)
-    every = CollisionWorld(scene, movable=movable).pairs
-    others = {(i, j): -math.inf for i, j, _ in every if {i, j} != {frame_a, frame_b}}
-    return float(CollisionWorld(scene, movable=movable, pair_margins=others).distance(q))
 
 
 @dataclass(frozen=True, order=True)
@@ -252,11 +202,6 @@ class CollisionRules:
     ) -> CollisionWorld:
         """Return the collision world of a version without margin, as a plan's checker asks it; see :meth:`world`."""
         return self.world(scene, exemptions, margin=-TOUCHING, source=source)
-
-
-def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
-    """Return the object that hangs off an arm's hand, or None."""
-    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)
 
 
 def _hand_contacts(arm: Manipulator, item: str | None) -> Iterator[Exemption]:

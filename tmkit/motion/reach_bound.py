@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.elementary import dot, norm
+from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.motion.manipulator import Manipulator
+from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
 
 __all__ = ["ReachHeights", "reach_excess", "reach_heights"]

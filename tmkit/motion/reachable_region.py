@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld
-from tmkit.elementary import circle, cos, sin
+from tmkit._support.elementary import circle, cos, sin
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph, Shape
-from tmkit.motion.manipulator import Manipulator
-from tmkit.motion.robot_chains import random_configurations
+from tmkit.robots.chains import random_configurations
+from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["ReachableRegion", "reachable_region"]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ruckig import InputParameter, Result, Ruckig, Trajectory
 
-from tmkit.elementary import norms
+from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 

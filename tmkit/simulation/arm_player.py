@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator
+from tmkit.robots import Manipulator
 from tmkit.simulation.suction import SuctionCup
 from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import Inertia, Kinematics, SceneGraph
-from tmkit.planner.sampling.holding import torsion_arm
-from tmkit.planner.sampling.masses import lumped_inertia
+from tmkit.manipulation.grasps.holding import torsion_arm
+from tmkit.manipulation.masses import lumped_inertia
 from tmkit.simulation.pieces import MARKER_MASS, Piece, Pieces, with_masses
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins

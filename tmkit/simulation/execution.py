@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
-from tmkit.planner.plans.executors import execute
-from tmkit.planner.plans.values import Plan
+from tmkit.plans.execution import execute
+from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera, Studio, good_camera, render
 from tmkit.simulation.progress import SimulationProgress
@@ -49,8 +49,8 @@ from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.motion import Manipulator
-    from tmkit.planner import PlanStep, Segment, TimedMotion
+    from tmkit.plans import PlanStep, Segment, TimedMotion
+    from tmkit.robots import Manipulator
 
 __all__ = ["simulate"]
 
@@ -182,7 +182,7 @@ class _Progress:
 
 
 class _Execution:
-    """One plan being played in one simulation: an executor for :func:`tmkit.planner.execute`."""
+    """One plan being played in one simulation: an executor for :func:`tmkit.plans.execute`."""
 
     def __init__(
         self,

@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.motion import movable_frames
-from tmkit.planner import ActionDiagnosis, FailureCause, FailureExample, FailureKind, PlanResult, RemedyKind
-from tmkit.planner.plans.diagnosis import in_centimetres
+from tmkit.plans import FailureKind
+from tmkit.robots import movable_frames
 from tmkit.simulation.camera import Camera, good_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation
+from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, RemedyKind
+from tmkit.tamp.diagnosis.diagnosis import in_centimetres
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Manipulator
+from tmkit.robots import Manipulator
 from tmkit.simulation.bodies import Body
 
 __all__ = ["Motors"]

@@ -6,7 +6,7 @@ which everything below belongs; what is left never moves and is *fixed*. An obje
 hand) is a piece of its own all the same, because it can be let go; an object with joints of its own (a box with a lid)
 is a mechanism with a free base.
 
-Masses are those of :mod:`tmkit.planner.sampling.masses`. Frames that only mark a place weigh next to nothing.
+Masses are those of :mod:`tmkit.manipulation.masses`. Frames that only mark a place weigh next to nothing.
 
 Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a mechanism appears as its
 base. This module knows nothing of pybullet.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tmkit.graph import Fixed, SceneGraph
-from tmkit.planner.sampling.masses import ball_inertia, lumped_inertia
+from tmkit.manipulation.masses import ball_inertia, lumped_inertia
 
 __all__ = ["MARKER_MASS", "Piece", "Pieces", "is_movable", "partition", "with_masses"]
 

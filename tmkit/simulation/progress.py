@@ -1,10 +1,10 @@
-"""What a simulation tells while it runs; see :mod:`tmkit.progress`."""
+"""What a simulation tells while it runs; see :mod:`tmkit._support.progress`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmkit.progress import Progress
+from tmkit._support.progress import Progress
 
 __all__ = ["SimulationProgress"]
 

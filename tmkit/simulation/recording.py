@@ -5,7 +5,7 @@ Films run at twice the speed of the simulated world, with eight frames for each 
 share one palette and are not dithered, so that what does not move costs next to nothing.
 
 What is asked for is checked before the simulation starts (:func:`check_output`): nobody should wait for a minute to be
-told that a folder does not exist. Files are written as all outputs are (:mod:`tmkit.files.output`).
+told that a folder does not exist. Files are written as all outputs are (:mod:`tmkit._support.output`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.output import check_writable, write_bytes
+from tmkit._support.signals import temporary_folder
 from tmkit.errors import MissingExtraError, OutputError
-from tmkit.files.output import check_writable, write_bytes
-from tmkit.interrupts import temporary_folder
 
 __all__ = ["FRAMES_PER_SECOND", "SPEED", "Film", "check_output", "write_picture"]
 

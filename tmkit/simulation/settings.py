@@ -4,7 +4,7 @@ Rigid contacts and small steps do it. At 960 steps a second and 150 solver itera
 is told position *and* velocity, an arm follows its path to a few micrometres, and a 5 cm block held between two fingers
 by friction alone stays within a fraction of a millimetre. Soft contacts, coarser steps (240 a second) or fewer
 iterations (50) let blocks creep or turn in the hand. pybullet multiplies the friction coefficients of two touching
-bodies. Those of fingers and objects are the planner's (:mod:`tmkit.planner.sampling.holding`).
+bodies. Those of fingers and objects are the planner's (:mod:`tmkit.manipulation.grasps.holding`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, fields
 
 from tmkit.errors import SimulationError
-from tmkit.planner.sampling.holding import DENSITY, FINGER_FRICTION, GRAVITY, OBJECT_FRICTION, PAD_RADIUS
+from tmkit.manipulation.grasps.holding import DENSITY, FINGER_FRICTION, GRAVITY, OBJECT_FRICTION, PAD_RADIUS
 
 __all__ = ["PhysicsSettings"]
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.formats.solids import mesh_of_cloud, mesh_of_field
+from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, PointCloud, Shape
 from tmkit.spatial import Pose
 

@@ -5,7 +5,7 @@ Hence the cup does not collide with the object that it handles; everything else 
 switched on, the rim is probed: the object is held only when every point of the rim is at its surface, within the
 hand's ``contact_tolerance``. Then a rigid constraint joins the two, and its load is watched at every step.
 
-What a vacuum can bear is the planner's model (:mod:`tmkit.planner.sampling.holding`). The load is smoothed over a
+What a vacuum can bear is the planner's model (:mod:`tmkit.manipulation.grasps.holding`). The load is smoothed over a
 hundredth of a second, since a solver's spikes are no forces. A soft cup that is pushed gives way: an object that is set
 down a tenth of a millimetre too deep is held from then on as it is, and not torn off by the moment of the push.
 
@@ -19,9 +19,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.motion import Manipulator
-from tmkit.planner.sampling.grasps import cup_rim
-from tmkit.planner.sampling.holding import vacuum_overload
+from tmkit.manipulation.grasps.holding import vacuum_overload
+from tmkit.manipulation.grasps.sampling import cup_rim
+from tmkit.robots import Manipulator
 from tmkit.simulation.world import Simulation
 
 __all__ = ["SuctionCup"]

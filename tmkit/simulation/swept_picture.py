@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, Mesh, SceneGraph
-from tmkit.planner import Plan, SweptVolume
+from tmkit.manipulation import SweptVolume
+from tmkit.plans import Plan
 from tmkit.simulation.camera import good_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation
@@ -34,7 +35,7 @@ def draw_swept_volume(
 
     Args:
         plan: the plan.
-        volume: what :func:`tmkit.planner.plans.swept_volume` has found for it.
+        volume: what :func:`tmkit.manipulation.swept_volume` has found for it.
         path: a ``.png`` or ``.jpg``.
         width: pixels.
         height: pixels.

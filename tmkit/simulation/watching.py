@@ -19,8 +19,8 @@ from tmkit.spatial import Pose
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.motion import Manipulator
-    from tmkit.planner import Plan, PlanStep, Segment
+    from tmkit.plans import Plan, PlanStep, Segment
+    from tmkit.robots import Manipulator
 
 __all__ = ["Watch"]
 

@@ -30,10 +30,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.signals import temporary_folder
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.interrupts import temporary_folder
-from tmkit.motion import CollisionRules, Manipulator
+from tmkit.motion import CollisionRules
+from tmkit.robots import Manipulator
 from tmkit.simulation.attachments import Attachments, link_pose
 from tmkit.simulation.bodies import Body, build_bodies, ignore_meant_overlaps, set_friction
 from tmkit.simulation.contacts import Contacts

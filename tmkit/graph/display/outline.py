@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from tmkit._core import AttachedShape, Joint, SceneGraph, Shape
+from tmkit._support.terminal import printable
 from tmkit.errors import SceneError
-from tmkit.files.terminal import printable
 
 __all__ = ["Describer", "FrameWords", "Outline", "Row", "clean", "count_of", "number", "outline_of", "unit_of"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from tmkit.graph import SceneGraph
+from tmkit.manipulation import ActionContext, Candidate, Pick, Place, grasps_of
 from tmkit.motion import Manipulator, movable_frames
-from tmkit.planner import ActionContext, Candidate, Pick, Place, grasps_of
+from tmkit.pddl import Fact, GroundAction, State
 from tmkit.spatial import Pose
-from tmkit.tasks import Fact, GroundAction, State
 
 
 class Semantics:

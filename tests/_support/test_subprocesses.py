@@ -1,0 +1,117 @@
+"""Programs that are run end with the process that runs them, however that ends, and their folders go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tmkit._support import subprocesses as processes
+from tmkit.errors import TaskPlannerError
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
+
+# Runs a program that sleeps, in a thread while others work, and tells its number; the argument chooses how it is tied.
+RUNNER = """\
+import sys, threading, time
+from pathlib import Path
+from tmkit._support.signals import temporary_folder
+from tmkit._support import subprocesses as processes
+
+if sys.argv[1] == "python":
+    processes.shutil.which = lambda name: None
+
+def work():
+    while True:
+        sum(range(1000))
+
+def run():
+    with temporary_folder("search") as folder:
+        code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+        processes.run([sys.executable, "-c", code], folder=folder, environment={}, time_limit=600.0)
+
+for task in (work, run):
+    threading.Thread(target=task, daemon=True).start()
+time.sleep(600)
+"""
+
+
+def wait_for(what: Callable[[], object], seconds: float = 300.0) -> object:
+    """Return what a function returns when that is true at last, or what it returns in the end."""
+    until = time.monotonic() + seconds
+    while not (found := what()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@LINUX
+@pytest.mark.parametrize("way", ["shell", "python"])
+def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: str) -> None:
+    """A kill that nobody can answer ends the program too, and the next process removes what was left."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, way], env=environment)
+
+    def told() -> int | None:
+        texts = [log.read_text(encoding="ascii") for log in tmp_path.glob("tmkit-search-*/output.log")]
+        return int(texts[0]) if texts and texts[0].endswith("\n") else None
+
+    started = wait_for(told)
+    assert isinstance(started, int)
+    assert is_running(started)
+    runner.send_signal(signal.SIGKILL)
+    runner.wait()
+    assert wait_for(lambda: not is_running(started))
+    assert list(tmp_path.iterdir())
+    again = "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
+    subprocess.run([sys.executable, "-c", again], env=environment, check=True)
+    assert not list(tmp_path.iterdir())
+
+
+@LINUX
+@pytest.mark.parametrize("way", [processes._TIED_BY_SHELL, processes._TIED_BY_PYTHON], ids=["shell", "python"])
+def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: str) -> None:
+    """Should the starter die before the signal is asked for, the program is not run."""
+    begin = ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
+    wrong = str(os.getpid() + 1)
+    done = subprocess.run([*begin, wrong, "/usr/bin/touch", str(tmp_path / "begun")], check=False)
+    assert done.returncode != 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["setpriv", "no-setpriv"])
+def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, found: bool) -> None:
+    """Arguments with blanks, quotes and stars, and the exit code, are those of the program itself."""
+    if not found:
+        monkeypatch.setattr(processes.shutil, "which", lambda _: None)
+    words = ["a b", "'", '"', "*", "$PPID", "-x", "", "\n"]
+    processes._tie.cache_clear()
+    try:
+        finished = processes.run(
+            [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", *words],
+            folder=tmp_path, environment={"A": "b"}, time_limit=600.0,
+        )  # fmt: skip
+    finally:
+        processes._tie.cache_clear()
+    assert (finished.code, finished.output) == (7, f"{words}\n")
+
+
+def test_what_is_no_program_is_said(tmp_path: Path) -> None:
+    """A program that is missing, or may not be run, is named."""
+    (tmp_path / "text").write_text("", encoding="ascii")
+    for name in ("missing", "text"):
+        with pytest.raises(TaskPlannerError, match=f"cannot run .*{name}"):
+            processes.run([str(tmp_path / name)], folder=tmp_path, environment={}, time_limit=1.0)

@@ -1,0 +1,144 @@
+"""What a command tells programs: JSON lines on the standard error, one JSON document on the standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TMKIT = [sys.executable, "-m", "tmkit.cli"]
+HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
+PLAN = ("plan", "panda_table", "blocks2")
+
+
+def events_of(text: str) -> list[dict[str, Any]]:
+    """Return the events; every line has to be one, and only the last is ``done``."""
+    events = [json.loads(line) for line in text.splitlines()]
+    assert [event["event"] for event in events].index("done") == len(events) - 1
+    return events
+
+
+def run(*arguments: str, folder: Path) -> tuple[int, str, list[dict[str, Any]]]:
+    """Run a command; return its exit code, its standard output and its events."""
+    done = subprocess.run([*TMKIT, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    events = events_of(done.stderr)
+    assert events[-1] == {"event": "done", "exit_code": done.returncode}
+    return done.returncode, done.stdout, events
+
+
+def test_a_plan(tmp_path: Path) -> None:
+    """Progress has the same fields everywhere; the answer is one document; with -vv the log is told as well."""
+    code, out, events = run("-v", *PLAN, "--goal", "(on a b)", "--json", "-v", folder=tmp_path)
+    assert (code, json.loads(out)["status"]) == (0, "solved")
+    told = [event for event in events if event["event"] == "progress"]
+    assert all({"phase", "step", "steps", "seconds", "text"} <= set(event) for event in told)
+    assert {"task", "motion"} <= {event["phase"] for event in told}
+    logs = [event for event in events if event["event"] == "log"]
+    assert logs
+    assert all(event["level"] in ("DEBUG", "INFO") and event["logger"].startswith("tmkit.") for event in logs)
+
+
+def test_quiet_leaves_progress_out(tmp_path: Path) -> None:
+    """Only the end is told."""
+    _, _, events = run("scene", "dump", "blocks2", "panda_table", "--json", "--quiet", folder=tmp_path)
+    assert [event["event"] for event in events] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((*PLAN, "--goal", "(on a", "--json"), {"type": "TaskError", "line": 1, "column": 1}),
+        (("check", "no.json", "--json"), {"type": "MissingFileError", "file": "no.json", "line": None}),
+        (("check", "bad.json", "--json"), {"type": "PlanFileError", "file": "bad.json", "line": 2}),
+        (("plan", "--json", "--gaol"), {"type": "UsageError", "file": None, "line": None}),
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: tuple[str, ...], expected: dict[str, object]) -> None:
+    """An error says its class, message, place and whatever else it holds, and nothing is answered."""
+    (tmp_path / "bad.json").write_text('{\n"format" 1}', encoding="utf-8")
+    code, out, events = run(*arguments, folder=tmp_path)
+    assert (code, out) == (2, "")
+    [error] = [event for event in events if event["event"] == "error"]
+    assert error["message"]
+    assert {name: error[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json: bool) -> None:
+    """Whichever ends it: its exit code, one message, no files, no processes."""
+    goal = "(and (on a b) (on b c) (on c a))"
+    process = subprocess.Popen(
+        [
+            *TMKIT,
+            "plan",
+            "panda_table",
+            "blocks4",
+            "--goal",
+            goal,
+            "-o",
+            "plan.json",
+            "--time-limit",
+            "3600",
+            *(["--json"] if as_json else []),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + HANG
+    while not (running := children.read_text(encoding="ascii").split()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.send_signal(number)  # asked twice, it still tidies up
+    out, err = process.communicate(timeout=HANG)
+    message = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}[number]
+    assert (process.returncode, out) == (128 + number, "")
+    if as_json:
+        *_, error, done = events_of(err)
+        assert error == {"event": "error", "type": "Interrupted", "message": message, "signal": number.name}
+        assert done["exit_code"] == 128 + number
+    else:
+        assert err == f"{message}\n"
+    assert list(tmp_path.iterdir()) == []
+    assert not [child for child in running if Path(f"/proc/{child}").exists()]
+
+
+def test_an_interrupt_during_imports(tmp_path: Path) -> None:
+    """As soon as the command runs, Ctrl-C shows no traceback, whatever is being imported."""
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.2):
+        program = (
+            "import sys; sys.argv[:] = ['tmkit', *sys.argv[1:]]; import tmkit.cli; print(flush=True); tmkit.cli.main()"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *PLAN, "--goal", "(on a b)"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.02 + delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=HANG)
+        assert (process.returncode, err) in ((130, "interrupted\n"), (0, ""))
+
+
+def test_a_log_file(tmp_path: Path) -> None:
+    """All of the log goes into the file, and the plan is the same as without."""
+    for name, options in (("one", ["--log-file", "log.txt"]), ("two", [])):
+        code, _, _ = run(*PLAN, "--goal", "(on a b)", "-o", f"{name}.json", "--json", *options, folder=tmp_path)
+        assert code == 0
+    assert "DEBUG tmkit._support.subprocesses: running " in (tmp_path / "log.txt").read_text(encoding="utf-8")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()

@@ -1,0 +1,189 @@
+"""Goals on the command line that PDDL cannot say."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tmkit as tk
+from tmkit import cli
+from tmkit.cli.goals import wanted_goals
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
+from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+
+Run = Callable[..., tuple[int, str, str]]
+PLAN = ("plan", "panda_table", "blocks2")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in this process, in an empty folder; return its exit code and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tmkit", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def wanted(
+    goal: str | None = None,
+    *,
+    at: str | None = None,
+    inside: str | None = None,
+    arm: str | None = None,
+    file: Path | None = None,
+) -> str | list[str | ContinuousGoal] | None:
+    """Return what options want, each given once."""
+    return wanted_goals(goal, at=at and [at], inside=inside and [inside], arm=arm, file=file)
+
+
+def test_options_say_what_the_library_would_be_given() -> None:
+    """Points, poses, regions and joints, each beside PDDL; PDDL alone stays as it is."""
+    assert wanted() is None
+    assert wanted("(on a b)") == "(on a b)"
+    point = ObjectAt("a", "table", tk.Pose([0.1, -0.2, 0.3]), radians=None)
+    assert wanted(at="a@table=0.1,-0.2,0.3") == [point]
+    pose = ObjectAt("a", "table", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]))
+    assert wanted("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
+    assert wanted(inside="a@tray", arm="j1=0.5,j2=-1") == [ObjectIn("a", "tray"), ArmAt({"j1": 0.5, "j2": -1.0})]
+
+
+def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
+    """PDDL and goals in one list; tolerances that are left out are those of the classes."""
+    file = tmp_path / "goals.json"
+    pose = [0.1, 0.2, 0.05, 0.0, 0.0, 0.0, 1.0]
+    exact = ObjectAt("b", "table", tk.Pose([0.1, 0.2, 0.05]), metres=0.002, radians=None)
+    goals = [
+        "(handempty)",
+        {"object": "a", "at": "table", "pose": pose},
+        exact.to_json(),
+        {"object": "a", "in": "tray"},
+        {"joints": {"j1": 0.5}},
+    ]
+    file.write_text(json.dumps(goals))
+    assert wanted(file=file) == [
+        "(handempty)",
+        ObjectAt("a", "table", tk.Pose([0.1, 0.2, 0.05])),
+        exact,
+        ObjectIn("a", "tray"),
+        ArmAt({"j1": 0.5}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "reason"),
+    [
+        ("at", "a=0,0,0", "--goal-at: 'a=0,0,0' is not of the form OBJECT@FRAME=X,Y,Z"),
+        ("at", "a@table=0,0", "--goal-at"),
+        ("at", "a@table=0,0,zero", "--goal-at"),
+        ("at", "a@table", "--goal-at"),
+        ("inside", "a", "--goal-in: 'a' is not of the form OBJECT@REGION"),
+        ("inside", "@tray", "--goal-in"),
+        ("arm", "j1", "--goal-arm: 'j1' is not of the form joint=number"),
+        ("arm", "j1=1,j1=2", "--goal-arm: joint 'j1' is given twice"),
+    ],
+)
+def test_options_of_another_form_are_refused(option: str, text: str, reason: str) -> None:
+    """The message shows the option, what it was given, and its form."""
+    with pytest.raises(ConfigurationError, match=reason):
+        wanted(**{option: text})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[]", "at least one goal"),
+        ('{"object": "a"}', "expected a list"),
+        ('["(on a b)", {"object": "a"}]', r"\[1\]: needs the key 'at'"),
+        ('[{"joints": {"j1": "x"}}]', r"\[0\].joints.j1: expected a finite number"),
+        ('[{"joints": {"j1": 0}, "tolerance": 0}]', r"\[0\]: tolerance of a goal must be positive"),
+        ("[", "is not JSON"),
+        ("[" * 100000, "is nested too deeply"),
+    ],
+)
+def test_broken_goal_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    """The message names the file and the value."""
+    file = tmp_path / "goals.json"
+    file.write_text(text)
+    with pytest.raises(FileFormatError, match=reason):
+        wanted(file=file)
+    with pytest.raises(MissingFileError, match="there is no goal file"):
+        wanted(file=tmp_path / "none.json")
+
+
+def test_the_command_plans_for_them(run: Run) -> None:
+    """The plan holds for its exact goals, which its file carries."""
+    goals = ("--goal", "(handempty)", "--goal-at", "a@table=-0.12,0.11,0.05", "--goal-arm", "panda_joint1=0.5")
+    code, _, err = run(*PLAN, *goals, "-o", "plan.json")
+    assert code == cli.ExitCode.DONE, err
+    plan = tk.load_plan("plan.json")
+    assert [type(goal) for goal in plan.continuous_goals] == [ObjectAt, ArmAt]
+    assert tk.validate_plan(plan).ok
+    code, out, _ = run("check", "plan.json")
+    assert code == cli.ExitCode.DONE
+    assert "the plan holds" in out
+
+
+def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
+    """An object, frame or joint that the scene lacks is named with the nearest; other goals cannot stand beside."""
+    for options, words in (
+        (("--goal-at", "a@tabel=0,0,0.05"), "table"),
+        (("--goal-arm", "panda_joint11=0"), "panda_joint1"),
+        (("--goal-at", "a@table=0,0"), "OBJECT@FRAME"),
+        (("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"), "give a goal, in one or several ways, or a problem"),
+    ):
+        code, out, err = run(*PLAN, *options)
+        assert (code, out) == (cli.ExitCode.BAD_INPUT, ""), err
+        assert words in err
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("goals", "told"),
+    [
+        (["(on a"], r"goals.json: goal:1:1: this parenthesis is never closed"),
+        ([{"joints": {"nojoint": 0.1}}], r"goals.json: [0]: unknown joint 'nojoint'"),
+        (["(on a b)", {"object": "zz", "in": "table"}], r"goals.json: [1]: unknown frame 'zz'"),
+    ],
+)
+def test_errors_of_a_goal_file_name_it(run: Run, tmp_path: Path, goals: list[object], told: str) -> None:
+    """Also what is found out only when the domain and the scene are there."""
+    (tmp_path / "goals.json").write_text(json.dumps(goals))
+    code, _, err = run(*PLAN, "--goal-file", "goals.json")
+    assert (code, told in " ".join(err.split())) == (2, True), err
+
+
+def test_errors_of_start_and_robot_files_name_them(run: Run, tmp_path: Path) -> None:
+    """A joint of ``--start FILE`` and a tip of ``--robot FILE`` that the scene does not have."""
+    (tmp_path / "start.json").write_text('{"nojoint": 0.1}')
+    code, _, err = run(*PLAN, "--goal", "(on a b)", "--start", "start.json")
+    assert (code, "--start start.json: unknown joint 'nojoint'" in err) == (2, True), err
+    arm = (Path(tk.__file__).parents[1] / "scenes" / "robots" / "panda.toml").read_text()
+    (tmp_path / "arm.toml").write_text(re.sub(r"(?m)^tip = .*$", 'tip = "nowhere"', arm))
+    code, _, err = run(*PLAN, "--goal", "(on a b)", "--robot", "arm.toml")
+    assert (code, "arm.toml: tip names frame 'nowhere'" in err) == (2, True), err
+
+
+def test_errors_of_a_plan_name_its_file(run: Run, tmp_path: Path) -> None:
+    """A goal or domain of a plan that is refused only when the plan is checked."""
+    assert run(*PLAN, "--goal", "(on a b)", "-o", "plan.json")[0] == 0
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "goal.json").write_text(json.dumps(document | {"goal": "(foo a)"}))
+    (tmp_path / "domain.json").write_text(json.dumps(document | {"domain": document["domain"] | {"name": "nothing"}}))
+    for file, told in (
+        ("goal.json", "goal:1:2: unknown predicate 'foo'"),
+        ("domain.json", "the plan's domain 'nothing'"),
+    ):
+        code, _, err = run("check", file)
+        assert (code, f"{file}: {told}" in err) == (2, True), err

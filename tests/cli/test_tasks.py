@@ -1,0 +1,140 @@
+"""``tmkit task`` plans without a scene; goals in several ways; problems that leave to the scene what it shows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.task_problems import DATA
+
+import tmkit as tk
+from tmkit import cli
+from tmkit.errors import TaskError
+from tmkit.pddl import Fact, GroundAction, load_domain, load_problem, parse_problem, validate_task_plan
+
+Run = Callable[..., tuple[int, str, str]]
+DOMAIN, PROBLEM = DATA / "places" / "domain.pddl", DATA / "places" / "problem.pddl"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in this process, in an empty folder; return its exit code and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tmkit", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def steps_of(text: str) -> list[GroundAction]:
+    """Return the actions of a plan in the format of the planning competitions."""
+    lines = [line.strip("()").split() for line in text.splitlines() if line.startswith("(")]
+    return [GroundAction(name, tuple(arguments)) for name, *arguments in lines]
+
+
+@pytest.mark.parametrize("planner", ["fast-downward", "optimal", "smt"])
+def test_a_plan_is_printed_written_and_told_as_json(run: Run, planner: str) -> None:
+    """The same valid plan in all three ways, with its cost."""
+    if planner == "smt":
+        pytest.importorskip("z3", reason="the extra 'smt' is not installed")
+    problem = load_problem(PROBLEM, load_domain(DOMAIN))
+    code, out, _ = run("task", DOMAIN, PROBLEM, "--planner", planner)
+    assert code == 0
+    assert validate_task_plan(problem, steps_of(out))
+    assert out.splitlines()[-1] == f"; cost = {len(steps_of(out))} (unit cost)"
+    assert run("task", DOMAIN, PROBLEM, "--planner", planner, "-o", "plan.txt")[0] == 0
+    assert Path("plan.txt").read_text() == out
+    code, told, _ = run("task", DOMAIN, PROBLEM, "--planner", planner, "--json")
+    document = json.loads(told)
+    assert (code, document["status"], document["cost"]) == (0, "solved", len(steps_of(out)))
+    assert document["steps"] == out.splitlines()[:-1]
+
+
+def test_proved_and_not_found_are_told_apart(run: Run, tmp_path: Path) -> None:
+    """Both answers are no, in different words; nothing is written."""
+    impossible = tmp_path / "impossible.pddl"
+    text = PROBLEM.read_text()
+    start = text.index("(:goal")
+    impossible.write_text(text[:start] + "(:goal (and (empty) (not (empty)))))")
+    code, out, _ = run("task", DOMAIN, impossible, "-o", "plan.txt")
+    assert (code, out) == (1, "There is no plan: that is proved.\n")
+    code, out, _ = run("task", DOMAIN, PROBLEM, "--time-limit", "0.001", "-o", "plan.txt")
+    assert code == 1
+    assert out.startswith("No plan was found; there may be one: ")
+    assert not Path("plan.txt").exists()
+    code, out, _ = run("task", DOMAIN, impossible, "--json")
+    assert (code, json.loads(out)["status"]) == (1, "unsolvable")
+
+
+def test_bad_input_is_refused(run: Run, tmp_path: Path) -> None:
+    """A missing file, another domain's problem, a planner that there is not, a problem without an initial state."""
+    (tmp_path / "broken.pddl").write_text("(define (problem p) (:domain places) (:goal (and)))")
+    for arguments, words in (
+        ((DOMAIN, "nowhere.pddl"), "no file 'nowhere.pddl'"),
+        ((DATA / "rooms" / "domain.pddl", PROBLEM), "the problem is one of domain 'places'"),
+        ((DOMAIN, PROBLEM, "--planner", "guess"), "'guess' is none of fast-downward, optimal, smt"),
+        ((DOMAIN, "broken.pddl"), "the problem has no section (:init ...)"),
+    ):
+        code, out, error = run("task", *arguments)
+        assert (code, out) == (2, "")
+        assert words in error
+        assert "Traceback" not in error
+
+
+# --- problems and goals beside a scene --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objects", ["", "(:objects)", "(:objects a - block)"])
+def test_a_problem_may_leave_to_the_scene_what_that_shows(run: Run, tmp_path: Path, objects: str) -> None:
+    """Neither an initial state nor all objects are needed beside a scene."""
+    path = tmp_path / "p.pddl"
+    path.write_text(f"(define (problem p) (:domain blocks) {objects} (:goal (and (on a b))))")
+    code, out, error = run("plan", "panda_table", "blocks2", "--problem", path)
+    assert code == 0, error
+    assert "(stack a b)" in out
+
+
+def test_what_a_problem_says_must_still_hold_in_the_scene(run: Run, tmp_path: Path) -> None:
+    """A partial problem that contradicts the scene is refused as a whole one is."""
+    path = tmp_path / "p.pddl"
+    path.write_text("(define (problem p) (:domain blocks) (:init (holding a)) (:goal (and (on a b))))")
+    code, _, error = run("plan", "panda_table", "blocks2", "--problem", path)
+    assert code == 2
+    assert "its initial facts do not hold in the scene: (holding a)" in error
+
+
+def test_objects_that_are_known_anyway_need_no_declaration() -> None:
+    """A problem is read over known objects and its own; without known ones, ``:init`` is asked for."""
+    domain = load_domain(DOMAIN)
+    text = "(define (problem p) (:domain places) (:objects b - block) (:goal (and (on a b))))"
+    problem = parse_problem(text, domain, objects={"a": "block"})
+    assert dict(problem.objects) == {"a": ("block",), "b": ("block",)}
+    assert len(problem.init) == 0
+    with_facts = text.replace("(:goal", "(:init (clear a)) (:goal")
+    assert Fact("clear", ("a",)) in parse_problem(with_facts, domain, objects={"a": "block"}).init
+    with pytest.raises(TaskError, match=r"the problem has no section \(:init \.\.\.\)"):
+        parse_problem(text.replace("on a b", "on b b"), domain)
+
+
+def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
+    """What the scene shows and what is said beside it is joined, on the command line and in the library."""
+    scene = tk.load_scene("panda_table", "blocks2")
+    shown = scene.reparent("b", "a", pose=tk.Pose([0.0, 0.0, 0.05]))
+    alone = tk.plan(scene, goal_scene=shown)
+    both = tk.plan(scene, goal_scene=shown, goal="(and (holding b) (not (handempty)))", suggest=False, time_limit=10.0)
+    assert alone.plan is not None
+    assert both.plan is None
+    code, out, _ = run("plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)")
+    assert code == 1
+    assert "(on a b)" in out
+    with pytest.raises(TaskError, match="give a goal, a goal scene or both, or else a problem file"):
+        tk.plan(scene, goal_scene=shown, problem="p.pddl")

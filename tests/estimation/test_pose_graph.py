@@ -1,0 +1,208 @@
+"""Pose graphs: solved at once, by gtsam too, and written back with all correlations."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tmkit import GaussianPose, Pose, Revolute, SceneGraph
+from tmkit.errors import DisconnectedError, MissingExtraError, SceneError, UnknownNameError
+from tmkit.estimation import (
+    Observations,
+    pose_graph,
+    solution_from_gtsam,
+    solve_pose_graph,
+    solve_with_gtsam,
+    to_gtsam_graph,
+    write_back,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+HAS_GTSAM = importlib.util.find_spec("gtsam") is not None
+
+
+def covariance(random: np.random.Generator, deviation: float) -> np.ndarray:
+    """Return a covariance of full rank with deviations about this."""
+    root = deviation * (np.eye(6) + 0.3 * random.normal(size=(6, 6)))
+    return root @ root.T
+
+
+def survey(
+    random: np.random.Generator, *, views: int = 4, deviation: float = 2e-3
+) -> tuple[SceneGraph, Observations, dict[str, Pose]]:
+    """Return a base that drove along, its camera at each stop, two landmarks, what was seen of them, and the truth."""
+    scene = SceneGraph()
+    parent = "world"
+    for view in range(views):
+        pose = Pose.from_rpy([0.5, 0.1 * view, 0.0], [0.0, 0.0, 0.2])
+        scene = scene.add_frame(f"base{view}", parent, pose=pose, covariance=covariance(random, deviation))
+        scene = scene.add_frame(f"mast{view}", f"base{view}", pose=Pose([0.1, 0.0, 1.2]))
+        neck = Pose.from_rpy([0.0, 0.05, 0.1], [0.1, 0.3, -0.2])
+        scene = scene.add_frame(f"head{view}", f"mast{view}", pose=neck, covariance=covariance(random, deviation))
+        scene = scene.add_frame(f"camera{view}", f"head{view}", pose=Pose.from_rpy([0.05, 0, 0], [-1.5, 0.1, 0.0]))
+        parent = f"base{view}"
+    for name, at in (("rock", [3.0, 1.0, 0.2]), ("lander", [3.0, -1.0, 0.5])):
+        scene = scene.add_frame(name, "world", pose=Pose(at), covariance=covariance(random, 20 * deviation))
+        scene = scene.add_frame(f"marker of {name}", name, pose=Pose.from_rpy([0.0, 0.0, 0.3], [0.2, 0.1, 0.5]))
+    truth = scene
+    for frame in scene.noisy_frames:
+        root = np.linalg.cholesky(scene.edge_covariance(frame))
+        truth = truth.set_pose(frame, scene.local_pose(frame) @ Pose.exp(root @ random.normal(size=6)))
+    looks = Observations()
+    for view in range(views):
+        for name in ("rock", "lander"):
+            noise = covariance(random, deviation)
+            seen = truth.pose(f"marker of {name}", f"camera{view}") @ Pose.exp(
+                np.linalg.cholesky(noise) @ random.normal(size=6)
+            )
+            looks = looks.observe(f"marker of {name}", f"camera{view}", pose=GaussianPose(seen, noise))
+    return scene, looks, {frame: truth.pose(frame, "world") for frame in scene.frame_names}
+
+
+def relative(a: np.ndarray, b: np.ndarray) -> float:
+    """Return by how much two matrices differ, relative to the second."""
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_one_observation_is_conditioning(seed: int) -> None:
+    """With a single observation the solution is that of scene.condition, of every frame and all correlations."""
+    scene, looks, _ = survey(np.random.default_rng(seed), views=3)
+    one = Observations(list(looks)[:1])
+    solved = write_back(scene, solve_pose_graph(pose_graph(scene, one)))
+    conditioned = scene.condition(next(iter(one)).measurement())
+    pairs = [("camera2", "world"), ("marker of rock", "world"), ("head0", "lander"), ("marker of rock", "camera0")]
+    for target, reference in pairs:
+        assert solved.pose(target, reference).is_close(conditioned.pose(target, reference), translation_tolerance=1e-9)
+    assert relative(solved.joint_gaussian(pairs)[1], conditioned.joint_gaussian(pairs)[1]) < 1e-8
+
+
+@settings(max_examples=10)
+@given(SEEDS)
+def test_many_observations_differ_from_conditioning_by_second_order(seed: int) -> None:
+    """One after the other and all at once differ by the square of the errors: a tenth of these, a hundredth of that."""
+    gaps = []
+    for deviation in (2e-3, 2e-4):
+        scene, looks, _ = survey(np.random.default_rng(seed), views=3, deviation=deviation)
+        solved = write_back(scene, solve_pose_graph(pose_graph(scene, looks)))
+        conditioned = scene
+        for look in looks:
+            conditioned = conditioned.condition(look.measurement())
+        gaps.append(solved.pose("lander", "world").distance(conditioned.pose("lander", "world"))[0])
+    assert gaps[0] < 1e-3
+    assert gaps[1] < 0.05 * gaps[0] + 1e-9
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_written_back_is_what_was_solved(seed: int) -> None:
+    """Poses, covariances and cross-covariances of the new version are those of the solution."""
+    scene, looks, _ = survey(np.random.default_rng(seed), views=2)
+    solution = solve_pose_graph(pose_graph(scene, looks))
+    assert solution.converged
+    version = write_back(scene, solution)
+    means, joint = version.joint_gaussian([(frame, "world") for frame in solution.graph.frames])
+    for mean, solved in zip(means, solution.poses, strict=True):
+        assert mean.is_close(solved)
+    assert relative(joint, solution.covariance) < 1e-9
+    assert relative(version.gaussian_pose("rock", "world").covariance, solution.pose("rock").covariance) < 1e-9
+    assert version.frame_names == scene.frame_names
+
+
+def test_solutions_are_as_sure_as_they_say() -> None:
+    """Over simulated surveys the squared distances of all poses from the truth are chi-square distributed."""
+    squared = []
+    for seed in range(60):
+        scene, looks, truth = survey(np.random.default_rng(seed), views=2)
+        solution = solve_pose_graph(pose_graph(scene, looks))
+        error = np.concatenate(
+            [
+                (pose.inverse() @ truth[frame]).log()
+                for frame, pose in zip(solution.graph.frames, solution.poses, strict=True)
+            ]
+        )
+        squared.append(float(error @ np.linalg.solve(solution.covariance, error)))
+    degrees = 36
+    assert np.mean(squared) == pytest.approx(degrees, abs=4 * np.sqrt(2 * degrees / len(squared)))
+
+
+@pytest.mark.skipif(not HAS_GTSAM, reason="the extra 'gtsam' is not installed")
+@settings(max_examples=8, deadline=None)
+@given(SEEDS)
+def test_gtsam_finds_the_same(seed: int) -> None:
+    """Poses, joint covariance and cost agree with gtsam's to rounding."""
+    scene, looks, _ = survey(np.random.default_rng(seed), views=3)
+    back = GaussianPose(scene.pose("world", "rock"), 1e-2 * np.eye(6))
+    graph = pose_graph(scene, looks.observe("world", "rock", pose=back))
+    ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
+    for a, b in zip(ours.poses, theirs.poses, strict=True):
+        assert a.is_close(b, translation_tolerance=1e-8, rotation_tolerance=1e-8)
+    assert relative(theirs.covariance, ours.covariance) < 1e-6
+    assert theirs.cost == pytest.approx(ours.cost, rel=1e-9)
+    factors, values = to_gtsam_graph(graph)
+    assert factors.size() == len(graph.factors)
+    with pytest.raises(SceneError, match="the graph has 8 variables, the values of gtsam 0"):
+        solution_from_gtsam(graph, factors, type(values)())
+
+
+def test_without_gtsam_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing extra is named in one line."""
+    scene, looks, _ = survey(np.random.default_rng(0), views=1)
+    monkeypatch.setitem(sys.modules, "gtsam", None)
+    with pytest.raises(MissingExtraError, match=r"need the extra 'gtsam': pip install 'tmkit\[gtsam\]'"):
+        solve_with_gtsam(pose_graph(scene, looks))
+
+
+def test_edges_on_joints_are_right_at_q() -> None:
+    """A frame on a joint is corrected such that it stands as solved at the configuration of the observation."""
+    scene = (
+        SceneGraph()
+        .add_frame("neck", "world", pose=Pose([0, 0, 1]), joint=Revolute([0, 0, 1]), covariance=1e-4 * np.eye(6))
+        .add_frame("camera", "neck", pose=Pose([0.1, 0, 0]))
+        .add_frame("mark", "world", pose=Pose([1, 1, 1]), covariance=1e-6 * np.eye(6))
+    )
+    q = [0.6]
+    seen = GaussianPose(scene.pose("mark", "camera", q=q) @ Pose.exp([0.01, 0, 0.01, 0, 0.01, 0]), 1e-6 * np.eye(6))
+    solution = solve_pose_graph(pose_graph(scene, Observations().observe("mark", "camera", pose=seen), q=q))
+    version = write_back(scene, solution, q=q)
+    assert version.pose("neck", "world", q=q).is_close(solution.pose("neck").mean)
+    assert relative(version.gaussian_pose("neck", "world", q=q).covariance, solution.pose("neck").covariance) < 1e-9
+
+
+def test_what_a_pose_graph_cannot_say_is_refused() -> None:
+    """Shared sources, exact directions, rigid pairs, and frames that are not there are named."""
+    scene, looks, _ = survey(np.random.default_rng(0), views=1)
+    with pytest.raises(SceneError, match="have the source 'measurement of marker of rock in camera0' in common"):
+        pose_graph(scene.condition(next(iter(looks)).measurement()), looks)
+    with pytest.raises(SceneError, match="edge of 'rock': the covariance is not of full rank"):
+        pose_graph(scene.set_covariance("rock", np.diag([1.0, 0, 0, 0, 0, 0])), looks)
+    with pytest.raises(SceneError, match="'mast0' seen from 'base0': the two are rigidly joined"):
+        pose_graph(scene, looks.observe("mast0", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+    with pytest.raises(SceneError, match="a pose graph needs at least one observation"):
+        pose_graph(scene, Observations())
+    with pytest.raises(UnknownNameError, match="unknown frame 'rok'"):
+        pose_graph(scene, looks.observe("rok", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+    moon = scene.add_root("moon")
+    with pytest.raises(DisconnectedError):
+        pose_graph(moon, looks.observe("moon", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e5])
+def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
+    """Where rounding of the distances makes longer steps than the tolerance, these are the last."""
+    random = np.random.default_rng(4)
+    scene, parent = SceneGraph(), "world"
+    for name in ("a", "b", "c"):
+        pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
+        scene = scene.add_frame(name, parent, pose=pose, covariance=1e-4 * np.eye(6))
+        parent = name
+    seen = GaussianPose(scene.pose("c", "world") @ Pose.exp(random.normal(size=6) * 0.01), 1e-4 * np.eye(6))
+    solution = solve_pose_graph(pose_graph(scene, Observations().observe("c", "world", pose=seen)))
+    assert solution.converged
+    assert solution.iterations < 30

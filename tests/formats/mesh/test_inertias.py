@@ -1,0 +1,99 @@
+"""Mass properties of uniform solids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmkit.errors import ShapeError
+from tmkit.formats.mesh.inertias import solid_inertia, united_inertia
+from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
+from tmkit.spatial import Pose
+
+trimesh = pytest.importorskip("trimesh")
+
+
+def as_mesh(shape: Shape) -> Shape:
+    """Return a solid as a fine mesh, made by another library."""
+    if shape.kind == "box":
+        made = trimesh.creation.box(shape.dimensions)
+    elif shape.kind == "sphere":
+        made = trimesh.creation.icosphere(subdivisions=5, radius=shape.dimensions[0])
+    elif shape.kind == "cylinder":
+        made = trimesh.creation.cylinder(shape.dimensions[0], shape.dimensions[1], sections=400)
+    elif shape.kind == "cone":
+        made = trimesh.creation.cone(*shape.dimensions, sections=400)
+        made.apply_translation([0, 0, -shape.dimensions[1] / 2])
+    else:
+        radius, length = shape.dimensions
+        made = trimesh.creation.capsule(length, radius, count=[200, 200])
+        made.apply_translation(-made.bounds.mean(axis=0))
+    return Mesh(made.vertices, made.faces)
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [
+        (Box, ([1, 2, 3],)),
+        (Sphere, (0.7,)),
+        (Cylinder, (0.5, 2)),
+        (Cone, (0.5, 2)),
+        (Capsule, (0.5, 2)),
+        (Capsule, (1.0, 0.1)),
+    ],
+)
+def test_formulas_agree_with_the_mesh(make: Callable[..., Shape], sizes: tuple[Any, ...]) -> None:
+    """Each formula gives what integrating over a fine mesh of the solid gives."""
+    shape = make(*sizes)
+    center, matrix = solid_inertia(shape, 3.0)
+    mesh_center, mesh_matrix = solid_inertia(as_mesh(shape), 3.0)
+    np.testing.assert_allclose(center, mesh_center, atol=1e-3)
+    np.testing.assert_allclose(matrix, mesh_matrix, rtol=2e-3, atol=2e-3)
+
+
+def test_mesh_agrees_with_trimesh() -> None:
+    """The integral over a mesh is that of trimesh, also far from the origin."""
+    made = trimesh.creation.icosphere(subdivisions=1)
+    made.apply_scale([1, 2, 3])
+    made.apply_translation([10, -20, 5])
+    made.density = 2.0 / made.volume
+    center, matrix = solid_inertia(Mesh(made.vertices, made.faces), 2.0)
+    np.testing.assert_allclose(center, made.center_mass, rtol=1e-9)
+    np.testing.assert_allclose(matrix, made.moment_inertia, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("faces", [[[0, 1, 2]], [[0, 1, 2], [0, 3, 1], [1, 3, 2], [0, 2, 3]]])
+def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
+    """An open mesh, or one turned inside out, has no inertia."""
+    mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
+    with pytest.raises(ShapeError, match="encloses no volume"):
+        solid_inertia(mesh, 1.0)
+
+
+@pytest.mark.parametrize(
+    "shape", [Plane(), PointCloud([[0, 0, 0]], radius=1), HeightField([[0, 0], [0, 1]], size=[1, 1])]
+)
+def test_ground_has_no_mass(shape: Shape) -> None:
+    """Planes, clouds and fields are not weighed."""
+    with pytest.raises(ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no mass of its own"):
+        solid_inertia(shape, 1.0)
+
+
+coordinates = st.tuples(*[st.floats(-2, 2)] * 3)
+
+
+@given(coordinates, coordinates, st.floats(0.1, 5))
+def test_union_of_halves_is_the_whole(translation: tuple[float, ...], rpy: tuple[float, ...], mass: float) -> None:
+    """A box cut in two and put together again has the inertia of the box, wherever it stands."""
+    pose = Pose.from_rpy(translation, rpy)
+    half = Box([1, 2, 1.5])
+    parts = [(half, pose @ Pose((0, 0, z)), mass / 2) for z in (-0.75, 0.75)]
+    whole, union = united_inertia([(Box([1, 2, 3]), pose, mass)]), united_inertia(parts)
+    assert union.mass == pytest.approx(mass)
+    np.testing.assert_allclose(union.center, translation, atol=1e-12)
+    np.testing.assert_allclose(union.matrix, whole.matrix, atol=1e-12 * max(mass, 1))

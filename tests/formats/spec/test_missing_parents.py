@@ -1,0 +1,54 @@
+"""Files that are parts of scenes, looked at by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tmkit as tk
+from tmkit._support.import_notes import Remark
+from tmkit.errors import FileFormatError
+
+GRASP = "frame grasp { parent right_endpoint; quaternion [0, 1, 0, 0]; translation [0, 0, 0.075]; }\n"
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file and return its path."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
+    """Half a scene is refused, as long as nobody asks for half of one."""
+    path = write(tmp_path / "grasp.robray", GRASP)
+    with pytest.raises(FileFormatError, match=r"grasp.robray:1:\d+: the frame 'grasp' has the parent 'right_endpoint'"):
+        tk.load_scene(path)
+
+
+def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> None:
+    """The frames of the part are as they are said; a pair of unknown frames is left out; both are remarked."""
+    path = write(tmp_path / "grasp.robray", GRASP + "allow_collision left_w1 grasp;\n")
+    remarks: list[Remark] = []
+    scene = tk.load_scene(path, complete=False, on_remark=remarks.append)
+    assert scene.parent("grasp") == "right_endpoint"
+    assert scene.parent("right_endpoint") is None
+    assert scene.local_pose("grasp") == tk.Pose([0, 0, 0.075], [0, 1, 0, 0])
+    assert scene.allowed_pairs == ()
+    assert [(remark.line, remark.text) for remark in remarks] == [
+        (1, "'right_endpoint', the parent of 'grasp', is declared by no file and shown as a root"),
+        (2, "'left_w1' is declared by no file, so the pair is left out"),
+    ]
+
+
+def test_a_whole_scene_is_the_same_either_way() -> None:
+    """Where nothing is missing, nothing changes."""
+    assert tk.load_scene("blocks3", "panda_table", complete=False) == tk.load_scene("blocks3", "panda_table")
+
+
+def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:
+    """A parent that is nearly one that is declared is shown as a root too, with the name that may be meant."""
+    path = write(tmp_path / "slip.robray", "frame table { }\nframe a { parent tabel; }\n")
+    remarks: list[Remark] = []
+    assert tk.load_scene(path, complete=False, on_remark=remarks.append).parent("a") == "tabel"
+    assert "did you mean 'table'" in remarks[0].text

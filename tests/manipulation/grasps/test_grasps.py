@@ -1,0 +1,155 @@
+"""Grasps: known answers for simple objects, and the conventions of the tool frame."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from support.gantry import GANTRY, SUCKER
+
+from tmkit.errors import SceneError
+from tmkit.graph import AttachedShape, Box, Cylinder, HeightField, Plane, PointCloud, SceneGraph, Shape, Sphere
+from tmkit.manipulation import Grasp, grasps_of
+from tmkit.manipulation.grasps.sampling import FINGER_CLEARANCE
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+OFFSET = Pose.from_rpy([0.1, -0.2, 0.3], [0.4, -0.5, 0.6])
+
+
+def grasps(*shapes: AttachedShape, arm: Manipulator = GANTRY) -> tuple[Grasp, ...]:
+    """Return the grasps of an object of the given shapes."""
+    return grasps_of(SceneGraph().add_frame("item", "world", shapes=shapes), "item", manipulator=arm)
+
+
+def straight(found: tuple[Grasp, ...]) -> tuple[Grasp, ...]:
+    """Return the grasps that come along an axis of the object."""
+    return tuple(grasp for grasp in found if not grasp.name.startswith("tilted"))
+
+
+def axis(grasp: Grasp, number: int) -> np.ndarray:
+    """Return an axis (3,) of the tool in the object's frame."""
+    return grasp.object_from_tool.rotation[:, number]
+
+
+def test_a_cube_has_every_face_and_turn() -> None:
+    """A cube that fits is taken from 6 sides, across 2 pairs of faces, and from 12 edges, either way round."""
+    found = grasps(AttachedShape(Box([0.05, 0.05, 0.05])))
+    assert len(found) == 24 + 24
+    assert found[:24] == straight(found)
+    assert len({(g.object_from_tool.quat_xyzw.round(6).tobytes()) for g in found}) == 48
+    assert {g.width for g in found} == {0.05}
+    assert all(not g.object_from_tool.translation.any() for g in found[:24])
+    assert len({g.name for g in found}) == 48
+
+
+def test_a_box_is_taken_by_the_faces_that_fit() -> None:
+    """A side wider than the opening less the clearance is no pair to close on."""
+    size = [0.05, 0.09, 0.03]
+    found = straight(grasps(AttachedShape(Box(size))))
+    closings = Counter(int(np.argmax(np.abs(axis(g, 1)))) for g in found)
+    assert closings == {0: 8, 2: 8}
+    for grasp in found:
+        assert grasp.width == size[int(np.argmax(np.abs(axis(grasp, 1))))]
+
+
+@pytest.mark.parametrize(("excess", "count"), [(-1e-6, 48), (1e-6, 0)])
+def test_the_clearance_decides(excess: float, count: int) -> None:
+    """The widest cube leaves the clearance on either side of the open fingers."""
+    side = GANTRY.width_open - 2.0 * FINGER_CLEARANCE + excess
+    assert len(grasps(AttachedShape(Box([side] * 3)))) == count
+
+
+def test_nothing_thinner_than_the_closed_hand_is_taken() -> None:
+    """A hand that does not close fully cannot hold what is thinner."""
+    arm = Manipulator.from_dict({**GANTRY.to_dict(), "width_closed": 0.02})
+    closings = {int(np.argmax(np.abs(axis(g, 1)))) for g in grasps(AttachedShape(Box([0.01, 0.03, 0.03])), arm=arm)}
+    assert closings == {1, 2}
+
+
+@pytest.mark.parametrize("arm", [GANTRY, SUCKER])
+@pytest.mark.parametrize("shape", [Box([0.05, 0.06, 0.2]), Cylinder(0.03, 0.2), Sphere(0.03)])
+@pytest.mark.parametrize("pose", [Pose(), OFFSET])
+def test_the_tool_looks_at_the_object(shape: Shape, pose: Pose, arm: Manipulator) -> None:
+    """The tool's z axis points at the object's middle; the tool point is in it, as deep as the fingers reach."""
+    found = straight(grasps(AttachedShape(shape, pose), arm=arm))
+    assert found
+    for grasp in found:
+        inner = pose.inverse() @ grasp.object_from_tool
+        approach, position = inner.rotation[:, 2], inner.translation
+        assert np.linalg.det(inner.rotation) == pytest.approx(1.0)
+        behind = -float(position @ approach)
+        np.testing.assert_allclose(position, -behind * approach, atol=1e-12)
+        is_along_z = abs(approach[2]) > 0.5
+        half = 0.1 if is_along_z else 0.03
+        if shape.kind != "cylinder":
+            half = float(np.abs(approach) @ shape.bounds[1])
+        assert behind == pytest.approx(half if arm is SUCKER else max(0.0, half - arm.finger_depth))
+
+
+def test_long_objects_are_taken_near_the_end() -> None:
+    """The tool point lies as deep as the fingers reach."""
+    for grasp in straight(grasps(AttachedShape(Box([0.05, 0.05, 0.2])))):
+        along = float(np.abs(axis(grasp, 2)) @ [0.0, 0.0, 1.0])
+        expected = (0.1 - GANTRY.finger_depth) * along
+        assert np.linalg.norm(grasp.object_from_tool.translation) == pytest.approx(expected)
+
+
+def test_a_cylinder_is_taken_by_its_mantle() -> None:
+    """8 turns at either end, and 8 directions from the side, either way round; all across the axis."""
+    every = grasps(AttachedShape(Cylinder(0.03, 0.1)))
+    found = straight(every)
+    assert (len(found), len(every)) == (32, 64)
+    assert {g.width for g in found} == {0.06}
+    assert all(abs(axis(g, 1)[2]) < 1e-12 for g in found)
+    assert Counter(round(float(axis(g, 2)[2])) for g in found) == {1: 8, -1: 8, 0: 16}
+    assert grasps(AttachedShape(Cylinder(0.04, 0.1))) == ()
+
+
+def test_suction_takes_faces_and_caps() -> None:
+    """A cup sits on each face of a box, and on the caps of a cylinder but not on its mantle."""
+    assert len(grasps(AttachedShape(Box([0.3, 0.3, 0.3])), arm=SUCKER)) == 24
+    found = grasps(AttachedShape(Cylinder(0.2, 0.1)), arm=SUCKER)
+    assert len(found) == 16
+    for grasp in found:
+        assert abs(grasp.object_from_tool.translation[2]) == 0.05
+        assert abs(axis(grasp, 2)[2]) == pytest.approx(1.0)
+
+
+def test_a_compound_is_taken_by_the_box_around_it() -> None:
+    """Several shapes are held by their common box, whose middle is not the frame's."""
+    low = AttachedShape(Box([0.04, 0.04, 0.02]), Pose([0.0, 0.0, 0.01]))
+    high = AttachedShape(Box([0.06, 0.02, 0.04]), Pose([0.02, 0.0, 0.04]))
+    found = grasps(low, high)
+    np.testing.assert_allclose(found[0].object_from_tool.translation, [0.015, 0.0, 0.03], atol=1e-12)
+    assert {round(g.width, 9) for g in found} == {0.07, 0.04, 0.06}
+
+
+def test_shapes_for_show_are_not_held() -> None:
+    """Only collision shapes count, and there must be one."""
+    shown = AttachedShape(Box([0.5] * 3), collision=False)
+    assert grasps(shown, AttachedShape(Box([0.05] * 3))) == grasps(AttachedShape(Box([0.05] * 3)))
+    with pytest.raises(SceneError, match="object 'item' has no collision shape to grasp it by"):
+        grasps(shown)
+    with pytest.raises(SceneError, match="object 'item' has a plane, which no hand can grasp"):
+        grasps(AttachedShape(Plane()))
+
+
+def test_a_cloud_and_a_field_are_taken_by_their_boxes() -> None:
+    """What has levels of detail is grasped like the box around it."""
+    box = {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(Box([0.05] * 3)))}
+    cloud = PointCloud([[-0.02] * 3, [0.02] * 3], radius=0.005)
+    field = HeightField([[0, 0], [0, 0.025]], size=[0.05, 0.05], floor=-0.025)
+    for shape in (cloud, field):
+        assert {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(shape))} == box
+
+
+def test_order_is_fixed_and_begins_from_above() -> None:
+    """The same object has the same grasps in the same order; those along z come first."""
+    first, second = (grasps(AttachedShape(Box([0.05] * 3))) for _ in range(2))
+    assert first == second
+    assert first[0].name == "from +z, closing along +x"
+    np.testing.assert_allclose(axis(first[0], 2), [0.0, 0.0, -1.0], atol=1e-12)
+    assert math.isclose(axis(first[0], 1)[0], 1.0)

@@ -1,0 +1,245 @@
+"""Grasps of meshes: antipodal, wide enough, free of the hand itself; suction on flat patches; known answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
+from support.gantry import GANTRY, SUCKER, gantry_scene
+from support.meshes import l_mesh, tetrahedron
+
+import tmkit as tk
+from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
+from tmkit.manipulation import Grasp, grasps_of
+from tmkit.manipulation.grasps.hand import HandCheck
+from tmkit.manipulation.grasps.meshes import FRICTION, antipodal_pairs, suction_points
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grip_faults
+from tmkit.motion import CollisionRules
+from tmkit.robots import Manipulator, load_manipulator
+from tmkit.spatial import Pose
+
+PANDA = load_manipulator("panda")
+PANDA_SCENE = tk.load_scene("panda_table")
+OFFSET = Pose.from_rpy([0.01, -0.02, 0.03], [0.4, -0.5, 0.6])
+
+
+def mesh_of(made: trimesh.Trimesh) -> Shape:
+    """Return a mesh of trimesh's as ours."""
+    return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+
+
+def cup() -> Shape:
+    """Return a thin tube, 0.072 m wide and 0.1 m long."""
+    return mesh_of(trimesh.creation.annulus(0.033, 0.036, 0.1))
+
+
+def with_item(scene: SceneGraph, *shapes: AttachedShape) -> SceneGraph:
+    """Return the scene with an object far from everything."""
+    return scene.add_frame("item", scene.root_names[0], pose=Pose([5.0, 5.0, 5.0]), classes=["movable"], shapes=shapes)
+
+
+def grasps(
+    shape: Shape, *, scene: SceneGraph = PANDA_SCENE, arm: Manipulator = PANDA, level: str | None = None, seed: int = 0
+) -> tuple[Grasp, ...]:
+    """Return the grasps of an object of one shape."""
+    rng = np.random.default_rng(seed)
+    return grasps_of(with_item(scene, AttachedShape(shape, level=level)), "item", manipulator=arm, rng=rng)
+
+
+def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
+    """Return what the planner's own rules say of the Panda that holds an object like this, and of the open hand."""
+    q = PANDA.ready_configuration(PANDA_SCENE)
+    root_from_tool = PANDA_SCENE.pose(PANDA.tool, "world", q=q)
+    held = with_item(PANDA_SCENE, shape).set_pose("item", root_from_tool @ grasp.object_from_tool.inverse())
+    closed = np.array(held.configuration(PANDA.gripper_values(grasp.width), base=q))
+    rules = CollisionRules(PANDA)
+    world = rules.check_world(held, rules.exemptions(held, touched="item"))
+    found = [f"{c.frame_a} and {c.frame_b}" for at in (q, closed) for c in world.contacts(at)]
+    return [*found, *grip_faults(held, closed, PANDA, item="item")]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(5, 20), st.sampled_from([0.06, 0.09]))
+def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, count: int, size: float) -> None:
+    """The line between the fingers meets the hull at the grasp's width, in both friction cones; the hand is free."""
+    points = np.random.default_rng(seed).uniform(-size / 2, size / 2, size=(count, 3))
+    made = trimesh.convex.convex_hull(points)
+    assume(made.volume > 1e-6)
+    shape = AttachedShape(mesh_of(made))
+    found = grasps_of(with_item(PANDA_SCENE, shape), "item", manipulator=PANDA)
+    planes = ConvexHull(points).equations
+    least = math.cos(math.atan(FRICTION)) - 1e-6
+    for grasp in found[:: max(1, len(found) // 6)]:
+        middle, axis = grasp.object_from_tool.translation, grasp.object_from_tool.rotation[:, 1]
+        assert PANDA.width_closed <= grasp.width <= PANDA.width_open - 0.008
+        slopes, gaps = planes[:, :3] @ axis, -(planes[:, :3] @ middle + planes[:, 3])
+        for sign in (1.0, -1.0):
+            ahead = np.flatnonzero(sign * slopes > 1e-9)
+            ways = gaps[ahead] / (sign * slopes[ahead])
+            assert ways.min() == pytest.approx(grasp.width / 2, abs=1e-6)
+            near = ahead[ways < ways.min() + 1e-9]
+            assert max(sign * slopes[near]) >= least
+        assert contact_faults(shape, grasp) == []
+
+
+@pytest.mark.parametrize("level", [None, "exact"])
+@pytest.mark.parametrize("shape", [l_mesh(), cup()], ids=["l", "cup"])
+def test_each_grasp_of_a_hollow_mesh_is_free(shape: Shape, level: str | None) -> None:
+    """By the planner's own rules the closed hand touches the object with both fingers and nothing else."""
+    found = grasps(shape, level=level)
+    assert len(found) > 20
+    for grasp in found[:: len(found) // 12]:
+        assert contact_faults(AttachedShape(shape, level=level), grasp) == []
+
+
+def test_an_l_is_held_by_its_arms() -> None:
+    """Every grasp of the L closes along an axis, 0.04 m wide, with both contacts on its arms."""
+    axes = set()
+    for grasp in grasps(l_mesh(), level="exact"):
+        axis = grasp.object_from_tool.rotation[:, 1]
+        along = int(np.argmax(np.abs(axis)))
+        assert abs(axis[along]) == pytest.approx(1.0)
+        assert grasp.width == pytest.approx(0.04)
+        x, y, z = grasp.object_from_tool.translation
+        assert (0.0 <= x <= 0.12 and 0.0 <= z <= 0.04) or (0.0 <= x <= 0.04 and 0.0 <= z <= 0.12)
+        assert 0.0 <= y <= 0.04
+        axes.add("xyz"[along])
+    assert axes == {"x", "y", "z"}
+
+
+def test_the_hull_keeps_fingers_out_of_the_hollow() -> None:
+    """Where the L counts as its hull, no finger is in its hollow: fewer grasps, and none closes with a finger there."""
+    hull, exact = grasps(l_mesh()), grasps(l_mesh(), level="exact")
+    assert 0 < len(hull) < len(exact)
+
+
+def test_a_cup_is_held_by_its_wall_too() -> None:
+    """Taken for what it is, a tube is held across, and by its wall with one finger inside; as a hull only across."""
+    assert {round(grasp.width, 3) for grasp in grasps(cup(), level="exact")} == {0.003, 0.072}
+    assert {round(grasp.width, 3) for grasp in grasps(cup())} == {0.072}
+
+
+def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
+    """On a blunt cone no two normals are opposite; the pairs found are horizontal and in the cone of friction."""
+    shape = mesh_of(trimesh.creation.cone(0.02, 0.1))
+    found = antipodal_pairs(shape, centre=np.array([0, 0, 0.025]), widths=(0.0, 0.08), rng=np.random.default_rng(0))
+    assert found
+    assert min(pair.alignment for pair in found) >= math.cos(math.atan(FRICTION))
+    assert any(abs(pair.axis[2]) < 1e-6 and pair.alignment > 0.97 for pair in found)
+
+
+def test_no_two_sides_of_a_tetrahedron_are_opposite_enough() -> None:
+    """Its faces lean by 35 degrees to the mean of their normals, more than friction holds."""
+    assert grasps(tetrahedron(0.05)) == ()
+    steep = antipodal_pairs(tetrahedron(0.05), centre=np.zeros(3), widths=(0.0, 0.08), rng=np.random.default_rng(0),
+                            friction=1.0)  # fmt: skip
+    assert steep
+
+
+def test_grasps_follow_seed_and_shape() -> None:
+    """The same seed gives the same grasps, another seed others; a moved shape has moved grasps, the middle's first."""
+    first, second, other = grasps(l_mesh()), grasps(l_mesh()), grasps(l_mesh(), seed=1)
+    assert first == second
+    assert first != other
+    box = mesh_of(trimesh.creation.box([0.05, 0.05, 0.05]))
+    moved = grasps_of(with_item(PANDA_SCENE, AttachedShape(box, OFFSET)), "item", manipulator=PANDA)
+    for a, b in zip(grasps(box), moved, strict=True):
+        assert (OFFSET @ a.object_from_tool).is_close(b.object_from_tool)
+    np.testing.assert_allclose(moved[0].object_from_tool.translation, OFFSET.translation, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Box([0.03, 0.05, 0.2]),
+        Box([0.05] * 3),
+        Cylinder(0.02, 0.2),
+        Cylinder(0.03, 0.1),
+        Sphere(0.028),
+        Capsule(0.02, 0.1),
+    ],
+    ids=str,
+)
+def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
+    """Straight and tilted grasps of simple shapes are free of the Panda's hand."""
+    attached = AttachedShape(shape, OFFSET)
+    scene = with_item(PANDA_SCENE, attached)
+    found = grasps_of(scene, "item", manipulator=PANDA)
+    check = HandCheck(scene, [attached], manipulator=PANDA)
+    assert check.passed([grasp.object_from_tool for grasp in found], [grasp.width for grasp in found]).all()
+    assert len({grasp.name for grasp in found}) == len(found) >= 30
+
+
+def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
+    """In a scene without the arm nothing reaches deeper into the hand than its fingers are long."""
+    found = grasps(l_mesh(), scene=SceneGraph())
+    assert found
+    for grasp in found:
+        approach, tool = grasp.object_from_tool.rotation[:, 2], grasp.object_from_tool.translation
+        assert np.max((l_mesh().vertices - tool) @ -approach) <= PANDA.finger_depth + 1e-9
+
+
+def test_suction_places_have_room_for_the_rim() -> None:
+    """On an L the whole rim lies on a flat patch: inside the L's own outline on its sides, never over the hollow."""
+    rim = 0.012
+    found = suction_points(l_mesh(), centre=np.array([0.044, 0.02, 0.044]), rim=rim)
+    normals = {tuple(np.round(place.normal, 6) + 0.0) for place in found}
+    assert {(0.0, 1.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0), (-1.0, 0.0, 0.0)} <= normals
+    turns = np.arange(32) * math.tau / 32
+    for place in found:
+        across = np.cross(place.normal, place.tangent)
+        circle = place.point + rim * (np.outer(np.cos(turns), place.tangent) + np.outer(np.sin(turns), across))
+        x, y, z = circle.T
+        inside = ((x <= 0.12 + 1e-9) & (z <= 0.04 + 1e-9)) | ((x <= 0.04 + 1e-9) & (z <= 0.12 + 1e-9))
+        assert np.all(inside & (circle.min(axis=1) >= -1e-9) & (y <= 0.04 + 1e-9))
+        assert place.room >= rim
+    levers = [
+        round(float(np.linalg.norm(np.cross([0.044, 0.02, 0.044] - place.point, place.normal))), 6) for place in found
+    ]
+    assert levers == sorted(levers)
+    assert suction_points(l_mesh(), centre=np.zeros(3), rim=0.03) == []
+
+
+def test_a_cup_sits_on_a_mesh_as_on_the_box() -> None:
+    """A box and its mesh are sucked at the same middles; round meshes nowhere."""
+    scene = gantry_scene()
+    assert len(cup_rim(scene, SUCKER)) == 1
+    rim_scene = scene.set_shapes("hand", [AttachedShape(Cylinder(0.01, 0.12), Pose([0.0, 0.0, -0.06]))])
+    rim_scene = rim_scene.set_shapes("left_finger", []).set_shapes("right_finger", [])
+    box = mesh_of(trimesh.creation.box([0.2, 0.3, 0.4]))
+    by_mesh = grasps(box, scene=rim_scene, arm=SUCKER)
+    by_box = grasps(Box([0.2, 0.3, 0.4]), scene=rim_scene, arm=SUCKER)
+    middles = {tuple(np.round(grasp.object_from_tool.translation, 6) + 0.0) for grasp in by_box}
+    assert middles <= {tuple(np.round(grasp.object_from_tool.translation, 6) + 0.0) for grasp in by_mesh}
+    assert all(grasp.width == 0.0 for grasp in by_mesh)
+    assert grasps(mesh_of(trimesh.creation.icosphere(3, 0.05)), scene=rim_scene, arm=SUCKER) == ()
+
+
+def test_none_proves_something_only_where_all_are_known() -> None:
+    """For one simple shape the list is complete; for meshes and several shapes it is not."""
+    for shapes, known in (([Box([1.0] * 3)], True), ([Sphere(1.0)], True), ([l_mesh()], False), ([Plane()], False),
+                          ([Box([1.0] * 3)] * 2, False)):  # fmt: skip
+        scene = with_item(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
+        assert all_grasps_are_known(scene, "item") == known
+
+
+def test_the_gantry_takes_meshes() -> None:
+    """Another hand, whose fingers are mimics of each other, takes the L from above."""
+    found = grasps(l_mesh(), scene=gantry_scene(), arm=GANTRY)
+    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)
+
+
+def test_parts_of_an_object_are_held_too() -> None:
+    """A bottle too wide for the hand is taken by its neck, where the hand is free of its body."""
+    bottle = [AttachedShape(Cylinder(0.045, 0.12)), AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1]))]
+    scene = with_item(PANDA_SCENE, *bottle)
+    found = grasps_of(scene, "item", manipulator=PANDA)
+    assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
+    assert {round(grasp.width, 6) for grasp in found} == {0.03}
+    assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below
+    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)

@@ -1,0 +1,195 @@
+"""Samplers: who is asked, what is cached, and what becomes of samplers that fail or give nonsense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from support.gantry import GANTRY, gantry_scene, with_block
+
+from tmkit.errors import ConfigurationError, SamplerError, SceneError
+from tmkit.graph import Box, Cylinder, SceneGraph
+from tmkit.manipulation import (
+    ActionContext,
+    Grasp,
+    GraspRequest,
+    Placement,
+    PlacementRequest,
+    Samplers,
+    Sampling,
+    sample_grasps,
+    sample_placements,
+)
+from tmkit.spatial import Pose
+
+Q = GANTRY.ready_configuration(gantry_scene())
+
+
+def one_grasp(request: GraspRequest) -> Iterator[Grasp]:
+    """Give a single grasp named after the object."""
+    yield Grasp(Pose(), 0.05, f"mine of {request.item}")
+
+
+def one_place(request: PlacementRequest) -> list[Placement]:
+    """Give a single place."""
+    return [Placement(request.support, Pose([0.0, 0.0, 0.5]), "mine")]
+
+
+def scene_with_item(**options: Any) -> SceneGraph:
+    """Return the gantry with an object on its table."""
+    return with_block(gantry_scene(), "item", [0.0, 0.0, 0.025], **options)
+
+
+def context(samplers: Samplers, scene: SceneGraph | None = None, seed: int = 0) -> ActionContext:
+    """Return where an action is to be carried out."""
+    sampling = Sampling(samplers, GANTRY, seed)
+    return ActionContext(scene or scene_with_item(), Q, np.random.default_rng(seed), sampling)
+
+
+def test_without_others_ours_are_asked() -> None:
+    """The default registry gives the grasps and placements of this package."""
+    asked = context(Samplers())
+    assert len(asked.grasps("item")) >= 24
+    assert next(asked.placements("item", "table")).support == "table"
+    assert asked.samplers == Samplers()
+
+
+def test_the_last_that_fits_is_asked() -> None:
+    """Class and kind decide; of several that fit, the one registered last."""
+    samplers = (
+        Samplers()
+        .with_grasps(one_grasp)
+        .with_grasps(sample_grasps, of_class="movable")
+        .with_grasps(one_grasp, of_kind="cylinder")
+        .with_placements(one_place, of_class="mug")
+        .with_placements(one_place, on_class="shelf")
+    )
+    block, can = scene_with_item(), scene_with_item(shape=Cylinder(0.02, 0.1))
+    assert samplers.grasp_sampler(block, "item") is sample_grasps
+    assert samplers.grasp_sampler(can, "item") is one_grasp
+    assert samplers.grasp_sampler(block.set_classes("item", []), "item") is one_grasp
+    assert samplers.placement_sampler(block, "item", "table") is sample_placements
+    assert samplers.placement_sampler(block.set_classes("item", ["mug"]), "item", "table") is one_place
+    assert samplers.placement_sampler(block.set_classes("table", ["shelf"]), "item", "table") is one_place
+
+
+def test_a_registry_is_a_value() -> None:
+    """Adding a sampler leaves the old registry as it was."""
+    first = Samplers()
+    second = first.with_grasps(one_grasp)
+    assert first == Samplers()
+    assert second == Samplers().with_grasps(one_grasp) != first
+    assert [grasp.name for grasp in context(second).grasps("item")] == ["mine of item"]
+
+
+def test_the_same_object_is_asked_about_once() -> None:
+    """Grasps are computed once for an object in whatever place, and anew when the object changes."""
+    asked: list[str] = []
+
+    def counting(request: GraspRequest) -> Iterator[Grasp]:
+        asked.append(request.item)
+        return one_grasp(request)
+
+    sampling = Sampling(Samplers().with_grasps(counting), GANTRY)
+    scene = scene_with_item()
+    first = sampling.grasps(scene, "item")
+    assert sampling.grasps(scene.set_pose("item", Pose([0.1, 0.0, 0.1])), "item") is first
+    assert len(asked) == 1
+    sampling.grasps(scene.set_attribute("item", "handle", "left"), "item")
+    assert len(asked) == 2
+
+
+def test_ours_compute_a_shape_once() -> None:
+    """Two objects of one shape share their grasps."""
+    scene = with_block(scene_with_item(), "other", [0.2, 0.0, 0.025])
+    sampling = Sampling(Samplers(), GANTRY)
+    assert sampling.grasps(scene, "item") is sampling.grasps(scene, "other")
+    third = with_block(scene, "third", [0.3, 0.0, 0.025], shape=Box([0.04] * 3))
+    assert sampling.grasps(third, "third") is not sampling.grasps(scene, "item")
+
+
+def test_chance_depends_on_seed_and_shape_alone() -> None:
+    """The generator of a grasp sampler is the same whoever asks first, and another for another seed."""
+
+    def random_grasp(request: GraspRequest) -> list[Grasp]:
+        return [Grasp(Pose(request.rng.normal(size=3)), 0.05, "random")]
+
+    samplers = Samplers().with_grasps(random_grasp)
+    scene = with_block(scene_with_item(), "other", [0.2, 0.0, 0.025], shape=Box([0.04] * 3))
+    forth, back, other = (Sampling(samplers, GANTRY, seed) for seed in (3, 3, 4))
+    expected = [forth.grasps(scene, "item"), forth.grasps(scene, "other")]
+    assert [back.grasps(scene, "other"), back.grasps(scene, "item")] == expected[::-1]
+    assert other.grasps(scene, "item") != expected[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            [None],
+            "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for 'item', which is no Grasp",
+        ),
+        ([Grasp(Pose(), math.nan, "")], "gives a grasp of 'item' with numbers that are not finite"),
+        ([Grasp(Pose(), 0.2, "")], "is 0.2 m wide, but the hand of 'gantry' opens from 0 to 0.08 m"),
+        (7, "fails for 'item': TypeError: 'int' object is not iterable"),
+    ],
+)
+def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
+    """What is no grasp, has no numbers, or does not fit the hand is an error that names the sampler."""
+
+    def bad(request: GraspRequest) -> Any:
+        return given
+
+    with pytest.raises(SamplerError, match=message.replace("(", r"\(").replace("<", "<")) as caught:
+        context(Samplers().with_grasps(bad)).grasps("item")
+    assert caught.value.sampler.endswith("bad")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("nothing", "which is no Placement"),
+        ([Placement("tabel", Pose(), "")], "on an unknown frame 'tabel'; did you mean 'table'"),
+    ],
+)
+def test_nonsense_placements_name_the_sampler(given: Any, message: str) -> None:
+    """What is no placement, or speaks of an unknown frame, is an error that names the sampler."""
+
+    class Bad:
+        def __call__(self, request: PlacementRequest) -> Any:
+            del request
+            return given
+
+    with pytest.raises(SamplerError, match=message) as caught:
+        list(context(Samplers().with_placements(Bad())).placements("item", "table"))
+    assert caught.value.sampler.endswith("Bad")
+
+
+def test_a_sampler_that_raises_is_named() -> None:
+    """What a sampler raises, at once or half way, is the cause of an error that names it and the object."""
+
+    def half_way(request: PlacementRequest) -> Iterator[Placement]:
+        yield Placement(request.support, Pose(), "good")
+        raise ZeroDivisionError("oh")
+
+    found = context(Samplers().with_placements(half_way)).placements("item", "table")
+    assert next(found).name == "good"
+    with pytest.raises(SamplerError, match=r"half_way' fails for 'item' on 'table': ZeroDivisionError: oh") as caught:
+        next(found)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_errors_of_ours_stay_what_they_are() -> None:
+    """A scene that our samplers refuse is an error of the scene."""
+    with pytest.raises(SceneError, match="has no collision shape"):
+        context(Samplers(), scene_with_item().set_shapes("item", [])).grasps("item")
+
+
+def test_what_cannot_be_called_is_no_sampler() -> None:
+    """Registering something else is refused at once."""
+    for register in (Samplers().with_grasps, Samplers().with_placements):
+        with pytest.raises(ConfigurationError, match="a sampler is something to call with a request, which 7 is not"):
+            register(7)  # type: ignore[arg-type]

@@ -1,0 +1,151 @@
+"""Convex polygons: hulls, containment, sums and where one fits into another, as laws and known answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tmkit.errors import ShapeError
+from tmkit.motion.regions.polygons import ConvexPolygon, blocking, circle_around, circle_within, crossings, fitting
+
+SQUARE = ConvexPolygon.rectangle([0.0, 0.0], [1.0, 1.0])
+clouds = arrays(float, st.tuples(st.integers(3, 12), st.just(2)), elements=st.floats(-1.0, 1.0, width=32))
+
+
+def polygon(points: np.ndarray) -> ConvexPolygon:
+    """Return a polygon that is no sliver."""
+    found = ConvexPolygon.around(points)
+    assume(found.area > 1e-3)
+    return found
+
+
+@given(clouds)
+def test_the_hull_holds_all_points_and_turns_left(points: np.ndarray) -> None:
+    """Every point is inside, every corner is a point, and every corner turns left."""
+    found = polygon(points)
+    assert np.all(found.depth(points) >= -1e-9)
+    given_points = {tuple(point) for point in (np.round(points, 10) + 0.0).tolist()}
+    assert all(tuple(corner) in given_points for corner in found.vertices.tolist())
+    sides = np.roll(found.vertices, -1, axis=0) - found.vertices
+    following = np.roll(sides, -1, axis=0)
+    assert np.all(sides[:, 0] * following[:, 1] - sides[:, 1] * following[:, 0] > 0.0)
+
+
+@given(clouds, clouds)
+def test_the_sum_is_the_hull_of_all_sums(first: np.ndarray, second: np.ndarray) -> None:
+    """The Minkowski sum by sorted edges equals the hull of all sums of corners."""
+    a, b = polygon(first), polygon(second)
+    slow = ConvexPolygon.around(a.vertices[:, None] + b.vertices[None])
+    fast = a.widened(b)
+    assert fast.holds(slow, tolerance=1e-7)
+    assert slow.holds(fast, tolerance=1e-7)
+
+
+@given(clouds, clouds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_fitting_positions_are_those_that_fit(first: np.ndarray, second: np.ndarray, u: float, v: float) -> None:
+    """A footprint lies in the area exactly at the positions that fit."""
+    area, footprint = polygon(first), ConvexPolygon(polygon(second).vertices * 0.3)
+    low, high = area.vertices.min(axis=0), area.vertices.max(axis=0)
+    position = low + np.array([u, v]) * (high - low)
+    fit = fitting(area, footprint)
+    lies = area.holds(footprint.moved(position))
+    depth = -1.0 if fit is None else float(fit.depth(position)[0])
+    assume(abs(depth) > 1e-7)
+    assert lies == (depth > 0.0)
+    if fit is not None:
+        assert all(area.holds(footprint.moved(corner), tolerance=1e-7) for corner in fit.vertices)
+
+
+@given(clouds, clouds, arrays(float, 2, elements=st.floats(-3.0, 3.0)), st.sampled_from([0.0, 0.1]))
+def test_blocked_positions_are_those_that_come_too_near(
+    first: np.ndarray, second: np.ndarray, position: np.ndarray, spacing: float
+) -> None:
+    """Outside the blocked positions the two keep the spacing, and inside they are nearer than 1.09 of it."""
+    obstacle, footprint = polygon(first), polygon(second)
+    depth = float(blocking(obstacle, footprint, spacing=spacing).depth(position)[0])
+    gap = _distance(obstacle, footprint.moved(position))
+    if depth < -1e-7:
+        assert gap >= spacing - 1e-7
+    if depth > 1e-7:
+        assert gap < 1.09 * spacing + 1e-7
+
+
+def _distance(a: ConvexPolygon, b: ConvexPolygon) -> float:
+    """Return the distance of two polygons by all pairs of corner and side; 0 when they overlap."""
+    if a.separation(b) <= 0.0:
+        return 0.0
+    nearest = math.inf
+    for first, second in ((a, b), (b, a)):
+        ends = np.roll(first.vertices, -1, axis=0)
+        for start, end in zip(first.vertices, ends, strict=True):
+            along = end - start
+            share = np.clip((second.vertices - start) @ along / (along @ along), 0.0, 1.0)
+            gaps = np.linalg.norm(start + share[:, None] * along - second.vertices, axis=1)
+            nearest = min(nearest, float(gaps.min()))
+    return nearest
+
+
+@given(clouds, clouds)
+def test_the_common_part_lies_in_both(first: np.ndarray, second: np.ndarray) -> None:
+    """What two polygons have in common is in both, and no point of both is outside it."""
+    a, b = polygon(first), polygon(second)
+    common = a.clipped(b)
+    grid = np.array(np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9))).reshape(2, -1).T
+    in_both = np.minimum(a.depth(grid), b.depth(grid)) > 1e-7
+    if common is None:
+        assert not np.any(np.minimum(a.depth(grid), b.depth(grid)) > 1e-3)
+        return
+    assert a.holds(common, tolerance=1e-7)
+    assert b.holds(common, tolerance=1e-7)
+    assert np.all(common.depth(grid[in_both]) >= -1e-7)
+
+
+def test_known_numbers() -> None:
+    """Area, centre, depth and separation of squares and of an L's hull."""
+    assert SQUARE.area == 1.0
+    np.testing.assert_allclose(SQUARE.centroid, [0.5, 0.5])
+    np.testing.assert_allclose(SQUARE.depth([[0.5, 0.5], [0.1, 0.5], [1.2, 0.5]]), [0.5, 0.1, -0.2])
+    assert SQUARE.separation(SQUARE.moved([1.25, 0.0])) == pytest.approx(0.25)
+    assert SQUARE.separation(SQUARE.moved([0.9, 0.0])) == pytest.approx(-0.1)
+    hull = ConvexPolygon.around([[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 1]])
+    assert len(hull.vertices) == 5
+    assert hull.area == pytest.approx(3.5)
+
+
+def test_what_just_fits_has_a_line_or_a_point_of_positions() -> None:
+    """A footprint as wide as the area may slide along it; one as large as the area has one place."""
+    slide = fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.25], [0.5, 0.25]))
+    assert slide is not None
+    np.testing.assert_allclose(slide.vertices, [[0.5, 0.25], [0.5, 0.75]], atol=1e-9)
+    alone = fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.5, 0.5]))
+    assert alone is not None
+    np.testing.assert_allclose(alone.vertices, [[0.5, 0.5]], atol=1e-9)
+    assert fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.51, 0.5])) is None
+
+
+def test_circles_are_held_and_hold() -> None:
+    """The outer polygon reaches exactly the radius along the axes; the inner one lies in the circle."""
+    outer, inner = circle_around(2.0), circle_within(2.0)
+    np.testing.assert_allclose([outer.vertices.max(), outer.vertices.min()], [2.0, -2.0])
+    assert outer.depth([0.0, 0.0])[0] == pytest.approx(2.0)
+    assert np.linalg.norm(inner.vertices, axis=1).max() == pytest.approx(2.0)
+    assert 0.99 < inner.area / (4.0 * math.pi) < 1.0 < outer.area / (4.0 * math.pi) < 1.01
+
+
+def test_edges_cross_where_they_meet() -> None:
+    """Two squares, one moved along the diagonal, cross at two points."""
+    found = crossings(SQUARE, SQUARE.moved([0.5, 0.5]))
+    assert sorted(map(tuple, np.round(found, 9).tolist())) == [(0.5, 1.0), (1.0, 0.5)]
+
+
+def test_points_that_are_none_are_refused() -> None:
+    """A polygon needs finite points."""
+    with pytest.raises(ShapeError, match="points of finite numbers"):
+        ConvexPolygon.around([])
+    with pytest.raises(ShapeError, match="points of finite numbers"):
+        ConvexPolygon.around([[0.0, math.nan]])

@@ -1,0 +1,215 @@
+"""States, formulas, axioms and effects against plain models."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
+
+from tmkit.errors import TaskError
+from tmkit.pddl import (
+    Add,
+    And,
+    Atom,
+    Delete,
+    Effect,
+    EffectAnd,
+    Exists,
+    Fact,
+    Forall,
+    ForEach,
+    Formula,
+    GroundAction,
+    Imply,
+    Interpretation,
+    Not,
+    Or,
+    Parameter,
+    Problem,
+    State,
+    When,
+    parse_domain,
+    parse_goal,
+)
+
+PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "oddities")}
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
+    """A random formula in a random state has the value that running every quantifier over all objects gives."""
+    problem = PROBLEMS[name]
+
+    @settings(max_examples=scaled_examples(0.5))
+    @given(formula=formulas(problem), seed=st.integers(0, 10**6))
+    def check(formula: Formula, seed: int) -> None:
+        state = random_state(problem, Random(seed))
+        facts = plain_closure(problem, state)
+        assert state.holds(formula, problem) == plain_value(formula, facts, problem, {})
+        assert (not Interpretation(problem, state.facts).failures(formula)) == state.holds(formula, problem)
+
+    check()
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(seed=st.integers(0, 10**6))
+def test_derived_facts_are_the_plain_fixpoint(seed: int) -> None:
+    """The axioms derive what trying all of them with all objects derives."""
+    problem = PROBLEMS["rooms"]
+    state = random_state(problem, Random(seed))
+    assert state.derived(problem).facts == plain_closure(problem, state) - state.facts
+
+
+def plain_successor(problem: Problem, state: State, step: GroundAction) -> State:
+    """Apply a step in the plainest way: collect additions and deletions over all objects, delete, then add."""
+    schema, binding = problem.binding_of(step)
+    facts = plain_closure(problem, state)
+    added: set[Fact] = set()
+    deleted: set[Fact] = set()
+
+    def collect(effect: Effect, values: dict[str, str]) -> None:
+        match effect:
+            case Add(atom):
+                added.add(atom.ground(values))
+            case Delete(atom):
+                deleted.add(atom.ground(values))
+            case EffectAnd(parts):
+                for part in parts:
+                    collect(part, values)
+            case When(condition, inner):
+                if plain_value(condition, facts, problem, values):
+                    collect(inner, values)
+            case ForEach((parameter,), inner):
+                for name in problem.objects_of(parameter.types):
+                    collect(inner, {**values, parameter.name: name})
+
+    collect(schema.effect, binding)
+    return State((state.facts - deleted) | added)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+@settings(max_examples=scaled_examples(0.2))
+@given(seed=st.integers(0, 10**6))
+def test_actions_do_what_the_plain_model_does(name: str, seed: int) -> None:
+    """In a random state exactly the actions whose precondition holds apply, with the effects of the plain model."""
+    problem, random = PROBLEMS[name], Random(seed)
+    state = random_state(problem, random)
+    facts = plain_closure(problem, state)
+    steps = list(ground_actions(problem))
+    for step in random.sample(steps, min(8, len(steps))):
+        schema, binding = problem.binding_of(step)
+        applicable = plain_value(schema.precondition, facts, problem, binding)
+        assert (not state.why_not(step, problem)) == applicable
+        if applicable:
+            assert state.apply(step, problem) == plain_successor(problem, state, step)
+        else:
+            with pytest.raises(TaskError, match="is not applicable"):
+                state.apply(step, problem)
+
+
+def test_an_atom_added_and_deleted_is_added() -> None:
+    """Deletions come before additions, whatever the order in which they are written."""
+    domain = parse_domain(
+        "(define (domain d) (:predicates (p) (q))"
+        " (:action one :effect (and (p) (not (p)))) (:action two :effect (and (not (p)) (when (q) (p)))))"
+    )
+    problem = Problem("p", domain, objects={}, init=State([Fact("p"), Fact("q")]), goal=And())
+    for name in ("one", "two"):
+        assert problem.init.apply(GroundAction(name), problem) == problem.init
+    assert State([Fact("p")]).apply(GroundAction("two"), problem) == State()
+
+
+def test_conditions_speak_of_the_state_before() -> None:
+    """Pressing a switch puts out the lamp that is lit and lights the one that is not, at once."""
+    problem = PROBLEMS["lamps"]
+    after = problem.init.change(add=[Fact.of("lit", "l1")]).apply(GroundAction("press", ("s1",)), problem)
+    assert Fact.of("lit", "l1") not in after
+    assert Fact.of("lit", "l2") in after
+
+
+def test_every_failing_literal_is_given() -> None:
+    """All parts of a precondition that fail are named, ground, derived and negated ones too."""
+    problem = PROBLEMS["rooms"]
+    failures = problem.init.why_not(GroundAction("drive", ("hall", "hall")), problem)
+    assert [str(part) for part in failures] == ["(robot-at hall)", "(passage hall hall)", "(not (= hall hall))"]
+
+
+def test_quantifiers_over_an_empty_type() -> None:
+    """With no object of a type, ``forall`` holds and ``exists`` does not."""
+    problem = PROBLEMS["places"]
+    empty = Problem("empty", problem.domain, objects={}, init=State(), goal=And())
+    block = (Parameter("?x", ("block",)),)
+    assert empty.init.holds(Forall(block, Or()), empty)
+    assert not empty.init.holds(Exists(block, And()), empty)
+
+
+def test_quantified_variables_hide_outer_ones() -> None:
+    """An inner quantifier over the same name speaks of its own variable."""
+    problem = PROBLEMS["places"]
+    block = (Parameter("?x", ("block",)),)
+    formula = Exists(block, And((Atom("clear", ("?x",)), Exists(block, Not(Atom("clear", ("?x",)))))))
+    assert problem.init.holds(formula, problem)
+    assert not problem.init.holds(
+        Forall(block, Imply(Atom("clear", ("?x",)), Forall(block, Atom("clear", ("?x",))))), problem
+    )
+
+
+def test_numeric_comparisons_use_the_given_values() -> None:
+    """Functions have the values of the problem; a comparison with an undefined one does not hold."""
+    problem = PROBLEMS["rooms"]
+    for text, expected in (
+        ("(> (distance hall study) (distance hall dock))", True),
+        ("(= (+ (distance hall dock) 2) (* 2 (/ (distance hall study) 2)))", True),
+        ("(<= (- (distance hall study)) -4)", True),
+        ("(>= (distance dock dock) 0)", False),
+        ("(<= (distance dock dock) 0)", False),
+        ("(= (/ 1 0) 1)", False),
+    ):
+        goal = parse_goal(text, problem.domain, objects=problem.objects)
+        assert problem.init.holds(goal, problem) is expected, text
+
+
+def test_states_are_values() -> None:
+    """Equal facts make equal states with equal hashes; a state cannot be changed and survives pickling."""
+    one = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
+    other = State([Fact.of("clear", "a"), Fact.of("on", "a", "b"), Fact.of("clear", "a")])
+    assert one == other
+    assert hash(one) == hash(other)
+    assert [str(fact) for fact in one] == ["(clear a)", "(on a b)"]
+    assert pickle.loads(pickle.dumps(one)) == one
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        one.facts_ = ()
+
+
+def test_difference_names_missing_and_unexpected_facts() -> None:
+    """The difference of what is expected and what is observed is sorted, and false when there is none."""
+    expected = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
+    observed = State([Fact.of("clear", "a"), Fact.of("held", "b")])
+    difference = expected.difference(observed)
+    assert difference
+    assert (difference.missing, difference.unexpected) == ((Fact.of("on", "a", "b"),), (Fact.of("held", "b"),))
+    assert str(difference) == "missing (on a b); unexpected (held b)"
+    assert not expected.difference(expected)
+    assert str(expected.difference(expected)) == "no difference"
+
+
+def test_order_does_not_depend_on_the_hash_seed() -> None:
+    """Iteration over a state, derived facts and objects is the same under different hash seeds."""
+    code = (
+        "from support.task_problems import load; p = load('rooms');"
+        "print(p.init, p.init.derived(p), list(p.objects_of('place')))"
+    )
+    outputs = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        outputs.add(done.stdout)
+    assert len(outputs) == 1

@@ -1,0 +1,299 @@
+"""Goals that facts cannot say: poses, regions and configurations, planned for, checked, and in plan files."""
+
+from __future__ import annotations
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.blocks import blocks_scene
+from support.gantry import BLOCK, GANTRY
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, PlanFileError, SceneError, TaskError, UnknownNameError
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn, Plan
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
+from tmkit.spatial import Pose
+from tmkit.tamp import PlanStatus
+
+HEIGHT = 0.05 + BLOCK / 2  # of a block's centre on the table, in the table's frame
+
+
+def two() -> SceneGraph:
+    """Return two blocks on a small table."""
+    return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+
+
+def turned(x: float, y: float, angle: float = 0.0, z: float = HEIGHT) -> Pose:
+    """Return a pose turned about z."""
+    return Pose.from_rpy([x, y, z], [0.0, 0.0, angle])
+
+
+def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> Plan:
+    """Return a plan that passes its check and meets every goal in the end."""
+    result = tk.plan(scene, goal=list(goals), robot=GANTRY, **options)
+    assert result.plan is not None, result.explanation
+    report = tk.validate_plan(result.plan)
+    assert report.ok, report.problems
+    for goal in goals:
+        if not isinstance(goal, str):
+            assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
+    return result.plan
+
+
+# --- poses ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_is_put_at_a_pose() -> None:
+    """Off the middle of a cell and turned: the plan puts it there exactly, where that can be done."""
+    goal = ObjectAt("a", "table", turned(-0.12, 0.11, 0.4), metres=0.001, radians=0.01)
+    plan = solved(two(), goal)
+    assert [action.name for action in plan.actions] == ["pick-up", "put-down"]
+    assert plan.continuous_goals == (goal,)
+    assert plan.goal == "(and)"
+    pose = plan.final_scene.pose("a", "table")
+    np.testing.assert_allclose(pose.translation[:2], [-0.12, 0.11], atol=1e-12)
+
+
+def test_an_object_is_moved_within_its_cell() -> None:
+    """Where facts see no difference between start and goal, the object is moved all the same."""
+    plan = solved(two(), ObjectAt("a", "table", turned(0.03, -0.02, 0.5)))
+    assert len(plan.steps) == 2
+    assert str(plan.actions[1]) == "(put-down a table__0__0)"
+
+
+def test_a_goal_that_holds_needs_no_actions() -> None:
+    """An object that is where it is to be, stays."""
+    assert solved(two(), ObjectAt("a", "world", turned(0.0, 0.0, z=BLOCK / 2)), "(handempty)").steps == ()
+
+
+def test_an_object_is_stacked_with_a_turn() -> None:
+    """A pose relative to another object, on which it stands, whichever way that one is moved before."""
+    plan = solved(two(), ObjectAt("a", "b", turned(0.004, 0.0, 0.3, BLOCK), radians=0.02), "(ontable b table__-1__-1)")
+    assert plan.final_scene.parent("a") == "b"
+    assert plan.final_scene.pose("b", "table").translation[0] < -0.05
+
+
+def test_any_turn_will_do_where_none_is_said() -> None:
+    """Without an angle only the place counts."""
+    goal = ObjectAt("a", "table", turned(-0.1, 0.1, 1.0), radians=None)
+    assert solved(two(), goal).final_scene.parent("a") == "table"
+
+
+def test_facts_and_poses_together() -> None:
+    """Three goals at once: two poses and a fact."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": "a"}, table=0.4)
+    plan = solved(
+        scene,
+        ObjectAt("a", "table", turned(-0.1, -0.1), metres=0.01),
+        ObjectAt("b", "table", turned(0.1, -0.11, 0.2), metres=0.01),
+        "(on c a)",
+    )
+    assert plan.final_scene.parent("c") == "a"
+    assert plan.goal == "(on c a)"
+
+
+def test_a_place_that_another_takes_is_made_free() -> None:
+    """What stands where an object is wanted is moved away first."""
+    plan = solved(two(), ObjectAt("a", "table", turned(0.11, 0.1)), ObjectAt("b", "table", turned(0.01, 0.0, 0.2)))
+    assert len(plan.steps) >= 6
+
+
+# --- regions ----------------------------------------------------------------------------------------------------------
+
+
+def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
+    """Return the scene with an area of 12 cm marked on the table."""
+    mark = AttachedShape(Box([0.12, 0.12, 0.002]), collision=False)
+    return scene.add_frame("pad", "table", pose=Pose([x, y, 0.05 - 0.001]), shapes=[mark])
+
+
+def test_an_object_is_put_in_a_region() -> None:
+    """An area that the domain knows nothing of, across four of its cells."""
+    plan = solved(with_pad(two(), -0.06, 0.06), ObjectIn("a", "pad"))
+    x, y, _ = plan.final_scene.pose("a", "pad").translation
+    assert max(abs(x), abs(y)) <= 0.06 - BLOCK / 2 + 0.002
+
+
+def test_regions_of_the_kitchen() -> None:
+    """A marked area within the kitchen's stove, beside a fact about the arm."""
+    scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
+    mark = AttachedShape(Box([0.12, 0.25, 0.002]), collision=False)
+    scene = scene.add_frame("left", "stove", pose=Pose([-0.06, 0.0, 0.024]), shapes=[mark])
+    item = scene.frames_of_class("movable")[0]
+    goal = ObjectIn(item, "left")
+    result = tk.plan(scene, domain="kitchen", robot="iiwa_flange", goal=[goal, "(athome)"])
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).ok
+    assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
+
+
+# --- configurations ---------------------------------------------------------------------------------------------------
+
+
+def test_the_arm_ends_at_a_configuration() -> None:
+    """After the last action the arm goes on, as a further segment of it."""
+    goal = ArmAt({"x": 0.2, "y": 0.3})
+    plan = solved(two(), "(on a b)", goal, improve=2)
+    names = plan.scene.joint_names
+    assert (plan.final_q[names.index("x")], plan.final_q[names.index("y")]) == (0.2, 0.3)
+    assert [segment.kind.value for segment in plan.steps[-1].segments][-2:] == ["retreat", "transit"]
+    held = solved(two(), "(holding a)", goal)
+    assert [segment.kind.value for segment in held.steps[-1].segments][-2:] == ["lift", "transfer"]
+
+
+def test_the_arm_alone_cannot_be_sent_anywhere() -> None:
+    """Where there is nothing else to do, the blocks domain has no action that moves the arm; that is said."""
+    with pytest.raises(TaskError, match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"):
+        tk.plan(two(), goal=[ArmAt({"x": 0.2})], robot=GANTRY)
+    assert solved(two(), ArmAt({"x": 0.0})).steps == ()
+
+
+# --- files and the checker --------------------------------------------------------------------------------------------
+
+
+def test_plan_files_carry_the_goals(tmp_path: Path) -> None:
+    """Every kind of goal reads back, to the same bytes; the checker asks them again."""
+    goals = (
+        ObjectAt("a", "table", turned(-0.1, 0.1, 0.4), radians=None),
+        ObjectAt("b", "table", turned(0.1, 0.1)),
+        ObjectIn("a", "pad"),
+        ArmAt({"x": 0.25}),
+    )
+    plan = solved(with_pad(two(), -0.1, 0.1), *goals)
+    tk.save_plan(plan, tmp_path / "plan.json")
+    loaded = tk.load_plan(tmp_path / "plan.json")
+    assert loaded.continuous_goals == goals
+    tk.save_plan(loaded, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+    assert tk.validate_plan(loaded).ok
+
+
+AT = {"object": "a", "at": "table", "m": 0.01, "rad": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            {"object": "a", "at": "table", "pose": [0, 0, 0, 0, 0, 0, 1], "m": 0.01, "rad": None},
+            "'a' is .* from its place",
+        ),
+        (
+            {"object": "a", "at": "table", "pose": [-0.1, 0.1, HEIGHT, 0, 0, 1, 0], "m": 0.01, "rad": 0.1},
+            "is turned by",
+        ),
+        ({"object": "b", "in": "pad"}, "'b' is not in 'pad'"),
+        ({"joints": {"x": 0.4}, "tolerance": 0.01}, "joint 'x' is .* from 0.4, which may be 0.01"),
+    ],
+)
+def test_the_checker_says_which_goal_is_not_reached(edit: dict[str, Any], message: str) -> None:
+    """A goal that was written into the file of a plan for another fails its check, with numbers."""
+    plan = solved(with_pad(two(), -0.1, 0.1), ObjectAt("a", "table", turned(-0.1, 0.1)))
+    document = copy.deepcopy(plan_to_dict(plan))
+    document["goals"] = [edit]
+    problems = tk.validate_plan(plan_from_dict(document)).problems
+    assert len(problems) == 1
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(problems[0])
+
+
+def test_a_broken_goal_in_a_file_is_refused() -> None:
+    """What is missing or does not fit is named with its place."""
+    plan = solved(two(), ArmAt({"x": 0.0}))
+    for goal, message in (
+        ({"joints": {"x": 0.0}}, r"goals\[0\].*tolerance"),
+        ({"joints": {"x": "far"}, "tolerance": 1.0}, r"goals\[0\].joints.x: expected a finite number"),
+        ({"object": "a", "at": "b", "pose": [0.0] * 6, "m": 1.0, "rad": None}, r"goals\[0\].pose"),
+        ({"object": "a", "in": "b", "at": "c"}, r"unknown key 'at'"),
+    ):
+        document = {**plan_to_dict(plan), "goals": [goal]}
+        with pytest.raises(PlanFileError, match=message):
+            plan_from_dict(document)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("goal", "error", "message"),
+    [
+        (ObjectAt("aa", "table", Pose([0, 0, 0])), UnknownNameError, "unknown frame 'aa'"),
+        (ObjectAt("a", "tabel", Pose([0, 0, 0])), UnknownNameError, "did you mean 'table'"),
+        (ObjectAt("table", "a", Pose([0, 0, 0])), ConfigurationError, "'table' is no movable object.*movable: a, b"),
+        (ObjectAt("a", "a", Pose([0, 0, 0])), TaskError, "no place relative to itself"),
+        (
+            ObjectAt("a", "table", turned(0, 0, z=0.3)),
+            TaskError,
+            "'blocks' has no words for 'a' at .*above the top",
+        ),
+        (ObjectAt("a", "table", turned(0.9, 0)), TaskError, "domain 'blocks' has no words for"),
+        (ObjectAt("a", "b", turned(0.1, 0, z=0.0)), TaskError, "has no words for.*50 mm below the top of 'b'"),
+        (ObjectIn("a", "pod"), UnknownNameError, "unknown frame 'pod'"),
+        (ObjectIn("a", "tool"), SceneError, "tool"),
+        (ArmAt({"xx": 0.0}), UnknownNameError, "unknown joint 'xx'"),
+        (ArmAt({"x": 9.0}), ConfigurationError, "joint 'x' is to be at 9, outside its limits from -0.5 to 0.5"),
+        (ArmAt({"finger": 0.01}), TaskError, "these are not all joints of one arm .*'gantry': x, y, z, turn"),
+    ],
+)
+def test_goals_that_cannot_be_meant_are_refused(goal: ContinuousGoal, error: type[Exception], message: str) -> None:
+    """Unknown names, places without words and values beyond limits are named."""
+    with pytest.raises(error, match=message):
+        tk.plan(two(), goal=goal, robot=GANTRY)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ObjectAt("a", "b", Pose([0, 0, 0]), metres=0.0), "metres of a goal must be positive, not 0.0"),
+        (lambda: ObjectAt("a", "b", Pose([0, 0, 0]), radians=math.nan), "radians of a goal must be positive, not nan"),
+        (lambda: ArmAt({}), "must name at least one joint"),
+        (lambda: ArmAt({"x": math.inf}), "with finite values"),
+        (lambda: ArmAt({"x": 0.0}, tolerance=-1.0), "tolerance of a goal must be positive"),
+    ],
+)
+def test_goals_that_are_none_are_refused(make: Any, message: str) -> None:
+    """Tolerances are positive, values finite."""
+    with pytest.raises(ConfigurationError, match=message):
+        make()
+
+
+def test_a_wrong_fact_beside_a_pose_is_refused() -> None:
+    """PDDL in a list is read as elsewhere."""
+    with pytest.raises(TaskError, match="unknown object 'zebra'"):
+        tk.plan(two(), goal=["(on a zebra)", ArmAt({"x": 0.0})], robot=GANTRY)
+
+
+def test_no_plan_names_the_goals() -> None:
+    """The explanation says what was wanted, in words."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    goals = [ObjectAt("a", "table", turned(0.1, 0.1), metres=0.001), ObjectAt("b", "table", turned(0.1, 0.12))]
+    result = tk.plan(scene, goal=goals, robot=GANTRY, max_iterations=1)
+    assert result.status is not PlanStatus.SOLVED
+    assert "'a' at (0.100, 0.100, 0.075) in 'table'" in result.explanation
+
+
+def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
+    """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
+    poses = [ObjectAt(name, "table", turned(0.0, y)) for name, y in (("a", -0.03), ("b", 0.04))]
+    result = tk.plan(two(), goal=list(poses), robot=GANTRY, max_iterations=1, suggest=False)
+    assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
+    assert "proved" not in result.explanation
+    result = tk.plan(two(), goal=[poses[0], "(on a b)", "(on b a)"], robot=GANTRY, max_iterations=1, suggest=False)
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
+    """That no grasp is found of a box wider than the hand is proved; of several shapes it is not, and not said."""
+    wide = [AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)]
+    scene = blocks_scene({"a": (0, 0)}, table=0.6)
+    scene = scene.set_shapes("a", wide).set_pose("a", Pose([0.0, 0.0, 0.15]))
+    result = tk.plan(scene, domain="kitchen", goal="(holding a)", robot=GANTRY, max_iterations=1, suggest=False)
+    assert (result.status is PlanStatus.PROVED_UNSOLVABLE) is (count == 1)
+    assert not any(constraint.is_proved for constraint in result.diagnosis.constraints)
+    assert "It is proved" not in result.explanation

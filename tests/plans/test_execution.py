@@ -1,0 +1,99 @@
+"""An executor is told all of a plan, one thing after the other, timed within the limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.gantry import GANTRY, stacking_plan
+
+from tmkit.errors import ConfigurationError
+from tmkit.plans import Executor, Plan, PlanStep, Segment, TimedMotion, execute
+from tmkit.robots import Manipulator
+
+
+class Listener:
+    """An executor that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.motions: list[TimedMotion] = []
+
+    def begin(self, plan: Plan) -> None:
+        """Keep that."""
+        self.told.append(f"begin {plan.robot.name}")
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        """Keep that."""
+        self.told.append(f"{number} {step.action.name}")
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Keep that."""
+        self.told.append(motion.segment.kind.value)
+        self.motions.append(motion)
+
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        """Keep that."""
+        self.told.append(f"{arm.name} takes {segment.held}")
+
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        """Keep that."""
+        self.told.append(f"{arm.name} leaves {segment.held}")
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """Keep that."""
+        self.told.append(f"{number} done, {step.scene.parent('red')}")
+
+    def finish(self) -> None:
+        """Keep that."""
+        self.told.append("finish")
+
+
+def test_an_executor_is_told_everything_in_order() -> None:
+    """Each segment is told once, hands that close and open as such, between the beginning and the end."""
+    listener = Listener()
+    assert isinstance(listener, Executor)
+    execute(stacking_plan(), listener)
+    assert listener.told == [
+        "begin gantry",
+        "1 move",
+        "transit",
+        "approach",
+        "gantry takes red",
+        "lift",
+        "transfer",
+        "lower",
+        "gantry leaves red",
+        "retreat",
+        "1 done, green",
+        "finish",
+    ]
+
+
+def test_motions_are_timed_within_the_limits() -> None:
+    """Motions begin and end where their segments do, no faster than the arm may be, whatever the rate."""
+    plan, slow, fast = stacking_plan(), Listener(), Listener()
+    execute(plan, slow, rate=50.0)
+    execute(plan, fast, rate=200.0)
+    limits = GANTRY.velocity_limits(plan.scene)
+    for motion, finer in zip(slow.motions, fast.motions, strict=True):
+        assert motion.joint_names == GANTRY.joints
+        assert np.array_equal(motion.timed.positions[0], motion.segment.path[0])
+        assert np.array_equal(motion.timed.positions[-1], motion.segment.path[-1])
+        assert np.all(np.abs(motion.timed.velocities) <= limits + 1e-9)
+        assert finer.timed.duration == pytest.approx(motion.timed.duration, abs=0.03)
+        assert len(finer.timed.positions) > 3 * len(motion.timed.positions)
+
+
+def test_rates_and_failures() -> None:
+    """A rate must be positive; what an executor raises ends the plan and is let through."""
+
+    class Broken(Listener):
+        def grasp(self, arm: Manipulator, segment: Segment) -> None:
+            raise RuntimeError(f"the hand of {arm.name} is stuck at {segment.held}")
+
+    with pytest.raises(ConfigurationError, match="rate must be positive"):
+        execute(stacking_plan(), Listener(), rate=0.0)
+    broken = Broken()
+    with pytest.raises(RuntimeError, match="the hand of gantry is stuck at red"):
+        execute(stacking_plan(), broken)
+    assert broken.told[-1] == "approach"

@@ -1,0 +1,347 @@
+"""Plan files: the same plan has the same bytes, wherever and whenever; a broken file says what is broken."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.blocks import SUSSMAN, blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.errors import MissingFileError, OutputError, PlanFileError
+from tmkit.plans import Plan
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
+from tmkit.tamp import PlanStatus
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """A plan of six actions of the gantry."""
+    result = tk.plan(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY)
+    assert result.plan is not None
+    return result.plan
+
+
+@pytest.fixture(scope="module")
+def panda_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a plan of the Panda, whose scene has meshes."""
+    path = tmp_path_factory.mktemp("panda") / "plan.json"
+    result = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)")
+    assert result.plan is not None
+    tk.save_plan(result.plan, path)
+    return path
+
+
+def document(plan: Plan) -> Any:
+    """Return the plain values of a plan, free to be changed."""
+    return copy.deepcopy(plan_to_dict(plan))
+
+
+# --- there and back ---------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: Path) -> None:
+    """Every part comes back: scenes, configurations, arm, words, segments, bit for bit."""
+    tk.save_plan(plan, tmp_path / "plan.json")
+    loaded = tk.load_plan(tmp_path / "plan.json")
+    assert loaded.scene == plan.scene
+    assert loaded.robots == plan.robots
+    assert loaded.actions == plan.actions
+    assert (loaded.domain, loaded.domain_pddl, loaded.domain_digest) == (
+        plan.domain,
+        plan.domain_pddl,
+        plan.domain_digest,
+    )
+    assert (loaded.goal, loaded.seed) == (plan.goal, plan.seed)
+    assert loaded.q.tobytes() == plan.q.tobytes()
+    for one, other in zip(loaded.steps, plan.steps, strict=True):
+        assert one.scene == other.scene
+        assert one.q.tobytes() == other.q.tobytes()
+        assert one.choice == other.choice
+        for a, b in zip(one.segments, other.segments, strict=True):
+            assert a.path.tobytes() == b.path.tobytes()
+            assert (a.kind, a.joint_names, dict(a.gripper), a.held) == (b.kind, b.joint_names, dict(b.gripper), b.held)
+            assert a.exemptions == b.exemptions
+            assert a.reparenting == b.reparenting
+    assert tk.validate_plan(loaded).ok
+
+
+def test_saving_what_was_loaded_gives_the_same_bytes(plan: Plan, panda_file: Path, tmp_path: Path) -> None:
+    """Load and save are each other's inverse, meshes or not."""
+    tk.save_plan(plan, tmp_path / "one.json")
+    for path in (tmp_path / "one.json", panda_file):
+        tk.save_plan(tk.load_plan(path), tmp_path / "two.json")
+        assert (tmp_path / "two.json").read_bytes() == path.read_bytes()
+
+
+def test_an_empty_plan_has_a_file_too(tmp_path: Path) -> None:
+    """A plan without steps comes back and holds."""
+    result = tk.plan(blocks_scene({"a": (0, 0)}, table=0.2), goal="(handempty)", robot=GANTRY)
+    assert result.plan is not None
+    tk.save_plan(result.plan, tmp_path / "plan.json")
+    loaded = tk.load_plan(tmp_path / "plan.json")
+    assert loaded.steps == ()
+    assert loaded.final_scene == loaded.scene
+    assert tk.validate_plan(loaded).ok
+
+
+def test_loaded_arrays_are_read_only(plan: Plan) -> None:
+    """What a loaded plan hands out cannot be written."""
+    loaded = plan_from_dict(document(plan))
+    arrays = [loaded.q, *(segment.path for step in loaded.steps for segment in step.segments)]
+    assert not any(array.flags.writeable for array in arrays)
+
+
+def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Path) -> None:
+    """No absolute path, home directory or time is in a file, also where the scene's files are the user's own."""
+    vertices = "v 0 0 0\nv 0.05 0 0\nv 0 0.05 0\nv 0 0 0.05\n"
+    (tmp_path / "thing.obj").write_text(vertices + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8")
+    robray = 'frame thing { translation [0.6, 0.3, 0.2]; geometry { mesh "thing.obj"; } }\n'
+    (tmp_path / "own.robray").write_text(robray, encoding="utf-8")
+    scene = tk.load_scene("panda_table", "blocks1", tmp_path / "own.robray")
+    result = tk.plan(scene, goal="(ontable a table__0__0)")
+    assert result.plan is not None
+    tk.save_plan(result.plan, tmp_path / "plan.json")
+    for path in (panda_file, tmp_path / "plan.json"):
+        text = path.read_text(encoding="utf-8")
+        for trace in (str(tmp_path), str(Path.home()), str(Path(tk.__file__).parent.parent), "site-packages", "/tmp"):
+            assert trace not in text
+        texts = _texts(json.loads(text))
+        assert not [word for word in texts if word.startswith(("/", "file:"))]
+    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).ok
+
+
+def _texts(value: Any) -> list[str]:
+    """Return all texts of a document."""
+    if isinstance(value, dict):
+        return [text for key, item in value.items() for text in [key, *_texts(item)]]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> None:
+    """Three processes at once, in other folders and with other hash seeds, write the same bytes."""
+    command = [sys.executable, "-m", "tmkit.cli", "plan", "panda_table", "blocks2", "--goal", "(on a b)", "--seed", "5"]
+    running = []
+    for number, hash_seed in enumerate(["0", "1", "random"]):
+        folder = tmp_path / f"folder{number}"
+        folder.mkdir()
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        running.append(subprocess.Popen([*command, "-o", "plan.json"], cwd=folder, env=environment))
+    assert [process.wait(600) for process in running] == [0, 0, 0]
+    first, *others = [(tmp_path / f"folder{number}" / "plan.json").read_bytes() for number in range(3)]
+    assert others == [first, first]
+    result = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=5)
+    assert result.status is PlanStatus.SOLVED
+    assert result.plan is not None
+    tk.save_plan(result.plan, tmp_path / "here.json")
+    assert (tmp_path / "here.json").read_bytes() == first
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: Path) -> None:
+    """A folder that is not there, or a path that is a folder, is an error, and no file is left."""
+    with pytest.raises(OutputError, match="No such file or directory"):
+        tk.save_plan(plan, tmp_path / "nowhere" / "plan.json")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OutputError, match="Is a directory"):
+        tk.save_plan(plan, tmp_path / "taken")
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken"]
+
+
+def test_an_interruption_leaves_the_old_file(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens while writing, the file that was there is whole, and nothing lies beside it."""
+    path = tmp_path / "plan.json"
+    path.write_text("old", encoding="utf-8")
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tk.save_plan(plan, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- reading what is broken -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"plan.json:1:1: is not JSON: Expecting value"),
+        (b'{"format": "tmkit-plan",\n "version": 2,', r"plan.json:2:15: is not JSON: "),
+        (b"\xff\xfe", "plan.json:1: is not UTF-8 text: invalid start byte"),
+        (b"[]", "plan.json: is not a plan: its 'format' is not 'tmkit-plan'"),
+        (b"{}", "is not a plan: its 'format' is not 'tmkit-plan'"),
+        (b'{"format": "tmkit-plan", "version": 1}', "has plan version 1, this tmkit reads 2"),
+        (b'{"format": "tmkit-plan", "version": "2"}', "has plan version '2', this tmkit reads 2"),
+        (b'{"format": "tmkit-plan", "version": 2}', "plan.json: the document: needs the key 'scene'"),
+        (b"[" * 100_000, "nested too deeply|not JSON"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "is not a plan"),
+    ],
+)
+def test_a_file_that_is_no_plan(tmp_path: Path, content: bytes, message: str) -> None:
+    """What is not JSON, not a plan, or of another version is refused with the place."""
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    with pytest.raises(PlanFileError, match=message):
+        tk.load_plan(path)
+
+
+def test_a_file_cut_short_anywhere_is_refused(plan: Plan, tmp_path: Path) -> None:
+    """Of a file of which the end is missing nothing is believed."""
+    tk.save_plan(plan, tmp_path / "plan.json")
+    data = (tmp_path / "plan.json").read_bytes()
+    for end in np.linspace(0, len(data) - 3, 25, dtype=int):
+        (tmp_path / "cut.json").write_bytes(data[:end])
+        with pytest.raises(PlanFileError, match=r"cut.json:\d+:\d+: is not JSON"):
+            tk.load_plan(tmp_path / "cut.json")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """A missing file is named; a folder is no file."""
+    with pytest.raises(MissingFileError, match=r"there is no plan file '.*plan\.json'"):
+        tk.load_plan(tmp_path / "plan.json")
+    with pytest.raises(PlanFileError, match="cannot be read: Is a directory"):
+        tk.load_plan(tmp_path)
+
+
+def _segment(document: Any, number: int = 0, step: int = 0) -> Any:
+    return document["steps"][step]["segments"][number]
+
+
+def _set(*way: Any, to: Any) -> Callable[[Any], None]:
+    """Return an edit of a document that replaces one value."""
+
+    def edit(document: Any) -> None:
+        for key in way[:-1]:
+            document = document[key]
+        document[way[-1]] = to
+
+    return edit
+
+
+def _drop(*way: Any) -> Callable[[Any], None]:
+    """Return an edit of a document that removes one key."""
+
+    def edit(document: Any) -> None:
+        for key in way[:-1]:
+            document = document[key]
+        del document[way[-1]]
+
+    return edit
+
+
+SEGMENT = ("steps", 0, "segments", 2)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (_drop("q"), "needs the key 'q'"),
+        (_drop("goal"), "needs the key 'goal'"),
+        (_drop("robots", 0, "tip"), "key 'tip' is missing"),
+        (_drop("domain", "digest"), "domain: needs the key 'digest'"),
+        (_drop("steps", 1, "choice"), r"steps\[1\]: needs the key 'choice'"),
+        (_drop(*SEGMENT, "held"), r"steps\[0\].segments\[2\]: needs the key 'held'"),
+        (_drop(*SEGMENT, "reparent", "pose"), r"steps\[0\].segments\[2\].reparent: needs the key 'pose'"),
+        (_set("color", to=1), "unknown key 'color'"),
+        (_set(*SEGMENT, "hold", to=1), r"unknown key 'hold'; did you mean 'held'"),
+        (_set("q", to=[0.0]), "q: .*5"),
+        (_set("q", to="far"), "q: expected a list, received the text 'far'"),
+        (_set("q", 0, to=math.nan), r"q\[0\]: expected a finite number, received nan"),
+        (_set("q", 0, to=None), r"q\[0\]: expected a finite number, received null"),
+        (_set("q", 0, to=True), r"q\[0\]: expected a finite number, received true"),
+        (_set("seed", to="1"), "seed: expected an integer of at least 0, received '1'"),
+        (_set("seed", to=-1), "seed: expected an integer of at least 0, received -1"),
+        (_set("goal", to=3), "goal: expected a text, received 3"),
+        (_set("domain", "name", to=""), "domain.name: expected a name, received an empty text"),
+        (_set("domain", to=[]), "domain: expected an object, received a list"),
+        (_set("robots", 0, "joints", to=["x"]), "ready names joint 'y', which is not one of its joints"),
+        (_set("robots", 0, "tip", to="fist"), "tip names frame 'fist', which the scene does not have"),
+        (_set("robots", 0, "grip_force", to=-1), "grip_force must be positive"),
+        (_set("scene", to={}), "needs the key 'format'"),
+        (_set("scene", "version", to=99), "99"),
+        (_set("steps", to={}), "steps: expected a list, received an object"),
+        (_set("steps", 0, "action", to=[]), r"steps\[0\].action: expected the name of an action"),
+        (_set("steps", 0, "action", 1, to=7), r"steps\[0\].action\[1\]: expected a text, received 7"),
+        (_set(*SEGMENT, "kind", to="grap"), "unknown word 'grap'; did you mean 'grasp'"),
+        (_set(*SEGMENT, "path", to=[]), "path: expected at least one configuration"),
+        (_set(*SEGMENT, "path", 0, to=[0.0, 1.0]), r"path\[0\]: expected 4 numbers, received 2"),
+        (_set(*SEGMENT, "path", 0, 1, to=math.inf), r"path\[0\]\[1\]: expected a finite number, received inf"),
+        (_set(*SEGMENT, "path", 0, 1, to=10**400), "beyond the largest float"),
+        (_set(*SEGMENT, "joints", 0, to="w"), r"steps\[0\].segments\[2\]: unknown joint 'w'|w"),
+        (_set(*SEGMENT, "gripper", to={"thumb": 0.1}), "thumb"),
+        (_set(*SEGMENT, "gripper", "finger", to="open"), "gripper.finger: expected a finite number"),
+        (_set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is no frame of the scene"),
+        (
+            _set(*SEGMENT, "exemptions", 0, to=["a", "b"]),
+            r"exemptions\[0\]: expected two frames, a depth or null, and a",
+        ),
+        (_set(*SEGMENT, "exemptions", 0, 2, to="deep"), r"exemptions\[0\]\[2\]: expected a finite number"),
+        (_set(*SEGMENT, "reparent", "frame", to="zebra"), "zebra"),
+        (_set(*SEGMENT, "reparent", "parent", to="a_hand"), "a_hand"),
+        (_set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot hang off 'c'"),
+        (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 7), "quat_xyzw is zero"),
+        (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 3), "pose: expected 7 numbers, received 3"),
+    ],
+)
+def test_a_value_that_is_missing_or_wrong_is_named(plan: Plan, edit: Callable[[Any], None], message: str) -> None:
+    """Every value is proved to be there and of its kind, and to speak of what the scene has."""
+    edited = document(plan)
+    edit(edited)
+    with pytest.raises(PlanFileError, match=message) as caught:
+        plan_from_dict(edited, source="plan.json")
+    assert str(caught.value).startswith("plan.json: ")
+
+
+def test_not_a_number_in_the_text_is_refused(plan: Plan, tmp_path: Path) -> None:
+    """NaN and Infinity, which JSON does not have but Python reads, are refused."""
+    tk.save_plan(plan, tmp_path / "plan.json")
+    text = (tmp_path / "plan.json").read_text(encoding="utf-8")
+    for word in ("NaN", "Infinity", "-Infinity", "1e999"):
+        changed = json.loads(text)
+        changed["steps"][0]["segments"][0]["path"][0][0] = "HERE"
+        (tmp_path / "odd.json").write_text(json.dumps(changed).replace('"HERE"', word), encoding="utf-8")
+        with pytest.raises(PlanFileError, match=r"path\[0\]\[0\]: expected a finite number"):
+            tk.load_plan(tmp_path / "odd.json")
+
+
+def test_a_mesh_that_has_changed_since_is_refused(panda_file: Path) -> None:
+    """Meshes are named with the digest of their content, which must be that of the mesh that is there."""
+    document = json.loads(panda_file.read_text(encoding="utf-8"))
+    text = json.dumps(document)
+    digest = next(key for key, shape in document["scene"]["shapes"].items() if "package://" in json.dumps(shape))
+    other = ("0" if digest[0] != "0" else "1") + digest[1:]
+    with pytest.raises(PlanFileError, match=r"digest|changed"):
+        plan_from_dict(json.loads(text.replace(digest, other)), source="plan.json")
+    source = next(word for word in _texts(document["scene"]["shapes"][digest]) if word.startswith("package://"))
+    with pytest.raises(PlanFileError, match=r"nothing\.dae"):
+        plan_from_dict(json.loads(text.replace(source, "package://pybullet_data/nothing.dae")), source="plan.json")
+
+
+def test_files_of_one_arm_are_still_read() -> None:
+    """A file of version 2, which has one arm that no segment names, gives the plan that it gave."""
+    old = tk.load_plan(Path(__file__).parents[1] / "data" / "plans" / "version2.json")
+    assert old.robots == (GANTRY,)
+    assert {segment.robot for step in old.steps for segment in step.segments} == {"gantry"}
+    assert [
+        problem
+        for problem in tk.validate_plan(old).problems
+        if "is not the one that the plan was made with" not in problem
+    ] == []

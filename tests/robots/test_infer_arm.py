@@ -1,0 +1,182 @@
+"""Arms and hands inferred from joints and shapes, with evidence and what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tmkit.cli.commands import app
+from tmkit.formats import load_scene
+from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.robots import infer_arm, load_manipulator
+from tmkit.spatial import Pose
+from tmkit.tamp import validate_plan
+from tmkit.tamp.trial_pick import trial_pick
+
+FINGER = [AttachedShape(Box((0.02, 0.01, 0.06)))]
+
+
+def pybullet_robot(name: str) -> Path:
+    """Return a robot of pybullet_data."""
+    return Path(pytest.importorskip("pybullet_data").getDataPath()) / name
+
+
+def arm() -> SceneGraph:
+    """Return an arm of four joints that ends at ``wrist`` with a palm of 10 cm."""
+    scene = SceneGraph().add_frame("base", "world")
+    above = "base"
+    for number, axis in enumerate(((0, 0, 1), (0, 1, 0), (0, 1, 0), (0, 1, 0))):
+        name = f"link{number}" if number < 3 else "wrist"
+        joint = Revolute(axis, lower=-2, upper=2, velocity=1, name=f"j{number}")
+        scene = scene.add_frame(name, above, pose=Pose((0, 0, 0.2)), joint=joint)
+        above = name
+    return scene.set_shapes("wrist", [AttachedShape(Box((0.04, 0.1, 0.04)))])
+
+
+def slide(name: str, sign: int, mimic: Mimic | None = None) -> Joint:
+    """Return the joint of a finger that opens along ``sign`` y by 3 cm."""
+    return Prismatic((0, sign, 0), lower=0.0, upper=0.03, velocity=1, name=name, mimic=mimic)
+
+
+def with_fingers(scene: SceneGraph, *, mimic: bool, names: tuple[str, str] = ("a", "b")) -> SceneGraph:
+    """Return an arm with two fingers that slide apart, and touch when they are closed."""
+    for sign, name in zip((1, -1), names, strict=True):
+        rule = Mimic(names[0]) if mimic and sign < 0 else None
+        pose = Pose((0, 0.005 * sign, 0.06))
+        scene = scene.add_frame(f"{name}_link", "wrist", pose=pose, joint=slide(name, sign), shapes=FINGER)
+        if rule is not None:
+            scene = scene.set_joint(f"{name}_link", slide(name, sign, rule))
+    return scene
+
+
+@pytest.mark.parametrize("mimic", [False, True])
+def test_two_fingers_that_slide(mimic: bool) -> None:
+    """Both move, or one mimics: open is 6 cm, and the tool is 1 cm before the fingertips, z away, y across."""
+    found = infer_arm(with_fingers(arm(), mimic=mimic))
+    robot = found.manipulator
+    assert (found.missing, robot.tip, robot.joints) == ("", "wrist", ("j0", "j1", "j2", "j3"))
+    assert robot.gripper_open == dict.fromkeys(("a",) if mimic else ("a", "b"), 0.03)
+    assert (robot.width_open, robot.width_closed) == pytest.approx((0.06, 0.0), abs=1e-4)
+    assert set(robot.contact_links) == {"a_link", "b_link"}
+    assert robot.tool == found.added_tool == "wrist_tool"
+    tool = found.scene.local_pose(robot.tool)
+    assert tool.translation == pytest.approx([0.0, 0.0, 0.08], abs=2e-4)
+    np.testing.assert_allclose(tool.rotation[:, 2], [0, 0, 1], atol=1e-9)
+    np.testing.assert_allclose(np.abs(tool.rotation[:, 1]), [0, 1, 0], atol=1e-9)
+    assert "points along +z of 'wrist'" in found.inferred[-1]
+    robot.check(found.scene)
+
+
+def test_names_raise_the_confidence() -> None:
+    """Fingers that are called so are surer than fingers known by their motion alone."""
+    plain, named = (
+        infer_arm(with_fingers(arm(), mimic=False, names=names)).inferred[1]
+        for names in (("a", "b"), ("finger_a", "finger_b"))
+    )
+    assert "confidence medium" in plain
+    assert "confidence high" in named
+
+
+def test_a_tool_frame_that_fits_is_taken_and_one_that_does_not_is_named() -> None:
+    """A frame called a tool is the tool only where it is between the fingertips with the right axes."""
+    scene = with_fingers(arm(), mimic=True)
+    good = infer_arm(scene.add_frame("tcp", "wrist", pose=Pose((0, 0, 0.085))))
+    assert (good.manipulator.tool, good.added_tool) == ("tcp", "")
+    for pose in (Pose((0, 0, 0.3)), Pose.from_rpy((0, 0, 0.08), (0, np.pi / 2, 0))):
+        bad = infer_arm(scene.add_frame("tcp", "wrist", pose=pose))
+        assert bad.manipulator.tool == bad.added_tool == "wrist_tool"
+        assert "'tcp' has another place or other axes" in bad.inferred[2]
+
+
+def test_a_jaw_is_no_joint_of_the_arm() -> None:
+    """One jaw against a fixed finger is recognised by its name, left out of the arm, and said to be unsupported."""
+    jaw = Revolute((1, 0, 0), lower=-0.1, upper=1.5, velocity=1, name="gripper")
+    scene = arm().add_frame("moving_jaw", "wrist", pose=Pose((0, 0.02, 0.03)), joint=jaw, shapes=FINGER)
+    found = infer_arm(scene)
+    assert found.manipulator.joints == ("j0", "j1", "j2", "j3")
+    assert "one jaw, 'gripper', against a fixed finger of 'wrist', confidence medium (its name)" in found.inferred[1]
+    assert "the jaw 'gripper' moves against a finger that is fixed to 'wrist', which is not supported" in found.missing
+
+
+def test_a_wrist_that_turns_the_body_of_a_gripper_is_the_arms() -> None:
+    """A joint that turns a link called a gripper is part of the arm, unless it is the last."""
+    roll = Revolute((0, 0, 1), lower=-1.5, upper=1.2, velocity=1, name="roll")
+    scene = arm().add_frame("gripper_body", "wrist", pose=Pose((0, 0, 0.03)), joint=roll, shapes=FINGER)
+    jaw = Revolute((1, 0, 0), lower=-1.7, upper=0.0, velocity=1, name="gripper_opening")
+    found = infer_arm(scene.add_frame("side", "gripper_body", pose=Pose((0, 0.02, 0.05)), joint=jaw, shapes=FINGER))
+    assert found.manipulator.joints[-1] == "roll"
+    assert "one jaw, 'gripper_opening', against a fixed finger of 'gripper_body'" in found.inferred[1]
+
+
+def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:
+    """An arm that ends in a link without a hand lacks a gripper; a link called a cup is one."""
+    bare = infer_arm(arm())
+    assert bare.missing.startswith("no gripper found: below 'wrist' nothing opens and closes")
+    cup = infer_arm(arm().add_frame("vacuum_cup", "wrist", pose=Pose((0, 0, 0.1)), shapes=FINGER))
+    assert (cup.missing, cup.manipulator.gripper_kind, cup.manipulator.tool) == ("", "suction", "vacuum_cup")
+
+
+def test_a_hand_of_many_joints_is_unsupported() -> None:
+    """Five fingers of one joint each are not swept, and the sentence says why."""
+    scene = arm()
+    for number in range(5):
+        joint = Revolute((1, 0, 0), lower=0, upper=1, velocity=1, name=f"finger{number}")
+        scene = scene.add_frame(f"f{number}", "wrist", pose=Pose((0.03 * number, 0, 0.05)), joint=joint, shapes=FINGER)
+    found = infer_arm(scene)
+    assert found.manipulator.tip == "wrist"
+    assert "the hand at 'wrist' has 5 joints of its own" in found.missing
+
+
+def test_a_torso_is_no_joint_of_one_of_two_arms() -> None:
+    """A lift that carries two arms with hands is left out of either, and the other arm is named."""
+    one = with_fingers(arm(), mimic=True)
+    lift = SceneGraph().add_frame("lift", "world", joint=Prismatic((0, 0, 1), lower=0, upper=0.5, velocity=1, name="l"))
+    both = lift.mount(one, "lift", prefix="left_").mount(one, "lift", prefix="right_")
+    found = infer_arm(both)
+    assert found.manipulator.joints == tuple(f"left_j{number}" for number in range(4))
+    assert "other arms end at 'right_wrist', choose by --tip" in found.inferred[0]
+
+
+def test_a_linkage_of_mimic_joints() -> None:
+    """The xArm's gripper of six joints, five of which mimic, closes by one; its tool looks along z of the last link."""
+    found = infer_arm(load_scene(pybullet_robot("xarm/xarm6_with_gripper.urdf")))
+    assert found.missing == ""
+    assert found.manipulator.gripper_joints == ("drive_joint",)
+    assert set(found.manipulator.contact_links) == {"left_finger", "right_finger"}
+    assert 0.08 < found.manipulator.width_open < 0.1
+    np.testing.assert_allclose(found.scene.local_pose(found.added_tool).rotation[:, 2], [0, 0, 1], atol=1e-9)
+    assert found.scene.local_pose(found.added_tool).translation[:2] == pytest.approx([0, 0], abs=0.002)
+
+
+def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
+    """Our Panda picks the cube; with its tool turned back, or fingers that open too little, it does not."""
+    scene, robot = load_scene("panda_alone"), load_manipulator("panda")
+    picked = trial_pick(scene, robot)
+    assert picked.reason == ""
+    assert picked.result is not None
+    assert picked.result.plan is not None
+    assert validate_plan(picked.result.plan).ok
+    values = robot.to_dict()
+    backwards = scene.set_pose(robot.tool, scene.local_pose(robot.tool) @ Pose.from_rpy((0, 0, 0), (np.pi, 0, 0)))
+    assert trial_pick(backwards, robot).reason != ""
+    narrow = type(robot).from_dict({**values, "width_open": 0.03})
+    assert trial_pick(scene, narrow).reason == "the hand opens to 30 mm, too little for a cube of 40 mm"
+
+
+def test_the_command_ends_with_the_trial(tmp_path: Path) -> None:
+    """Exit code 0 and a plan with what was written for the xArm; 1 and one sentence for an arm without a hand."""
+    urdf, toml, scene = pybullet_robot("xarm/xarm6_with_gripper.urdf"), tmp_path / "a.toml", tmp_path / "a.json"
+    written = ["--write-robot", str(toml), "--write-scene", str(scene), "--samples", "50"]
+    run = CliRunner().invoke(app, ["robot", "check", str(urdf), *written])
+    assert run.exit_code == 0, run.output
+    assert "  trial pick: 'xarm6_with_gripper' picks a cube of 4 cm, looking down" in run.stdout
+    load_manipulator(toml).check(load_scene(scene))
+    bare = CliRunner().invoke(app, ["robot", "check", str(pybullet_robot("kuka_iiwa/model.urdf")), "--samples", "50"])
+    assert bare.exit_code == 1
+    assert "  missing: no gripper found: below 'lbr_iiwa_link_7'" in bare.stdout
+    answer = json.loads(CliRunner().invoke(app, ["robot", "check", str(urdf), "--samples", "20", "--json"]).stdout)
+    assert (answer["ok"], answer["missing"]) == (True, "")

@@ -1,0 +1,76 @@
+"""Planning in a domain that was built in Python."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from support.blocks import blocks_scene
+from support.built_domain import OF_OURS, Meaning
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit._support.data import data_path
+from tmkit.errors import FileFormatError, MissingFileError, TaskError
+from tmkit.pddl import Domain, load_domain, make_domain, make_predicate
+from tmkit.robots import Manipulator
+from tmkit.tamp import PythonDomain, load_planning_domain
+
+BLOCKS = load_domain(data_path("domains/blocks") / "domain.pddl")
+
+
+def renamed(name: str) -> Domain:
+    """Return the blocks domain under another name."""
+    return make_domain(
+        name, types="block location", predicates=BLOCKS.predicates, actions=BLOCKS.actions, axioms=BLOCKS.axioms
+    )
+
+
+def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) -> None:
+    """The plan carries the words as PDDL, is checked by the domain, and says what it needs when that is not given."""
+    domain = PythonDomain(renamed("built"), Meaning)
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    result = tk.plan(scene, domain=domain, goal="(on a b)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan, domain=domain).ok
+    tk.save_plan(result.plan, tmp_path / "plan.json")
+    plan = tk.load_plan(tmp_path / "plan.json")
+    assert plan.domain == "built"
+    assert "(:action stack" in plan.domain_pddl
+    assert tk.validate_plan(plan, domain=domain).ok
+    with pytest.raises(MissingFileError, match="'built' is none of ours"):
+        tk.validate_plan(plan)
+    other = PythonDomain(renamed("other"), Meaning)
+    assert "is not the one that the plan was made with" in str(tk.validate_plan(plan, domain=other).problems)
+
+
+def test_the_digest_is_that_of_words_and_meaning() -> None:
+    """The same domain has the same digest each time; other words or another meaning have another."""
+
+    class Other(Meaning):
+        """The same meaning in another class, in the same file."""
+
+    made = PythonDomain(renamed("built"), Meaning)
+    digest = load_planning_domain(made, manipulator=GANTRY).digest
+    assert digest == load_planning_domain(pickle.loads(pickle.dumps(made)), manipulator=GANTRY).digest
+    assert digest == load_planning_domain(PythonDomain(renamed("built"), Other), manipulator=GANTRY).digest
+    assert digest != load_planning_domain(PythonDomain(renamed("other"), Meaning), manipulator=GANTRY).digest
+    elsewhere = PythonDomain(renamed("built"), type(OF_OURS))
+    assert digest != load_planning_domain(elsewhere, manipulator=GANTRY).digest
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """A class that lacks methods, semantics said twice, and names that PDDL would read otherwise are errors."""
+
+    class Empty:
+        def __init__(self, manipulator: Manipulator) -> None:
+            pass
+
+    words = renamed("built")
+    with pytest.raises(FileFormatError, match="class 'Empty' must have the methods"):
+        load_planning_domain(PythonDomain(words, Empty), manipulator=GANTRY)
+    with pytest.raises(TaskError, match="brings its own semantics"):
+        load_planning_domain(PythonDomain(words, Meaning), manipulator=GANTRY, semantics="blocks")
+    with pytest.raises(TaskError, match="predicate 'Clear' is not in lower case"):
+        make_domain("d", predicates=[make_predicate("Clear", "?x")], actions=[])

@@ -1,0 +1,305 @@
+"""States derived from one another: the same as derived in full, whatever changed, in every built-in domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+
+import tmkit as tk
+from tmkit._support.data import data_path
+from tmkit.errors import SceneError, TmkitError
+from tmkit.graph import AttachedShape, Box, Fixed, SceneGraph, diff
+from tmkit.pddl import Fact, State
+from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp import DerivedState, PlanningDomain, StateDeriver, kept, load_planning_domain
+from tmkit.tamp.domains.state_derivation import TracedScene
+
+T = TypeVar("T")
+
+WORLDS = {
+    "blocks": ("panda_table", "blocks5"),
+    "blocks_uncertain": ("panda_table", "blocks2"),
+    "drawer": ("panda_drawer",),
+    "handover": ("panda_table", "blocks3"),
+    "hanoi": ("panda_table", "hanoi3"),
+    "kitchen": ("iiwa_kitchen", "kitchen_blocks4"),
+    "rearrangement": ("panda_table", "rearrange_row"),
+    "sorting": ("panda_table", "sort8"),
+}
+
+
+def outcome(derive: Callable[[], T]) -> T | str:
+    """Return what is derived, or why there is none."""
+    try:
+        return derive()
+    except TmkitError as error:
+        return str(error)
+
+
+def plain(domain: PlanningDomain, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+    """Return what the semantics itself says of the scene, with nothing traced."""
+    semantics: Any = domain.semantics
+    found = semantics.state_at(scene, objects, q) if hasattr(semantics, "state_at") else semantics.state(scene, objects)
+    assert isinstance(found, State)
+    return found
+
+
+def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
+    """Return a scene after an edit of any kind: things move mostly, and so do what they are, frames and joints."""
+    if len(scene) < 3:
+        return scene
+    things = movable_frames(scene) or scene.frame_names
+    item, other = (str(random.choice(things)), str(random.choice(scene.frame_names)))
+    kind = random.random()
+    if kind < 0.35:
+        return scene.reparent(item, str(random.choice(scene.frame_names)), pose=scene.local_pose(item))
+    if kind < 0.45:
+        lower = scene.local_pose(item).translation
+        return scene.set_pose(item, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]]))
+    if kind < 0.6:  # stand on something as one should, where both have boxes
+        shapes, below = scene.shapes(item), scene.shapes(other)
+        if not shapes or not below:
+            return scene
+        height = below[0].shape.bounds[1][2] - shapes[0].shape.bounds[0][2]
+        return scene.reparent(item, other, pose=Pose([0, 0, float(height)]))
+    if kind < 0.7:
+        return scene.set_classes(
+            other, list(random.choice([*scene.classes(item), "movable", "surface", "red"], size=1))
+        )
+    if kind < 0.8:
+        return scene.set_shapes(item, [AttachedShape(Box([0.04, 0.04, float(random.choice([0.04, 0.06]))]))])
+    if kind < 0.85:
+        return scene.add_frame(f"new{len(scene)}", other, classes=["movable"], shapes=scene.shapes(item))
+    if kind < 0.9:
+        return scene.remove_frame(item, subtree=True)
+    if kind < 0.95:
+        return scene.rename_frame(item, f"{item}_")
+    return scene.set_joint(other, Fixed())
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@settings(max_examples=scaled_examples(0.05))
+@given(seed=st.integers(0, 2**32 - 1))
+def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> None:
+    """The same facts or the same refusal, bit for bit, whichever version it is derived from."""
+    random = np.random.default_rng(seed)
+    robot = tk.load_manipulator("iiwa" if name == "kitchen" else "panda")
+    domain = load_planning_domain(name, manipulator=robot)
+    scene = tk.load_scene(*WORLDS[name])
+    objects = domain.semantics.objects(scene)
+    deriver = StateDeriver(domain, objects)
+    known: list[DerivedState] = [deriver.derive(scene, scene.zero_configuration())]
+    for _ in range(6):
+        previous = known[int(random.integers(len(known)))]
+        scene = previous.scene
+        for _ in range(int(random.integers(1, 3))):
+            try:
+                scene = edited(scene, random)
+            except TmkitError:
+                continue
+        q = scene.zero_configuration() + random.choice([0.0, 0.1], size=scene.zero_configuration().size)
+        wanted = outcome(partial(domain.state, scene, objects, q))
+        assert outcome(partial(plain, domain, scene, objects, q)) == wanted
+        for start in (previous, known[-1], None):
+            found = outcome(partial(deriver.derive, scene, q, start))
+            if isinstance(found, DerivedState):
+                assert found.state == wanted
+                known.append(found)
+            else:
+                assert found == wanted
+
+
+def test_every_built_in_domain_is_tried() -> None:
+    """The law above speaks of all domains that there are."""
+    folders = {path.name for path in Path(data_path("domains")).iterdir() if (path / "semantics.py").exists()}
+    assert folders == set(WORLDS)
+
+
+class Counting:
+    """Blocks on things: a semantics that notes which of its functions run."""
+
+    traceable = True
+    calls: tuple[str, ...] = ()
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return what each movable frame is on."""
+        del objects
+        return State(fact for item in scene.frames_of_class("movable") for fact in _on(scene, item, self))
+
+
+@kept
+def _on(scene: SceneGraph, item: str, semantics: Counting) -> tuple[Fact, ...]:
+    semantics.calls += (item,)
+    height = scene.pose(item, "world").translation[2]
+    return Fact.of("on", item, str(scene.parent(item))), *([Fact.of("high", item)] if height > 1.0 else [])
+
+
+def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
+    """Return a semantics that counts, and a deriver with the words of another domain, which do not matter here."""
+    semantics = Counting()
+    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    domain = replace(blocks, semantics=semantics)  # type: ignore[arg-type]
+    return semantics, StateDeriver(domain, {})
+
+
+def tower() -> SceneGraph:
+    """Return three things on each other, and one beside."""
+    scene = SceneGraph().add_frame("table", "world")
+    for item, below in (("a", "table"), ("b", "a"), ("c", "b"), ("d", "table")):
+        scene = scene.add_frame(item, below, pose=Pose([0, 0, 0.4]), classes=["movable"])
+    return scene
+
+
+def test_only_what_read_a_change_is_called_again() -> None:
+    """A pose is read along its path; what hangs elsewhere is not looked at again."""
+    scene = tower()
+    semantics, deriver = counting(scene)
+    start = deriver.derive(scene, np.zeros(0))
+    assert semantics.calls == ("a", "b", "c", "d")
+
+    def called_for(version: SceneGraph, previous: DerivedState = start) -> tuple[str, ...]:
+        semantics.calls = ()
+        found = deriver.derive(version, np.zeros(0), previous).state
+        calls, semantics.calls = semantics.calls, ()
+        assert found == semantics.state(version, {})
+        return calls
+
+    assert called_for(scene) == ()
+    assert called_for(scene.reparent("d", "c", pose=Pose([0, 0, 0.4]))) == ("d",)
+    assert called_for(scene.set_pose("b", Pose([0, 0, 1.0]))) == ("b", "c")
+    assert called_for(scene.set_attributes("a", {"weight": 2}).allow_collision("a", "b")) == ()
+    assert called_for(scene.add_frame("e", "a", classes=["movable"])) == ("e",)
+    assert called_for(scene.remove_frame("d")) == ()
+    assert called_for(scene.rename_frame("d", "e")) == ("a", "b", "c", "e")
+    assert called_for(SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names])) == ()
+
+
+@kept
+def _outer(scene: SceneGraph, item: str) -> str:
+    try:
+        return _inner(scene, item)
+    except SceneError:
+        return "nothing"
+
+
+@kept
+def _inner(scene: SceneGraph, item: str) -> str:
+    if not scene.classes(item):
+        raise SceneError("no class")
+    return scene.classes(item)[0]
+
+
+def test_what_is_read_inside_counts_for_what_is_around() -> None:
+    """Also when the inner function was kept, and when it raised."""
+    scene = SceneGraph().add_frame("a", "world")
+    traced: Any = TracedScene(scene, {})
+    assert _outer(traced, "a") == "nothing"
+    [(_, value)] = traced._memo.items()
+    assert value.reads == {("a", "classes")}
+    traced = TracedScene(scene.set_classes("a", ["x"]), {})
+    assert _inner(traced, "a") == _outer(traced, "a") == "x"
+    assert {kept_value.reads for kept_value in traced._memo.values()} == {frozenset({("a", "classes")})}
+
+
+QUERIES: list[tuple[Any, tuple[str, ...]]] = [
+    (lambda s: s.parent("c"), ("parent",)),
+    (lambda s: s.children("a"), ("children",)),
+    (lambda s: s.ancestors("c"), ("parent",)),
+    (lambda s: s.root("c"), ("parent",)),
+    (lambda s: s.classes("c"), ("classes",)),
+    (lambda s: s.shapes("c"), ("shapes",)),
+    (lambda s: s.attributes("c"), ("attributes",)),
+    (lambda s: s.joint("c"), ("joint",)),
+    (lambda s: s.local_pose("c"), ("pose",)),
+    (lambda s: s.frame_id("c"), ("there",)),
+    (lambda s: s.frames_of_class("movable"), ("class",)),
+    (lambda s: s.pose("c", "d"), ("pose",)),
+    (lambda s: "e" in s, ("there",)),
+    (lambda s: len(s), ("whole",)),
+    (lambda s: s.groups_of("c"), ("whole",)),
+    (lambda s: s.inertia("c"), ("whole",)),
+    (lambda s: s.is_allowed("a", "c"), ("whole",)),
+]
+
+
+@settings(max_examples=scaled_examples(0.2))
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
+    """Each query, kept over random edits, answers as the scene itself does, refusals included."""
+    random = np.random.default_rng(seed)
+    functions = [kept(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES]
+    semantics: Any = type("S", (), {"traceable": True, "state": None})()
+    semantics.state = lambda scene, _: State(
+        Fact.of("says", str(number), repr(function(scene))) for number, function in enumerate(functions)
+    )
+    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    deriver = StateDeriver(replace(blocks, semantics=semantics), {})
+    scene, previous = tower(), None
+    for _ in range(12):
+        try:
+            scene = edited(scene, random)
+        except TmkitError:
+            continue
+        previous = deriver.derive(scene, np.zeros(0), previous)
+        assert previous.state == semantics.state(scene, {})
+
+
+def answer(query: Any, scene: SceneGraph) -> object:
+    """Return what a query returns, or the message of what it raises."""
+    try:
+        found = query(scene)
+    except TmkitError as error:
+        return str(error)
+    return found.as_array().tolist() if isinstance(found, Pose) else found
+
+
+def test_a_semantics_that_is_not_traceable_gets_the_scene_itself() -> None:
+    """Nothing of a domain of one's own changes: it is derived in full, from a scene."""
+    seen: list[tuple[object, object]] = []
+
+    class Plain:
+        def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+            seen.append((scene, objects))
+            return State([Fact.of("size", str(len(diff(scene, scene).frames)))])
+
+    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    domain: Any = replace(blocks, semantics=Plain())  # type: ignore[arg-type]
+    scene = tower()
+    first = StateDeriver(domain, {}).derive(scene, np.zeros(0))
+    assert StateDeriver(domain, {}).derive(scene, np.zeros(0), first).state == first.state
+    assert [one for one, _ in seen] == [scene, scene]
+    assert all(isinstance(one, SceneGraph) for one, _ in seen)
+
+
+def test_the_core_does_not_read_a_traced_scene_unnoticed() -> None:
+    """A traced scene is no scene: what would read it without a note refuses it."""
+    with pytest.raises(TypeError):
+        diff(TracedScene(tower(), {}), tower())  # type: ignore[arg-type]
+
+
+def versions() -> Iterator[SceneGraph]:
+    """Yield scenes that a planner would see."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    yield scene
+    yield scene.reparent("a", "panda_hand", pose=Pose([0, 0, 0.1]))
+
+
+def test_the_checker_derives_in_full() -> None:
+    """``PlanningDomain.state`` has no memory: it calls what is kept for every version."""
+    robot = tk.load_manipulator("panda")
+    domain = load_planning_domain("blocks", manipulator=robot)
+    first, second = versions()
+    objects = domain.semantics.objects(first)
+    q = robot.ready_configuration(first)
+    assert domain.state(first, objects, q) != domain.state(second, objects, q)
+    assert domain.state(second, objects, q) == plain(domain, second, objects, q)

@@ -1,0 +1,179 @@
+"""Objects are moved aside on the support on which they stand: blocked poses, regions and grasps, and exchanges."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.blocks import blocks_scene
+from support.effort import scaled_examples
+from support.gantry import BLOCK, GANTRY
+
+import tmkit as tk
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.pddl import Fact, GroundAction
+from tmkit.plans import ContinuousGoal, ObjectAt, ObjectIn, Plan
+from tmkit.spatial import Pose
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.goals.compilation import extended_domain, extended_goal
+from tmkit.tamp.goals.relocations import with_relocations
+
+HEIGHT = 0.05 + BLOCK / 2  # of a block's centre on the table, in the table's frame
+
+
+def at(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
+    """Return the goal of a block at a point of the table, in cells of 0.1 m."""
+    return ObjectAt(name, "table", Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]))
+
+
+def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
+    """Return a plan that passes its check, meets its goals and has actions of the domain alone."""
+    result = tk.plan(scene, goal=list(goals), domain=domain, robot=GANTRY, max_iterations=6)
+    assert result.plan is not None, result.explanation
+    report = tk.validate_plan(result.plan)
+    assert report.ok, report.problems
+    for goal in goals:
+        assert isinstance(goal, str) or goal.fault(result.plan.final_scene, result.plan.final_q) is None
+    words = load_planning_domain(domain, manipulator=GANTRY).domain
+    assert {action.name for action in result.plan.actions} <= {action.name for action in words.actions}
+    return result.plan
+
+
+def test_what_stands_at_a_goal_pose_is_moved_aside() -> None:
+    """The block in the way stays on the table, elsewhere."""
+    plan = solved(blocks_scene({"a": (-1, -1), "b": (1, 1)}), at("a", 1, 1))
+    assert [str(action) for action in plan.actions] == [
+        "(pick b table)", "(place b table)", "(pick a table)", "(place a table)",
+    ]  # fmt: skip
+    assert plan.final_scene.parent("b") == "table"
+    assert plan.final_scene.local_pose("b").distance(plan.scene.local_pose("b"))[0] > 0.04
+
+
+def test_two_blocks_change_places() -> None:
+    """One of them is put aside first, and moved twice."""
+    plan = solved(blocks_scene({"a": (-1, 0), "b": (1, 0)}), at("a", 1, 0), at("b", -1, 0))
+    assert len(plan.steps) == 6
+
+
+def test_a_region_that_is_taken_is_cleared() -> None:
+    """A marked area of the table has room for one block, and another stands in it."""
+    scene = blocks_scene({"a": (-1, -1), "b": (1, 1)})
+    mark = AttachedShape(Box([0.08, 0.08, 0.002]), collision=False)
+    scene = scene.add_frame("pad", "table", pose=Pose([0.1, 0.1, 0.049]), shapes=[mark])
+    plan = solved(scene, ObjectIn("a", "pad"))
+    assert len(plan.steps) == 4
+
+
+def test_neighbours_that_leave_no_grasp_are_moved_aside() -> None:
+    """Four blocks at 1 cm around the one that is wanted: two opposite sides are freed."""
+    step = 0.6  # cells of 0.1 m
+    around = {"n": (step, 0), "s": (-step, 0), "e": (0, step), "w": (0, -step)}
+    plan = solved(blocks_scene({"a": (0, 0), **around}), at("a", 2, 2))
+    assert plan.actions[-1] == GroundAction("place", ("a", "table"))
+    assert len(plan.steps) == 6
+
+
+@pytest.mark.parametrize("domain", ["kitchen", "sorting"])
+@pytest.mark.parametrize("count", [3, 5, 8])
+def test_rearrangement_on_one_table(domain: str, count: int) -> None:
+    """Blocks with a pose each, two of them exchanged, and one in a cycle through others' places."""
+    cells = [(x, y) for x in (-2, -1, 0, 1) for y in (-2, 0)][:count]
+    names = "abcdefgh"[:count]
+    scene = blocks_scene(dict(zip(names, cells, strict=True)), table=0.7)
+    if domain == "sorting":
+        scene = scene.set_classes("table", ["surface", "area"])
+    wanted = [cells[1], cells[0], *cells[3:], cells[2]] if count > 2 else cells[::-1]
+    goals = [at(name, *cell) for name, cell in zip(names, wanted, strict=True)]
+    plan = solved(scene, *goals, domain=domain)
+    assert len(plan.steps) >= 2 * (count + 1 if count > 3 else 3)
+
+
+def test_a_plan_with_relocations_is_simulated() -> None:
+    """A Panda exchanges two blocks, in physics too."""
+    scene = tk.load_scene("panda_table", "blocks2")
+    goals = [ObjectAt(name, "table", scene.pose(other, "table")) for name, other in ("ab", "ba")]
+    result = tk.plan(scene, goal=goals, domain="kitchen", max_iterations=6)
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).ok
+    assert tk.simulate(result.plan).ok
+
+
+def test_equal_runs_give_equal_plans() -> None:
+    """Two runs with relocations give the same paths, bit for bit."""
+    scene = blocks_scene({"a": (-1, 0), "b": (1, 0)})
+    first, again = (solved(scene, at("a", 1, 0), at("b", -1, 0)) for _ in range(2))
+    for one, other in zip(first.steps, again.steps, strict=True):
+        assert [s.path.tobytes() for s in one.segments] == [s.path.tobytes() for s in other.segments]
+
+
+def test_a_domain_without_facts_about_places_is_left_alone() -> None:
+    """Where no action deletes a fact that tells what an object is on, there is nothing to extend."""
+    scene = blocks_scene({"a": (0, 0)})
+    domain = load_planning_domain("kitchen", manipulator=GANTRY)
+    problem = derive_problem(scene, domain, goal="(holding a)")
+    bare = derive_problem(scene.remove_frame("a"), domain, goal="(athome)")
+    assert with_relocations(domain, problem, scene, q=scene.zero_configuration()) is not None
+    assert with_relocations(domain, bare, scene.remove_frame("a"), q=scene.zero_configuration()) is None
+
+
+@given(
+    moves=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["start", "goal", "aside", "beside"])), max_size=6)
+)
+@settings(max_examples=scaled_examples(0.3))
+def test_what_is_derived_is_what_the_actions_predict(moves: list[tuple[str, str]]) -> None:
+    """However blocks are put at goals and aside, the derived state equals the predicted one, and says where each is."""
+    scene = blocks_scene({"a": (-1, 0), "b": (1, 0)})
+    q = GANTRY.ready_configuration(scene)
+    goals = [at("a", 1, 0), at("b", 0, 2)]
+    loaded = load_planning_domain("kitchen", manipulator=GANTRY)
+    domain = extended_domain(loaded, goals, scene, q=q, manipulators=[GANTRY])
+    goal, _ = extended_goal([], domain, scene)
+    made = with_relocations(domain, derive_problem(scene, domain, q=q, goal=goal), scene, q=q)
+    assert made is not None
+    extended, problem = made
+    state, now = problem.init, scene
+    assert Fact("at-start", ("a",)) in state
+    places = {
+        "goal": {"a": (1, 0), "b": (0, 2)},
+        "aside": {"a": (-2, 2), "b": (2, 2)},
+        "beside": {"a": (-2, -2), "b": (2, -2)},
+    }
+    for name, where in moves:
+        if where == "start":
+            continue
+        x, y = places[where][name]
+        put = "place" if where == "goal" else "place-elsewhere"
+        now = now.reparent(name, GANTRY.tip, q=q)
+        state = state.apply(GroundAction("pick", (name, "table")), problem)
+        assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
+        now = now.reparent(name, "table", pose=Pose([0.1 * x, 0.1 * y, HEIGHT]))
+        state = state.apply(GroundAction(put, (name, "table")), problem)
+        assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
+        expected = (
+            Fact("goal-0-met" if name == "a" else "goal-1-met") if where == "goal" else Fact("relocated", (name,))
+        )
+        assert extended.places([name], state) == (expected,)
+    assert extended.stated(GroundAction("place-elsewhere", ("a", "table"))) == GroundAction("place", ("a", "table"))
+
+
+def _placed(state: tk.pddl.State) -> set[Fact]:
+    return {fact for fact in state if fact.predicate != "athome"}
+
+
+def test_the_law_of_exchange_holds_for_any_order() -> None:
+    """Three blocks in a cycle need one more move than there are blocks, whichever way round."""
+    for order in itertools.permutations("abc"):
+        cells = {
+            name: (round(2 * math.cos(2 * math.pi * k / 3), 3), round(2 * math.sin(2 * math.pi * k / 3), 3))
+            for k, name in enumerate(order)
+        }
+        scene = blocks_scene(cells, table=0.6)
+        goals = [at(name, *cells[order[(k + 1) % 3]]) for k, name in enumerate(order)]
+        plan = solved(scene, *goals)
+        assert len(plan.steps) == 8
+        assert np.allclose(plan.final_scene.local_pose(order[0]).translation[:2], 0.1 * np.array(cells[order[1]]))

@@ -1,0 +1,229 @@
+"""Plans get better, never worse, and the same number of iterations gives the same plan."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.blocks import SUSSMAN, blocks_scene, with_box
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, PlanFileError
+from tmkit.graph import SceneGraph
+from tmkit.pddl import GroundAction, Problem
+from tmkit.plans import Plan
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
+from tmkit.tamp import ImprovementProgress, PlanningProgress, run
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask
+
+
+def scene_with_wall() -> SceneGraph:
+    """Return two blocks with a wall between them, over which there are many ways."""
+    return with_box(blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25))
+
+
+def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
+    """Return a plan that passes its check."""
+    result = tk.plan(scene, goal=goal, robot=GANTRY, **options)
+    assert result.plan is not None, result.explanation
+    report = tk.validate_plan(result.plan)
+    assert report.ok, report.problems
+    return result.plan
+
+
+def bytes_of(plan: Plan, path: Path) -> bytes:
+    """Return a plan's file."""
+    tk.save_plan(plan, path)
+    return path.read_bytes()
+
+
+def test_length_and_cost_of_a_plan() -> None:
+    """Lengths are those of the paths, Euclidean over the joints; without a metric each action costs one."""
+    plan = solved(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4))
+    assert plan.cost == 2.0
+    lengths = [segment.path_length for step in plan.steps for segment in step.segments]
+    assert plan.path_length == pytest.approx(sum(lengths))
+    assert all(length >= 0.0 for length in lengths)
+    approach = plan.steps[0].segments[1]
+    assert approach.path_length == pytest.approx(0.08, abs=1e-3)
+
+
+def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None:
+    """Each told plan is better than the one before, the first is the one without improvement, the last is returned."""
+    first = solved(scene_with_wall(), seed=7)
+    told: list[PlanningProgress] = []
+    better = solved(scene_with_wall(), seed=7, improve=9, on_progress=told.append)
+    improvements = [progress for progress in told if isinstance(progress, ImprovementProgress)]
+    lengths = [progress.path_length for progress in improvements]
+    assert lengths[0] == first.path_length
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(set(lengths)) == len(lengths) > 1
+    assert better.path_length == lengths[-1]
+    assert (better.cost, improvements[-1].cost) == (first.cost, first.cost)
+    assert improvements[-1].plan is not None
+    assert bytes_of(improvements[-1].plan, tmp_path / "told.json") == bytes_of(better, tmp_path / "better.json")
+    assert str(improvements[0]).endswith(f"actions cost 2, paths {first.path_length:.2f} rad after 0 iterations")
+
+
+def test_the_same_number_of_iterations_gives_the_same_plan(tmp_path: Path) -> None:
+    """Iterations decide, not clocks: byte for byte, also where more than one kind of them finds something."""
+    scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
+    first, second = (solved(scene, SUSSMAN, improve=4) for _ in range(2))
+    assert bytes_of(first, tmp_path / "first.json") == bytes_of(second, tmp_path / "second.json")
+    assert first.path_length <= solved(scene, SUSSMAN).path_length
+
+
+class Wasteful(TaskPlanner[TranslatedTask]):
+    """Finds a plan that was told to it first."""
+
+    def __init__(self, *steps: GroundAction) -> None:
+        self.steps: tuple[GroundAction, ...] | None = steps
+
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
+        """Translate."""
+        return FastDownward().translate(problem, time_limit=time_limit)
+
+    def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Return what was told, then what Fast Downward finds."""
+        steps, self.steps = self.steps, None
+        if steps is None:
+            return FastDownward().search(task, time_limit=time_limit)
+        return TaskPlanResult(TaskPlanStatus.SOLVED, steps, float(len(steps)))
+
+
+def test_an_empty_plan_cannot_be_improved() -> None:
+    """Where the goal holds already nothing is done, although there is no limit."""
+    scene = blocks_scene({"a": (0, 0)}, table=0.4)
+    assert solved(scene, "(handempty)", improve=None, time_limit=math.inf).steps == ()
+
+
+def test_the_time_limit_ends_improving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a number of iterations the time decides; a search may use less of it than improving."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    now = [0.0]
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def tell(progress: PlanningProgress) -> None:
+        if isinstance(progress, ImprovementProgress):
+            now[0] = max(now[0], 3.9)
+        elif now[0] == 3.9:  # a search while improving
+            now[0] = 4.1
+
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, time_limit=4.0, improve=None, on_progress=tell)
+    assert result.solved
+    assert now == [4.1]
+
+
+def test_a_negative_number_is_refused() -> None:
+    """It is named."""
+    with pytest.raises(ConfigurationError, match="improve must be at least 0, not -1"):
+        solved(scene_with_wall(), improve=-1)
+
+
+# --- action costs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def priced(tmp_path: Path) -> Path:
+    """The blocks domain where putting down costs 5 and the other actions 1."""
+    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
+    text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
+    text = text.replace("(:action pick-up", "(:functions (total-cost) - number)\n  (:action pick-up", 1)
+    parts = text.split(":effect (and ")
+    priced = [":effect (and (increase (total-cost) 1) ", ":effect (and (increase (total-cost) 5) "]
+    path = tmp_path / "priced.pddl"
+    path.write_text(parts[0] + "".join(priced[number == 1] + part for number, part in enumerate(parts[1:])))
+    return path
+
+
+def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
+    """Dear actions of the task planner are dropped once cheaper ones turn up, whatever their paths."""
+    steps = [GroundAction("unstack", ("a", "c")), GroundAction("put-down", ("a", "table__-1__-1"))]
+    scene = blocks_scene({"c": (0, 0), "a": "c", "b": (1, 1)}, table=0.4)
+
+    def cost(improve: int) -> float:
+        result = tk.plan(
+            scene, goal="(and (clear c) (handempty))", robot=GANTRY, domain=priced, semantics="blocks",
+            task_planner=Wasteful(*steps), improve=improve,
+        )  # fmt: skip
+        assert result.plan is not None
+        assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").ok
+        return result.plan.cost
+
+    assert cost(0) == 6.0
+    assert cost(3) == 2.0
+
+
+def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
+    """A plan costs what its actions cost, in its file too; the checker works costs out again."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    goal = "(and (ontable a table__1__-1) (on b a))"
+    result = tk.plan(scene, domain=priced, semantics="blocks", goal=goal, robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert [step.cost for step in result.plan.steps] == [1.0, 5.0, 1.0, 1.0]
+    assert result.plan.cost == 8.0
+    document = plan_to_dict(result.plan)
+    assert [step.get("cost") for step in document["steps"]] == [None, 5.0, None, None]
+    loaded = plan_from_dict(document)
+    assert loaded.cost == 8.0
+    assert tk.validate_plan(loaded, domain=priced, semantics="blocks").ok
+    document["steps"][0]["cost"] = 2.0
+    report = tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks")
+    assert report.problems == ("(pick-up a table__0__0) costs 1, not 2",)
+
+
+def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
+    """Without a metric in the problem each action costs one; with it, what the domain says."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}){})"
+    for metric, cost in (("", 2.0), (" (:metric minimize (total-cost))", 6.0)):
+        (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)", metric))
+        result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
+        assert result.plan is not None, result.explanation
+        assert result.plan.cost == cost
+
+
+def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
+    """The plan and its file keep the values of the problem's functions, and the checker works costs out by them."""
+    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
+    text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
+    functions = "(:functions (total-cost) - number (weight ?x - block) - number)"
+    text = text.replace("(:action pick-up", f"{functions}\n  (:action pick-up", 1)
+    domain = tmp_path / "weights.pddl"
+    domain.write_text(text.replace(":effect (and ", ":effect (and (increase (total-cost) (weight ?x)) "))
+    problem = tmp_path / "p.pddl"
+    problem.write_text(
+        "(define (problem p) (:domain blocks) (:objects a b - block) (:init (= (weight a) 3) (= (weight b) 7))"
+        " (:goal (on a b)) (:metric minimize (total-cost)))"
+    )
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    result = tk.plan(scene, domain=domain, semantics="blocks", problem=problem, robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert [step.cost for step in result.plan.steps] == [3.0, 3.0]
+    document = json.loads(json.dumps(plan_to_dict(result.plan)))
+    assert document["values"] == [{"of": ["weight", "a"], "is": 3.0}, {"of": ["weight", "b"], "is": 7.0}]
+    assert plan_to_dict(plan_from_dict(document)) == document
+    assert tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks").ok
+    document["values"][0]["is"] = 4.0
+    report = tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks")
+    assert report.problems == ("(pick-up a table__0__0) costs 4, not 3", "(stack a b) costs 4, not 3")
+    document["values"][0]["of"] = []
+    with pytest.raises(PlanFileError, match="name of a function"):
+        plan_from_dict(document)
+
+
+def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_path: Path) -> None:
+    """Where a problem asks for few actions in a domain with costs, the checker does not ask for costs."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}))"
+    (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
+    result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    document = plan_to_dict(result.plan)
+    assert document["metric"] == "length"
+    assert tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks").ok

@@ -1,0 +1,157 @@
+"""Portfolios: the answer is that of the first entry in order, byte for byte, however many processes there are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.blocks import blocks_scene
+from support.built_domain import Meaning
+from support.gantry import GANTRY
+from support.worker_jobs import Lost
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.motion import PathQuery
+from tmkit.pddl import load_domain
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.tamp import PlanningSettings, PlanStatus, PortfolioProgress, PortfolioResult, PythonDomain, plan_portfolio
+
+
+def two() -> SceneGraph:
+    """Return two blocks on a small table."""
+    return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+
+
+def portfolio(settings: list[PlanningSettings | int], *, processes: int, **options: Any) -> PortfolioResult:
+    """Plan with the gantry; other processes have the default time limit, so entries there get one on iterations."""
+    if processes > 1:
+        settings = [PlanningSettings(s, max_iterations=8) if isinstance(s, int) else s for s in settings]
+    goal = options.pop("goal", "(on a b)")
+    scene = options.pop("scene", None) or two()
+    return plan_portfolio(scene, goal=goal, robot=GANTRY, settings=settings, processes=processes, **options)
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Keep every processor busy meanwhile."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+HOPELESS = PlanningSettings(9, max_iterations=1, motion_planner=Lost())
+
+
+def bytes_of(result: PortfolioResult, path: Path) -> bytes:
+    """Return the file of a plan that passes its check."""
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).ok
+    tk.save_plan(result.plan, path)
+    return path.read_bytes()
+
+
+def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path) -> None:
+    """The first entry that has a plan decides, on a busy machine too; its plan is the one that it makes alone."""
+    settings: list[PlanningSettings | int] = [HOPELESS, 4, 5]
+    one = portfolio(settings, processes=1)
+    with load():
+        both = portfolio(settings, processes=2)
+    assert (one.entry, both.entry) == (1, 1)
+    assert [result.status for result in both.results] == [PlanStatus.NO_PLAN_WITHIN_LIMITS, PlanStatus.SOLVED]
+    first = bytes_of(one, tmp_path / "one.json")
+    assert bytes_of(both, tmp_path / "two.json") == first
+    alone = tk.plan(two(), goal="(on a b)", robot=GANTRY, seed=4)
+    assert alone.plan is not None
+    tk.save_plan(alone.plan, tmp_path / "alone.json")
+    assert (tmp_path / "alone.json").read_bytes() == first
+    assert repr(both) == "PortfolioResult(solved, entry 1 decides of 3)"
+    assert both.to_dict()["entry"] == 1
+    assert [entry["seed"] for entry in both.to_dict()["entries"]] == [9, 4]
+
+
+def test_a_plan_from_another_process_shares_the_scene_of_the_caller() -> None:
+    """Its versions follow from the scene that was given, and are what one's own would be."""
+    scene = two()
+    result = portfolio([0, 1], processes=2, scene=scene)
+    assert result.plan is not None
+    assert result.plan.scene is scene
+    alone = portfolio([0], processes=1, scene=scene).plan
+    assert alone is not None
+    for step, other in zip(result.plan.steps, alone.steps, strict=True):
+        assert step.scene == other.scene
+        assert step.q.tobytes() == other.q.tobytes()
+        assert not step.q.flags.writeable
+        assert not any(segment.path.flags.writeable for segment in step.segments)
+
+
+def test_a_proof_decides_as_well() -> None:
+    """What the first entry proves needs no further seeds."""
+    result = portfolio([0, 1], processes=2, goal="(and (on a b) (on b a) (not (clear table__0__0)))")
+    assert (result.status, result.entry, len(result.results)) == (PlanStatus.PROVED_UNSOLVABLE, 0, 1)
+
+
+def test_without_a_plan_all_entries_are_told() -> None:
+    """When no entry decides, the explanation is that of the last, and says so."""
+    result = portfolio([HOPELESS, HOPELESS], processes=2)
+    assert not result.solved
+    assert result.entry is None
+    assert result.explanation.startswith("None of 2 entries has a plan. Of the last: ")
+    assert len(result.results) == 2
+
+
+def test_progress_says_which_entry_it_is_of() -> None:
+    """Every entry tells; the words name it."""
+    told: list[PortfolioProgress] = []
+    assert portfolio([HOPELESS, 0], processes=1, on_progress=told.append).solved
+    assert {progress.entry for progress in told} == {0, 1}
+    assert {progress.entries for progress in told} == {2}
+    assert str(told[-1]).startswith("entry 2 of 2: planning, ")
+
+
+def test_wrong_arguments_are_refused() -> None:
+    """What :func:`tmkit.plan` refuses is refused, also in another process; so is an empty portfolio."""
+    with pytest.raises(ConfigurationError, match="settings must have at least one entry"):
+        portfolio([], processes=2)
+    with pytest.raises(TaskError, match="unknown object 'zebra'"):
+        portfolio([0, 1], processes=2, goal="(on a zebra)")
+
+    class Local:
+        def search(self, query: PathQuery) -> Any:
+            return query.unsolved()
+
+    with pytest.raises(ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"):
+        portfolio([PlanningSettings(motion_planner=Local()), 1], processes=2)
+
+
+def test_domains_built_in_python_travel_too() -> None:
+    """The words and the class of the meaning reach the workers; the plan is that of one process."""
+    domain = PythonDomain(load_domain(tk.data_path("domains/blocks") / "domain.pddl"), Meaning)
+    plans = [portfolio([0, 1], processes=processes, domain=domain).plan for processes in (1, 2)]
+    assert all(plan is not None and tk.validate_plan(plan, domain=domain).ok for plan in plans)
+    assert plan_to_dict(plans[0]) == plan_to_dict(plans[1])
+
+
+def test_semantics_that_no_other_process_finds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a script and those inside a function: the message says what to do; one process needs nothing."""
+
+    class Inner(Meaning):
+        pass
+
+    words = load_domain(tk.data_path("domains/blocks") / "domain.pddl")
+    with pytest.raises(ConfigurationError, match=r"Inner' of domain 'blocks' are defined inside a function.*module"):
+        portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))
+    assert portfolio([0], processes=2, domain=PythonDomain(words, Inner)).solved
+    monkeypatch.setattr(Inner, "__module__", "__main__")
+    with pytest.raises(ConfigurationError, match=r"in the script that was started.*or use one process"):
+        portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))

@@ -1,0 +1,308 @@
+"""Refinement over the tree of scene versions: what is found and shared, and what a failure is said to depend on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.blocks import blocks_scene, with_box
+from support.gantry import BLOCK, GANTRY, gantry_scene, with_block
+
+import tmkit as tk
+from tmkit.graph import Box, SceneGraph
+from tmkit.manipulation import ActionContext, ArmMotion, MotionBudget
+from tmkit.manipulation.actions.pick_place import Refinement, arm_motions
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.motion import CollisionRules
+from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
+from tmkit.plans import FailureKind, MotionFailure
+from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.tamp import PlanningDomain, load_planning_domain
+from tmkit.tamp.diagnosis.constraints import context_of, facts_about, with_alike
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
+from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
+
+# --- a puzzle in place of motion: each action gives a thing one of three values, some pairs of which exclude each other
+
+PUZZLE = """
+(define (domain puzzle)
+  (:types thing)
+  (:predicates (valued ?x - thing))
+  (:action give :parameters (?x - thing) :effect (valued ?x)))
+"""
+VALUES = ("p", "q", "r")
+Exclusions = frozenset[tuple[str, str, str, str]]
+
+
+@dataclass(frozen=True)
+class Give:
+    """Give a value to a thing, unless it excludes the value of another."""
+
+    item: str
+    value: str
+    exclusions: Exclusions
+    tried: list[tuple[str, ...]]
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the version with the value, or which things are in the way."""
+        del arm, seed
+        scene, blockers = context.scene, []
+        for other in scene.frames_of_class("thing"):
+            excluded = [(other, value, self.item, self.value) in self.exclusions for value in scene.classes(other)]
+            blockers.extend([(self.item, other)] * sum(excluded))
+        self.tried.append((self.item, self.value))
+        if blockers:
+            cause = f"{self.value} is excluded by {blockers[0][1]}"
+            yield MotionFailure("giving", cause, tuple(blockers[:1]), kind=FailureKind.COLLISION)
+            return
+        changes = (ClassChange(self.item, added=(self.value,)),)
+        yield Refinement((), with_class_changes(scene, changes), context.q, self.value, changes)
+
+
+@dataclass(frozen=True)
+class PuzzleSemantics:
+    """Things are frames of class ``thing``; one that has a value has it as another class."""
+
+    exclusions: Exclusions
+    tried: list[tuple[str, ...]]
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return the things."""
+        return dict.fromkeys(scene.frames_of_class("thing"), "thing")
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+        """Return which things have a value."""
+        return State(Fact.of("valued", name) for name in objects if len(scene.classes(name)) > 1)
+
+    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+        """Return all."""
+        del q
+        return frozenset(self.objects(scene))
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Give]:
+        """Yield the values in order."""
+        del context
+        for value in VALUES:
+            yield Give(action.arguments[0], value, self.exclusions, self.tried)
+
+
+def puzzle(
+    names: list[str], exclusions: Exclusions
+) -> tuple[RefinementTree, list[GroundAction], list[tuple[str, ...]]]:
+    """Return a tree, the skeleton that gives each thing a value in order, and the list of what will be tried."""
+    scene = gantry_scene()
+    for name in names:
+        scene = scene.add_frame(name, "world", classes=["thing"])
+    tried: list[tuple[str, ...]] = []
+    domain = PlanningDomain("puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, tried))
+    goal = "(and " + " ".join(f"(valued {name})" for name in names) + ")"
+    problem = derive_problem(scene, domain, goal=goal)
+    return tree_of(scene, domain, problem), [GroundAction("give", (name,)) for name in names], tried
+
+
+def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0) -> RefinementTree:
+    """Return an empty tree for the gantry."""
+    q = GANTRY.ready_configuration(scene)
+    rules = CollisionRules.from_start(GANTRY, scene, q=q)
+    arms = arm_motions((GANTRY,), budget=MotionBudget(), rules=rules)
+    return RefinementTree(
+        scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=PhaseClock()
+    )
+
+
+def refined(skeleton: list[GroundAction], tree: RefinementTree, **bounds: object) -> RefinementOutcome:
+    """Refine with ample bounds and no clock."""
+    budget = RefinementBudget(**{"attempts_per_node": 64, "attempts": 100_000, **bounds})  # type: ignore[arg-type]
+    return refine_skeleton(skeleton, tree, budget=budget, is_over=lambda: False)
+
+
+NAMES = ["a", "b", "c", "d", "e"]
+PAIRS = [(x, v, y, w) for x, y in itertools.combinations(NAMES, 2) for v in VALUES for w in VALUES]
+
+
+@settings(max_examples=150)
+@given(st.frozensets(st.sampled_from(PAIRS), min_size=10, max_size=60), st.booleans())
+def test_backjumping_misses_nothing(exclusions: Exclusions, is_chronological: bool) -> None:
+    """Values are found exactly when there are some, whichever way the search goes back."""
+    tree, skeleton, _ = puzzle(NAMES, exclusions)
+    found = refined(skeleton, tree, is_chronological=is_chronological)
+    possible = [
+        values
+        for values in itertools.product(VALUES, repeat=len(NAMES))
+        if not any(
+            (x, v, y, w) in exclusions for (x, v), (y, w) in itertools.combinations(zip(NAMES, values, strict=True), 2)
+        )
+    ]
+    if found.steps is None:
+        assert not possible
+    else:
+        assert tuple(step.choice for step in found.steps) in possible
+
+
+def test_backjumping_skips_what_has_no_part_in_the_conflict() -> None:
+    """When the last thing is at odds with the first, other values of those between are not tried."""
+    exclusions = frozenset(("a", v, "e", w) for v in "pq" for w in VALUES)
+    tree, skeleton, tried = puzzle(NAMES, exclusions)
+    found = refined(skeleton, tree)
+    assert found.steps is not None
+    assert found.steps[0].choice == "r"
+    tree, skeleton, tried_in_order = puzzle(NAMES, exclusions)
+    assert refined(skeleton, tree, is_chronological=True).steps is not None
+    assert len(tried_in_order) > 3 * len(tried)
+
+
+# --- blocks under the gantry ------------------------------------------------------------------------------------------
+
+
+def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> RefinementTree:
+    """Return an empty tree of a blocks task."""
+    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    return tree_of(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
+
+
+def action(text: str) -> GroundAction:
+    """Return a ground action from its words."""
+    name, *arguments = text.split()
+    return GroundAction(name, tuple(arguments))
+
+
+def test_skeletons_share_what_they_begin_with() -> None:
+    """A second skeleton with the same first action takes over its motion; nothing of it is tried again."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, 1)}, table=0.4)
+    tree = blocks_tree(scene, "(on a b)")
+    first = refined([action("pick-up a table__0__0"), action("stack a b")], tree)
+    attempts = tree.root.expansions[action("pick-up a table__0__0")].attempts
+    second = refined([action("pick-up a table__0__0"), action("stack a c")], tree)
+    assert first.steps is not None
+    assert second.steps is not None
+    assert first.steps[0] is second.steps[0]
+    assert tree.root.expansions[action("pick-up a table__0__0")].attempts == attempts
+
+
+def test_what_is_found_does_not_depend_on_what_was_asked_before() -> None:
+    """A skeleton gets the same motions in a fresh tree as in one that has refined others."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, 1)}, table=0.4)
+    skeleton = [action("pick-up a table__0__0"), action("stack a c")]
+    used, fresh = blocks_tree(scene, "(on a b)", seed=7), blocks_tree(scene, "(on a b)", seed=7)
+    refined([action("pick-up b table__1__1"), action("stack b c")], used)
+    refined([action("pick-up a table__0__0"), action("stack a b")], used)
+    one, other = refined(skeleton, used), refined(skeleton, fresh)
+    assert one.steps is not None
+    assert other.steps is not None
+    for mine, yours in zip(one.steps, other.steps, strict=True):
+        assert mine.scene == yours.scene
+        assert [s.path.tobytes() for s in mine.segments] == [s.path.tobytes() for s in yours.segments]
+
+
+def hemmed_in() -> SceneGraph:
+    """Return block b among four high ones, so near that no finger fits between."""
+    scene = blocks_scene({"b": (0, 0)}, table=0.8)
+    tall = Box([BLOCK, BLOCK, 0.15])
+    for name, x, y in (("north", 0.0, 1.0), ("south", 0.0, -1.0), ("east", 1.0, 0.0), ("west", -1.0, 0.0)):
+        scene = with_block(scene, name, [x * 0.0515, y * 0.0515, 0.075], shape=tall)
+    return scene.add_frame("far", "world")
+
+
+def test_a_cause_speaks_of_the_blocks_in_the_way_alone() -> None:
+    """What keeps the hand from b are its neighbours; where another block stands has no part in it."""
+    scene = with_block(hemmed_in(), "other", [0.3, 0.3, BLOCK / 2])
+    tree = blocks_tree(scene, "(on b other)")
+    failed = refined([action("pick-up b table__0__0")], tree, attempts_per_node=200)
+    assert failed.cause is not None
+    assert failed.cause.frames is not None
+    assert {"north", "south", "east", "west"} & failed.cause.frames
+    assert "other" not in failed.cause.frames
+    context = context_of(failed.cause, tree.domain)
+    assert Fact.of("ontable", "b", "table__0__0") in context
+    assert not any("other" in fact.arguments for fact in context)
+    assert not failed.cause.is_proved
+
+
+def test_causes_are_facts_about_things_and_what_they_stand_on() -> None:
+    """Relations come before properties, and what a thing stands on counts."""
+    state = State(
+        [
+            Fact.of("on", "c", "b"),
+            Fact.of("ontable", "b", "l1"),
+            Fact.of("clear", "c"),
+            Fact.of("ontable", "d", "l2"),
+            Fact.of("holding", "e"),
+        ]
+    )
+    assert facts_about(["c"], state) == (Fact.of("on", "c", "b"), Fact.of("ontable", "b", "l1"))
+    assert facts_about(["e"], state) == (Fact.of("holding", "e"),)
+    assert facts_about(["nothing"], state) == ()
+
+
+def test_what_is_learned_of_one_thing_is_learned_of_all_that_are_alike() -> None:
+    """Names are exchanged within groups, in the action and in the facts; with too many, nothing follows."""
+    scene = gantry_scene()
+    for name in "abcd":
+        scene = with_block(scene, name, [0.1 * ord(name) - 10.0, 0.0, BLOCK / 2])
+    tree, context = blocks_tree(scene, "(on a b)"), (Fact.of("on", "b", "a"),)
+    cause = Cause(action("unstack b a"), tree.root, frozenset("ab"), is_proved=False)
+    assert with_alike(cause.action, context, cause, tree.domain) == ()
+
+    class Alike:
+        """A domain that says what is alike."""
+
+        def __init__(self, *groups: str) -> None:
+            self.groups = groups
+
+        def alike(self, scene: SceneGraph) -> list[list[str]]:
+            """Return the groups, by their letters."""
+            del scene
+            return [list(group) for group in self.groups]
+
+    def followed(*groups: str) -> set[str]:
+        domain = replace(tree.domain, semantics=Alike(*groups))  # type: ignore[arg-type]  # all that is asked of it
+        found = with_alike(cause.action, context, cause, domain)
+        return {f"{act} while {' '.join(map(str, facts))}" for act, facts in found}
+
+    assert followed("abc") == {
+        f"(unstack {x} {y}) while (on {x} {y})" for x, y in itertools.permutations("abc", 2) if (x, y) != ("b", "a")
+    }
+    assert followed("bd", "a") == {"(unstack d a) while (on d a)"}
+    assert followed("cd") == set()
+    assert followed("abcdefghijklmnop") == set()
+
+
+def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
+    """The planner learns which neighbours to move aside from a few skeletons, not from one for every free place."""
+    scene = hemmed_in()
+    for number in range(4):  # so that a constraint on whole states would be of little use
+        scene = with_block(scene, f"other{number}", [0.3, -0.3 + 0.2 * number, BLOCK / 2])
+    result = tk.plan(scene, goal="(on b other0)", robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).ok
+    assert result.statistics.skeletons <= 12
+    assert result.statistics.constraints == result.statistics.skeletons - 1
+
+
+def test_what_is_proved_ends_planning_at_once() -> None:
+    """A block farther away than the rails are long needs no second round, and the answer says so."""
+    scene = blocks_scene({"a": (0, 0)}, table=0.4)
+    scene = scene.add_frame(
+        "island", "world", pose=tk.Pose([5.0, 0.0, -0.05]), classes=["surface"],
+        shapes=[tk.graph.AttachedShape(Box([0.1, 0.1, 0.1]))],
+    )  # fmt: skip
+    scene = with_block(scene, "b", [5.0, 0.0, BLOCK / 2], parent="island")
+    result = tk.plan(scene, goal="(on b a)", robot=GANTRY, max_iterations=8)
+    assert result.plan is None
+    assert "out of the arm's reach" in result.explanation
+    assert result.statistics.skeletons <= 6
+
+
+def test_times_of_all_phases_add_up() -> None:
+    """Each second belongs to one phase; bookkeeping is what is left."""
+    scene = with_box(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4), "wall", (-0.3, 0.045, 0.0), (0.3, 0.055, 0.1))
+    statistics = tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics
+    phases = statistics.phase_seconds
+    assert set(phases) == {*(phase.value for phase in PlanningPhase), "bookkeeping"}
+    assert all(seconds >= 0.0 for seconds in phases.values())
+    assert abs(sum(phases.values()) - statistics.total_seconds) < 1e-6

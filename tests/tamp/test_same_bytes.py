@@ -1,0 +1,124 @@
+"""The same plan to the byte on every CPU, whatever its C library, BLAS and numpy do there."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from support.golden_plans import GOLDEN, versions
+
+import tmkit
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+ROOT = Path(__file__).resolve().parents[2]
+
+OLDER_CPU = {
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable",
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX2 FMA3",
+}
+"""Without fused products and wide registers; each library warns of what it does not know, and goes on."""
+
+
+@cache
+def digests(*environment: tuple[str, str]) -> dict[str, str]:
+    """Return the digests of the plans that a process of an environment makes."""
+    command = [sys.executable, "-W", "ignore", str(SUPPORT / "golden_plans.py")]
+    done = subprocess.run(command, env={**os.environ, **dict(environment)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def last_bits(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the library that turns the last bits of libm, BLAS and LAPACK over."""
+    if sys.platform != "linux" or shutil.which("g++") is None:
+        pytest.skip("needs Linux and g++, to turn over what the C library answers")
+    library = tmp_path_factory.mktemp("last_bits") / "last_bits.so"
+    options = ["-O2", "-std=c++20", "-shared", "-fPIC", "-fno-builtin", "-o", str(library)]
+    subprocess.run(["g++", *options, str(SUPPORT / "last_bits.cpp"), "-ldl"], check=True)
+    return str(library)
+
+
+def test_plans_are_the_ones_that_were_recorded() -> None:
+    """Plan files have the digests in tests/data; other versions of libraries may make other plans."""
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    found = digests()
+    others = sorted(name for name in golden["plans"] if found.get(name) != golden["plans"][name])
+    now = versions()
+    changed = [f"{name} {then} to {now[name]}" for name, then in golden["versions"].items() if now[name] != then]
+    if others and changed:
+        pytest.skip(f"plans were recorded with other libraries ({', '.join(changed)}), and {', '.join(others)} differ")
+    assert not others, (
+        f"other plans: {', '.join(others)}; if they are meant: python tests/support/golden_plans.py --renew"
+    )
+    assert sorted(found) == sorted(golden["plans"])
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the names of what a CPU can do are those of x86-64")
+def test_an_older_cpu_makes_the_same_plans() -> None:
+    """Without AVX2 and fused products, in the C library, in BLAS and in numpy, plans are the same to the byte."""
+    assert digests(*OLDER_CPU.items()) == digests()
+
+
+def test_no_last_bit_of_libm_and_blas_reaches_a_plan(last_bits: str) -> None:
+    """With every last bit of what libm, BLAS and LAPACK answer turned over, plans are the same to the byte."""
+    assert digests(("LD_PRELOAD", last_bits)) == digests()
+
+
+def test_last_bits_are_turned_over(last_bits: str) -> None:
+    """The library does what it says: sines, products and eigenvalues differ by rounding, and exact ones stay."""
+    code = (
+        "import math, numpy as np; a = np.array([[1.1, 2.3], [2.3, 4.7]]);"
+        "print(*map(float, (math.sin(1.0), math.exp(0.3), math.atan2(1.0, 3.0), a[0] @ a[1], (a @ a)[0, 1],"
+        "(a @ a[0])[1], np.linalg.inv(a)[0, 1], np.linalg.eigh(a)[1][0, 1], np.linalg.svd(a)[1][0],"
+        "math.cos(0.0), 1.5**2)))"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **more}, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for more in ({}, {"LD_PRELOAD": last_bits})
+    ]
+    plain, turned = ([float(word) for word in words] for words in runs)
+    assert plain[-2:] == turned[-2:] == [1.0, 2.25]
+    assert all(a != b for a, b in zip(plain[:-2], turned[:-2], strict=True))
+    assert plain == pytest.approx(turned, rel=1e-14)
+
+
+NOT_HARMLESS = {
+    "math": "acos asin atan atan2 cos cosh erf erfc exp expm1 gamma lgamma log log10 log1p log2 pow sin sinh tan tanh",
+    "np": "arccos arcsin arctan arctan2 cos dot exp expm1 hypot inner linalg log log10 log1p log2 matmul power sin tan "
+    "tensordot vdot vecdot",
+}
+MAY = {
+    ("tmkit/formats/mesh/meshes.py", "np.linalg"): "the sign of a determinant",
+    ("tmkit/formats/urdf/reader.py", "np.linalg"): "whether eigenvalues are negative by more than rounding",
+    ("tmkit/robots/robot_notes.py", "np.linalg"): "remarks, which no plan has",
+    ("tmkit/motion/timing.py", "np.arccos"): "the timing of motions, which no plan has",
+}
+
+
+def test_what_plans_are_made_of_asks_no_library_for_rounded_numbers() -> None:
+    """Packages that make plans use tmkit._support.elementary, not libm, BLAS or LAPACK, with known exceptions."""
+    package = Path(tmkit.__file__).parent
+    names = ("_support", "formats", "manipulation", "motion", "plans", "robots", "tamp")
+    folders = [*(package / name for name in names), ROOT / "domains"]
+    found = set()
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                words = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
+                if len(words) == 2 and words[1] in NOT_HARMLESS.get(words[0], "").split():
+                    name = path.relative_to(package.parent if package in path.parents else ROOT).as_posix()
+                    found.add((name, ".".join(words)))
+    assert found == set(MAY)

@@ -1,0 +1,49 @@
+"""The Sussman anomaly with its goal shown by a scene: in scenes of ours, and in files of the original TMKit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import tmkit as tk
+from tmkit.errors import MissingFileError
+from tmkit.formats import load_goal_scene
+from tmkit.tamp import PlanResult
+
+
+def play(result: PlanResult) -> None:
+    """Require a plan that its check and the simulator agree with."""
+    assert result.plan is not None, result.explanation
+    assert result.plan.goal.startswith("(and (on ")
+    checked = tk.validate_plan(result.plan)
+    assert checked.ok, checked.problems
+    report = tk.simulate(result.plan)
+    assert report.ok, report.remarks
+
+
+def test_scenes_of_ours() -> None:
+    """The goal shown by a scene is planned for, checked and played with the Panda."""
+    scene = tk.load_scene("panda_table", "sussman_start")
+    play(tk.plan(scene, goal_scene=load_goal_scene(scene, "sussman_goal")))
+
+
+@pytest.mark.parametrize("parked", [True, False], ids=["as-it-is", "left-arm-at-zero"])
+def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
+    """Its scenes, domain and start configuration work as they are, the curtain around the left arm included."""
+    if not (folder := os.environ.get("TMKIT_SAMPLES")):
+        pytest.skip("TMKIT_SAMPLES names no folder with the scenes of the original")
+    robray, words = Path(folder) / "robray", Path(folder) / "pddl" / "tm-blocks.pddl"
+    try:
+        scene = tk.load_scene("baxter", robray / "sussman-0.robray")
+    except MissingFileError as error:
+        if "example-robot-data" not in str(error):
+            raise
+        pytest.skip("example-robot-data, which has the Baxter, is not installed")
+    lines = (robray / "q0.tmp").read_text(encoding="utf-8").splitlines()
+    values = dict(zip(lines[0].split()[1:], map(float, lines[1].split()[1:]), strict=True))
+    q = scene.configuration({name: value for name, value in values.items() if parked or name.startswith("right")})
+    goal = load_goal_scene(scene, robray / "sussman-1.robray")
+    result = tk.plan(scene, q, domain=words, semantics="blocks", goal_scene=goal, robot="baxter")
+    play(result)

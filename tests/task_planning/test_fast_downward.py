@@ -1,0 +1,358 @@
+"""Fast Downward as a task planner: right, repeatable, and gone when it is done."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.task_problems import DATA, FEATURES, blocks_world, load, samples, shortest_plan
+
+from tmkit._support import subprocesses as processes
+from tmkit.errors import MissingExtraError, TaskPlannerError
+from tmkit.pddl import (
+    And,
+    Atom,
+    Fact,
+    GroundAction,
+    Metric,
+    Problem,
+    State,
+    load_domain,
+    load_problem,
+    parse_domain,
+    parse_goal,
+    parse_problem,
+    validate_task_plan,
+)
+from tmkit.task_planning import (
+    FastDownward,
+    TaskPlanner,
+    TaskPlanStatus,
+    fast_downward,
+)
+from tmkit.task_planning import (
+    fast_downward_process as downward,
+)
+
+PLACES = load_domain(DATA / "places" / "domain.pddl")
+PLANNER: TaskPlanner = FastDownward()
+
+
+@pytest.fixture(autouse=True)
+def _no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Every test leaves the folder for temporary files as empty as it found it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert not [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("tmkit-")]
+
+
+def with_goal(problem: Problem, goal: str) -> Problem:
+    """Return the problem with another goal."""
+    formula = parse_goal(goal, problem.domain, objects=problem.objects)
+    return Problem(problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=formula)
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"), [("places", 6), ("gripper", 11), ("rooms", 24), ("lamps", 5), ("oddities", 4)]
+)
+def test_own_problems_are_solved(name: str, cost: float) -> None:
+    """Every own problem is solved at its known best cost, and the plan is valid by our semantics."""
+    problem = load(name)
+    result = PLANNER.solve(problem, time_limit=600.0)
+    validation = validate_task_plan(problem, result.steps)
+    assert (result.status, validation.message) == (TaskPlanStatus.SOLVED, "")
+    assert result.cost == validation.cost == cost
+    assert result.statistics.expanded > 0
+
+
+@pytest.mark.parametrize(("name", "cost"), FEATURES.items())
+def test_every_feature_is_solved(name: str, cost: float) -> None:
+    """Every task with one feature of published domains is solved at its best cost, and the plan is valid."""
+    problem = load(f"features/{name}")
+    result = PLANNER.solve(problem, time_limit=600.0)
+    validation = validate_task_plan(problem, result.steps)
+    assert (result.status, validation.message) == (TaskPlanStatus.SOLVED, "")
+    assert result.cost == validation.cost == cost
+
+
+def test_costs_with_fractions_are_minimised() -> None:
+    """Costs that are no whole numbers are read as they are: 3.5 for one way, 1.5 for a door."""
+    problem = with_goal(load("rooms"), "(robot-at kitchen)")
+    costly = Problem(
+        problem.name,
+        problem.domain,
+        objects=problem.objects,
+        init=problem.init,
+        goal=problem.goal,
+        metric=Metric.TOTAL_COST,
+        values={fact: value + 0.25 for fact, value in load("rooms").values.items()},
+    )
+    assert PLANNER.solve(costly, time_limit=600.0).cost == 5.5
+
+
+@settings(max_examples=scaled_examples(0.08))
+@given(seed=st.integers(0, 10**6), blocks=st.integers(1, 5), spare=st.integers(0, 3))
+def test_random_blocks_worlds_are_solved(seed: int, blocks: int, spare: int) -> None:
+    """A random blocks world with a place for every block is solved, and the plan is valid."""
+    problem = blocks_world(PLACES, blocks=blocks, places=blocks + spare, seed=seed)
+    result = PLANNER.solve(problem, time_limit=600.0)
+    assert result.solved
+    assert validate_task_plan(problem, result.steps).message == ""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plans_of_small_blocks_worlds_are_short(seed: int) -> None:
+    """With three blocks, the plan is at most one move (two actions) longer than the shortest."""
+    problem = blocks_world(PLACES, blocks=3, places=4, seed=seed)
+    best = shortest_plan(problem)
+    assert best is not None
+    assert best <= len(PLANNER.solve(problem, time_limit=600.0).steps) <= best + 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_eight_blocks_on_many_places(seed: int) -> None:
+    """Eight blocks with 49 interchangeable places are solved with at most four actions a block."""
+    problem = blocks_world(PLACES, blocks=8, places=49, seed=seed)
+    result = PLANNER.solve(problem, time_limit=600.0)
+    assert result.solved
+    assert len(result.steps) <= 4 * 8
+
+
+UNSOLVABLE = [
+    "(and (on a b) (on b a))",  # found by search
+    "(and (held a) (empty))",  # excluded by an invariant
+    "(and (held a) (held b))",
+    "(on a a)",  # not even relaxed reachable
+    "(or)",
+]
+
+
+@pytest.mark.parametrize("goal", UNSOLVABLE)
+def test_unsolvable_is_proved(goal: str) -> None:
+    """Goals that cannot be reached are proved so, by the translator or by the search."""
+    result = PLANNER.solve(with_goal(load("places"), goal), time_limit=600.0)
+    assert (result.status, result.steps) == (TaskPlanStatus.UNSOLVABLE, ())
+
+
+@pytest.mark.parametrize("goal", ["(and)", "(clear c)", "(not (held a))", "(forall (?p - place) (not (clear ?p)))"])
+def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
+    """Goals that hold already need no step, others the steps that bring them about."""
+    problem = with_goal(load("places"), goal)
+    result = PLANNER.solve(problem, time_limit=600.0)
+    assert result.solved
+    assert validate_task_plan(problem, result.steps)
+    assert (result.steps == ()) == problem.init.holds(problem.goal, problem)
+
+
+def test_time_is_limited() -> None:
+    """When the time is up the answer is the limit, wherever the time ran out, of a task that would take hours."""
+    hard = blocks_world(PLACES, blocks=40, places=45, seed=1)
+    for limit in (0.0, 0.05, 1.0):
+        result = FastDownward(first_search="astar(blind())").solve(hard, time_limit=limit)
+        assert result.status is TaskPlanStatus.LIMIT
+    unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
+    assert not unfinished.complete
+    assert (
+        FastDownward().search(unfinished.forbid(GroundAction("lift", ("b0", "p0")), ())).status is TaskPlanStatus.LIMIT
+    )
+
+
+def test_a_problem_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same problem is not translated again, by whichever planner, but gets the encoding that the planner wants."""
+    problem = blocks_world(PLACES, blocks=3, places=5, seed=77)
+    first = FastDownward().translate(problem)
+    monkeypatch.setattr(fast_downward.processes, "run", None)
+    assert FastDownward().translate(problem) == first
+    assert first.encoding == "auto"
+    assert FastDownward.optimal().translate(problem) == replace(first, encoding="split")
+
+
+def test_the_same_task_gives_the_same_plan_beside_others() -> None:
+    """Runs one after another and at the same time give the same plan."""
+    problem = blocks_world(PLACES, blocks=5, places=12, seed=7)
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: PLANNER.solve(problem, time_limit=600.0), range(3)))
+    alone = PLANNER.solve(problem, time_limit=600.0)
+    assert alone.solved
+    assert {result.steps for result in results} == {alone.steps}
+    assert all(result.statistics.expanded == alone.statistics.expanded for result in results)
+
+
+def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
+    """Under different hash seeds, the bytes given to the search and the plan are the same."""
+    code = (
+        "import hashlib; from support.task_problems import load; from tmkit.task_planning import FastDownward;"
+        "p = load('rooms'); f = FastDownward(); t = f.translate(p);"
+        "t = t.forbid(f.search(t).steps[1], p.init);"
+        "print(hashlib.sha256(t.to_text().encode()).hexdigest(), *f.search(t).steps)"
+    )
+    outputs = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while the search runs kills it at once, and nothing is left behind."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def remember(*args: object, **kwargs: object) -> subprocess.Popen[bytes]:
+        process = popen(*args, **kwargs)
+        started.append(process)
+        timer.start()
+        return process
+
+    task = FastDownward().translate(blocks_world(PLACES, blocks=9, places=12, seed=1))
+    monkeypatch.setattr(processes.subprocess, "Popen", remember)
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    with pytest.raises(KeyboardInterrupt):
+        FastDownward(first_search="astar(blind())").search(task, time_limit=600.0)
+    timer.join()
+    assert started
+    assert all(process.poll() is not None for process in started)
+
+
+def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
+    """A search that does not exist is an error that shows what the program wrote."""
+    with pytest.raises(TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search") as caught:
+        FastDownward(first_search="no_such_search()").solve(load("places"))
+    assert "--search" in caught.value.data["command"]
+
+
+def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package, the error says what to install."""
+    monkeypatch.setattr(downward.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="pip install up-fast-downward"):
+        FastDownward().solve(load("places"))
+
+
+def test_the_planner_is_never_imported() -> None:
+    """Planning imports neither the planner's package nor the translator."""
+    code = (
+        "import sys; from support.task_problems import load; from tmkit.task_planning import FastDownward;"
+        "assert FastDownward().solve(load('places')).solved;"
+        "print([name for name in sys.modules if 'downward' in name and not name.startswith('tmkit')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(DATA.parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert eval(done.stdout) in ([], ["fast_downward"])
+
+
+def test_names_that_pddl_cannot_say_are_planned_with() -> None:
+    """Objects with blanks, parentheses, capitals or other letters are planned with under their own names."""
+    names = ("Big Cup", "größe", "a(1)", "o--1")
+    objects = dict.fromkeys(names, "block") | dict.fromkeys(["Left?", "right", "3rd"], "place")
+    facts = [Fact.of("empty"), Fact.of("at", names[0], "Left?"), Fact.of("clear", names[-1]), Fact.of("clear", "right")]
+    facts += [Fact.of("clear", "3rd")]
+    facts += [Fact.of("on", upper, lower) for lower, upper in itertools.pairwise(names)]
+    goal = Atom("at", ("größe", "right"))
+    problem = Problem("named", PLACES, objects=objects, init=State(facts), goal=goal)
+    planner = FastDownward()
+    result = planner.solve(problem)
+    assert validate_task_plan(problem, result.steps)
+    assert result.steps[-1] == GroundAction("lower", ("größe", "right"))
+    task = planner.translate(problem)
+    patched = task.forbid(result.steps[-1], [Fact.of("held", "größe")])
+    assert planner.search(patched).status is TaskPlanStatus.UNSOLVABLE
+
+
+@pytest.mark.parametrize(
+    ("effect", "goal", "reason"),
+    [
+        ("(increase (total-cost) (* 2 (size)))", "(p)", r"the computed cost \(\* 2 \(size\)\)"),
+        ("(when (p) (increase (total-cost) 1))", "(p)", "a cost that depends on a condition"),
+        ("(increase (total-cost) -1)", "(p)", "the cost -1.0"),
+        ("(increase (total-cost) 0.12345678)", "(p)", "the cost 0.12345678, which has more than six decimals"),
+        ("(p)", "(> (size) 3)", r"the numeric comparison \(> \(size\) 3\)"),
+    ],
+)
+def test_what_fast_downward_cannot_do_is_said(effect: str, goal: str, reason: str) -> None:
+    """Costs and comparisons that it cannot read are refused before it is run."""
+    domain = parse_domain(
+        "(define (domain d) (:predicates (p)) (:functions (total-cost) (size))"
+        f" (:action a :parameters () :effect (and (p) {effect})))"
+    )
+    text = f"(define (problem q) (:domain d) (:init (= (size) 2)) (:goal {goal}) (:metric minimize (total-cost)))"
+    with pytest.raises(TaskPlannerError, match=f"Fast Downward cannot handle {reason}"):
+        PLANNER.solve(parse_problem(text, domain), time_limit=600.0)
+
+
+def test_follow_up_searches_never_make_a_plan_worse() -> None:
+    """The plan after the follow-up searches costs at most as much as without, and no work means no improvement."""
+    for seed in range(3):
+        task = FastDownward().translate(blocks_world(PLACES, blocks=6, places=10, seed=seed))
+        first = FastDownward(follow_up_searches=()).search(task)
+        assert FastDownward().search(task).cost <= first.cost
+        assert replace(FastDownward(), improvement_work=0).search(task).steps == first.steps
+
+
+def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -> None:
+    """A search that gives up ends the chain in its process; those after it are run all the same."""
+    task = FastDownward().translate(blocks_world(PLACES, blocks=8, places=3, seed=2))
+    nothing, good = "lazy_wastar([ff()], w=3, max_time=0)", fast_downward.FOLLOW_UP_SEARCHES[0]
+    expected = FastDownward(follow_up_searches=(good,)).search(task)
+    assert FastDownward(follow_up_searches=()).search(task).cost > expected.cost
+    for chain in ((nothing, good), (good, nothing), (nothing, nothing, good), (nothing, good, nothing)):
+        assert FastDownward(follow_up_searches=chain).search(task).steps == expected.steps
+
+
+@pytest.mark.parametrize("goal", ["(and (on a b) (on b c))", UNSOLVABLE[0]])
+def test_a_slow_first_search_is_helped_by_a_proof_beside_it(goal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is asked at once beside the first search whether there is a plan, the answer is the same."""
+    task = FastDownward().translate(with_goal(load("places"), goal))
+    expected = FastDownward().search(task)
+    monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.0)
+    for _ in range(5):
+        result = FastDownward().search(task)
+        assert (result.status, result.steps) == (expected.status, expected.steps)
+
+
+def test_greedy_search_does_not_go_on_when_it_is_proved_that_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first search that would take long is stopped by the proof."""
+    monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.1)
+    problem = blocks_world(PLACES, blocks=5, places=5, seed=2)
+    task = FastDownward().translate(with_goal(problem, "(and (on b0 b1) (on b1 b2) (on b2 b0))"))
+    slow = "lazy_wastar([hmax()], w=1)"
+    assert FastDownward(first_search=slow).search(task, time_limit=600.0).status is TaskPlanStatus.UNSOLVABLE
+
+
+def test_programs_are_waited_for_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without news from the system, the end of a program is found by looking."""
+
+    def missing(_: int) -> int:
+        raise OSError("there is no such call")
+
+    expected = PLANNER.solve(load("places"), time_limit=600.0)
+    monkeypatch.setattr(processes.os, "pidfd_open", missing)
+    assert PLANNER.solve(load("places"), time_limit=600.0).steps == expected.steps
+
+
+def test_samples_are_solved() -> None:
+    """The published samples are solved, and the plans are valid."""
+    for domain_path, problem_path in samples():
+        problem = load_problem(problem_path, load_domain(domain_path))
+        result = PLANNER.solve(problem, time_limit=600.0)
+        assert result.solved, problem_path
+        assert validate_task_plan(problem, result.steps), problem_path
+
+
+def test_the_empty_goal_of_no_objects() -> None:
+    """A problem without objects, facts and goals is solved by doing nothing."""
+    problem = Problem("nothing", PLACES, objects={}, init=State(), goal=And())
+    result = PLANNER.solve(problem, time_limit=600.0)
+    assert (result.status, result.steps) == (TaskPlanStatus.SOLVED, ())

@@ -1,0 +1,76 @@
+"""The protocol of task planners: a planner of one's own is three methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pytest
+from support.task_problems import load, shortest_steps
+
+from tmkit.pddl import Fact, GroundAction, Problem, State, parse_goal, validate_task_plan
+from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """A prepared task that is the problem itself and what is forbidden."""
+
+    problem: Problem
+    forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Lessons:
+        """Return the task with one more lesson."""
+        return replace(self, forbidden=(*self.forbidden, (action, frozenset(context))))
+
+    def allows(self, state: State, action: GroundAction) -> bool:
+        """Tell whether no lesson forbids an action in a state."""
+        return not any(action == known and context <= state.facts for known, context in self.forbidden)
+
+
+class BreadthFirst(TaskPlanner[Lessons]):
+    """The plainest planner."""
+
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> Lessons:
+        """Return the problem, without lessons."""
+        del time_limit
+        return Lessons(problem)
+
+    def search(self, task: Lessons, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Look at all states, nearest first."""
+        del time_limit
+        steps = shortest_steps(task.problem, allowed=task.allows)
+        status = TaskPlanStatus.UNSOLVABLE if steps is None else TaskPlanStatus.SOLVED
+        return TaskPlanResult(status, steps or (), float(len(steps or ())))
+
+
+def test_a_planner_of_ones_own_solves() -> None:
+    """A planner with ``prepare`` and ``search`` gets ``solve`` from the protocol."""
+    problem = load("places")
+    result = BreadthFirst().solve(problem, time_limit=600.0)
+    assert result.solved
+    assert validate_task_plan(problem, result.steps)
+    assert len(result.steps) == len(FastDownward().solve(problem, time_limit=600.0).steps)
+
+
+@pytest.mark.parametrize("planner", [BreadthFirst(), FastDownward()])
+def test_forbidding_makes_a_new_task(planner: TaskPlanner[PreparedTask]) -> None:
+    """What is forbidden is not done in the new task, and the old one gives the same plan as before."""
+    problem = load("places")
+    task = planner.prepare(problem, time_limit=600.0)
+    first = planner.search(task, time_limit=600.0)
+    changed = task.forbid(first.steps[0], problem.init)
+    assert planner.search(changed, time_limit=600.0).steps[0] != first.steps[0]
+    assert planner.search(task, time_limit=600.0).steps == first.steps
+
+
+def test_some_prepared_tasks_can_prove_without_a_search() -> None:
+    """A translated task can tell that two facts exclude each other; a task of one's own need not be able to."""
+    whole = load("places")
+    goal = parse_goal("(and (held a) (held b))", whole.domain, objects=whole.objects)
+    problem = Problem("p", whole.domain, objects=whole.objects, init=whole.init, goal=goal)
+    task = FastDownward().prepare(problem)
+    assert isinstance(task, ProvingTask)
+    assert task.goal_is_impossible()
+    assert not FastDownward().prepare(whole).goal_is_impossible()
+    assert not isinstance(Lessons(problem), ProvingTask)

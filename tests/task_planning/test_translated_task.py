@@ -1,0 +1,272 @@
+"""The translated task: written as it was read, and patched so that a forbidden action is never done in its context."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.effort import scaled_examples
+from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_actions, load, shortest_plan
+
+from tmkit.errors import TaskError, TaskPlannerError
+from tmkit.pddl import (
+    Atom,
+    Fact,
+    GroundAction,
+    Problem,
+    State,
+    load_domain,
+    parse_domain,
+    parse_goal,
+    validate_task_plan,
+)
+from tmkit.task_planning import FastDownward, TaskPlanStatus, TranslatedTask
+
+PLANNER = FastDownward(follow_up_searches=())
+
+
+@cache
+def translated(name: str) -> TranslatedTask:
+    """Return the translation of one of our own problems, or of a small blocks world."""
+    if name == "blocks":
+        domain = load_domain(DATA / "places" / "domain.pddl")
+        return PLANNER.translate(blocks_world(domain, blocks=3, places=3, seed=4))
+    if name == "few rooms":
+        return PLANNER.translate(few_rooms())
+    return PLANNER.translate(load(name))
+
+
+def few_rooms() -> Problem:
+    """Return the problem ``rooms`` with one parcel, three places and two doors, small enough to try everything."""
+    whole = load("rooms")
+    objects = {name: types for name, types in whole.objects.items() if name not in ("box", "study", "d3")}
+    facts = (fact for fact in whole.init if {"box", "study", "d3"}.isdisjoint(fact.arguments))
+    return Problem(
+        "few",
+        whole.domain,
+        objects=objects,
+        init=State(facts).change(delete=[Fact.of("open", "d2")]),
+        goal=parse_goal("(parcel-at letter dock) (robot-at hall)", whole.domain, objects=objects),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_written_as_it_was_read(name: str) -> None:
+    """Reading and writing the translator's format gives the same bytes, patched or not."""
+    task = translated(name)
+    text = task.to_text()
+    assert TranslatedTask.from_text(text, task.problem, names=task.names) == task
+    assert TranslatedTask.from_text(text, task.problem).to_text() == text
+    steps = PLANNER.search(task).steps
+    patched = task.forbid(steps[0], task.problem.init)
+    assert TranslatedTask.from_text(patched.to_text(), task.problem).to_text() == patched.to_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "expected 'begin_version', found ''"),
+        ("begin_version\n2\nend_version\n", "expected '3', found '2'"),
+        ("begin_version\n3\nend_version\nbegin_metric\n", "invalid literal"),
+        ("begin_version\n3\nend_version", "it ends too early"),
+    ],
+)
+def test_text_in_another_format_is_refused(text: str, reason: str) -> None:
+    """Another version, or a file that ends too early, is refused."""
+    with pytest.raises(TaskPlannerError, match=f"the translator's output cannot be read: ({reason})"):
+        TranslatedTask.from_text(text, load("places"))
+
+
+Lesson = tuple[GroundAction, frozenset[Fact]]
+
+
+def is_forbidden(state: State, action: GroundAction, lessons: list[Lesson]) -> bool:
+    """Tell whether a lesson forbids the action in the state."""
+    return any(action == forbidden and context <= state.facts for forbidden, context in lessons)
+
+
+def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
+    """Return lessons about actions on random walks, in contexts of random parts of the states where they were done."""
+    lessons: list[Lesson] = []
+    steps = list(ground_actions(problem))
+    while len(lessons) < count:
+        state = problem.init
+        for _ in range(random.randrange(4)):
+            state = state.apply(random.choice([s for s in steps if not state.why_not(s, problem)]), problem)
+        action = random.choice([step for step in steps if not state.why_not(step, problem)])
+        size = random.choice([0, 1, 2, 3, len(state)]) if random.random() < 0.9 else 0
+        context = set(random.sample(sorted(state), min(size, len(state))))
+        if random.random() < 0.1:
+            context.add(random.choice(all_facts(problem)))
+        lessons.append((action, frozenset(context)))
+    return lessons
+
+
+@pytest.mark.parametrize(
+    "planner", [PLANNER, replace(PLANNER, encoding="axioms"), FastDownward.optimal()], ids=["auto", "axioms", "split"]
+)
+@pytest.mark.parametrize("name", ["blocks", "few rooms"])
+@settings(max_examples=scaled_examples(0.1))
+@given(seed=st.integers(0, 10**6))
+def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> None:
+    """With random lessons there is a plan exactly if breadth-first search finds one, and the plan breaks no lesson."""
+    task, random = replace(translated(name), encoding=planner.encoding), Random(seed)
+    problem = task.problem
+    lessons = some_lessons(problem, random, random.choice([1, 3, 10, 30]))
+    patched = task
+    for action, context in lessons:
+        patched = patched.forbid(action, context)
+    result = planner.search(patched, time_limit=600.0)
+    expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
+    assert result.solved == (expected is not None)
+    assert name == "few rooms" or planner.encoding != "split" or len(result.steps) == (expected or 0)
+    assert result.status in (TaskPlanStatus.SOLVED, TaskPlanStatus.UNSOLVABLE)
+    validation = validate_task_plan(problem, result.steps)
+    assert validation.valid == result.solved
+    for state, action in zip(validation.states, result.steps, strict=False):
+        assert not is_forbidden(state, action, lessons)
+
+
+def test_learning_goes_on_until_there_is_no_plan() -> None:
+    """Forbidding the first step of every plan in its state leads to other plans and at last to a proof."""
+    task = translated("blocks")
+    lessons: list[Lesson] = []
+    for _ in range(60):
+        result = PLANNER.search(task)
+        if not result.solved:
+            break
+        validation = validate_task_plan(task.problem, result.steps)
+        index = len(lessons) % len(result.steps)
+        state, action = validation.states[index], result.steps[index]
+        assert not is_forbidden(state, action, lessons)
+        lessons.append((action, frozenset(state)))
+        task = task.forbid(action, state)
+    for step in ground_actions(task.problem):
+        task = task.forbid(step, ())
+    assert task.operators == ()
+    assert PLANNER.search(task).status is TaskPlanStatus.UNSOLVABLE
+
+
+def test_patching_leaves_the_old_task_alone() -> None:
+    """A task is a value: forbidding gives a new one."""
+    task = replace(translated("places"), encoding="axioms")
+    before = task.to_text()
+    step = PLANNER.search(task).steps[0]
+    patched = task.forbid(step, [Fact.of("clear", "c")])
+    assert task.to_text() == before
+    assert len(patched.variables) == len(task.variables) + 1
+    assert hash(patched) != hash(task)
+
+
+def test_one_context_has_one_variable() -> None:
+    """Two actions forbidden in the same context share its variable, and doubling a lesson changes nothing."""
+    task, context = replace(translated("places"), encoding="axioms"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
+    once = task.forbid(GroundAction("unpile", ("c", "a")), context)
+    twice = once.forbid(GroundAction("lift", ("b", "middle")), reversed(context))
+    assert len(twice.variables) == len(once.variables) == len(task.variables) + 1
+    assert once.forbid(GroundAction("unpile", ("c", "a")), context) == once
+
+
+def test_facts_that_never_change_are_judged_by_the_initial_state() -> None:
+    """A fact without a variable holds always, if it holds initially, and else never."""
+    task = translated("rooms")
+    load_box = GroundAction("load", ("box", "study"))
+    never = task.forbid(load_box, [Fact.of("door-between", "d1", "kitchen", "hall")])
+    assert never == task
+    static = Fact.of("door-between", "d1", "dock", "hall")
+    always = task.forbid(load_box, [static])
+    assert always == task.forbid(load_box, [])
+    assert len(always.operators) < len(task.operators)
+    both = [static, Fact.of("open", "d3")]
+    assert task.forbid(load_box, both).blocked == task.forbid(load_box, both[1:]).blocked
+
+
+def test_facts_that_the_goal_does_not_need_can_be_a_context() -> None:
+    """A fact that no condition mentions may be what an action fails at, and then it is got rid of first."""
+    domain = parse_domain(
+        "(define (domain d) (:predicates (seen) (done))"
+        " (:action forget :effect (not (seen))) (:action finish :effect (done)))"
+    )
+    problem = Problem("p", domain, objects={}, init=State([Fact("seen")]), goal=Atom("done"))
+    task = PLANNER.translate(problem)
+    finish = GroundAction("finish")
+    assert PLANNER.search(task).steps == (finish,)
+    assert PLANNER.search(task.forbid(finish, [Fact("seen")])).steps == (GroundAction("forget"), finish)
+
+
+def test_contradictory_contexts_change_nothing() -> None:
+    """A context that can never hold, because two of its facts exclude each other, forbids nothing."""
+    task = translated("places")
+    facts = [Fact.of("held", "a"), Fact.of("held", "b")]
+    assert PLANNER.search(task.forbid(GroundAction("unpile", ("c", "a")), facts)).solved
+
+
+def test_actions_that_cannot_be_done_may_be_forbidden() -> None:
+    """A well-formed action without operators is forbidden without effect."""
+    task = translated("places")
+    assert task.forbid(GroundAction("pile", ("a", "a")), [Fact.of("clear", "a")]).operators != ()
+
+
+@pytest.mark.parametrize(
+    ("action", "context", "reason"),
+    [
+        (GroundAction("fling", ("a",)), [], "unknown action 'fling'"),
+        (GroundAction("lift", ("a", "left")), [Fact.of("over", "a")], r"context \(over a\): unknown predicate 'over'"),
+        (GroundAction("lift", ("a", "left")), [Fact.of("clear", "z")], "unknown object 'z'"),
+    ],
+)
+def test_lessons_about_unknown_things_are_refused(action: GroundAction, context: list[Fact], reason: str) -> None:
+    """An action, predicate or object that the problem does not know is an error."""
+    with pytest.raises(TaskError, match=reason):
+        translated("places").forbid(action, context)
+
+
+def test_derived_facts_are_no_context() -> None:
+    """A context consists of basic facts."""
+    with pytest.raises(TaskError, match="predicate 'passage' is derived"):
+        translated("rooms").forbid(GroundAction("load", ("box", "study")), [Fact.of("passage", "dock", "hall")])
+
+
+def test_taking_apart_needs_no_axioms() -> None:
+    """Split operators have the names of the old ones, need no variable more, and splitting twice changes nothing."""
+    task = FastDownward.optimal().prepare(load("places"))
+    step = PLANNER.search(task).steps[0]
+    once = task.forbid(step, task.problem.init)
+    assert once.axioms == task.axioms == ()
+    assert once.variables == task.variables
+    assert {operator.name for operator in once.operators} <= {operator.name for operator in task.operators}
+    assert once.forbid(step, task.problem.init) == once
+    assert len(once.forbid(step, ()).operators) < len(task.operators)
+
+
+@pytest.mark.parametrize("name", ["places", "gripper", "rooms", "lamps", "oddities"])
+def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
+    """The optimal planner solves every own problem, with axioms and conditional effects too, at its best cost."""
+    problem = load(name)
+    result = FastDownward.optimal().solve(problem, time_limit=600.0)
+    assert result.solved
+    assert validate_task_plan(problem, result.steps)
+    assert result.cost <= FastDownward().solve(problem, time_limit=600.0).cost
+
+
+def test_optimal_search_learns() -> None:
+    """Forbidding steps in their states leads to best plans that get no cheaper, until there is none."""
+    task = FastDownward.optimal().prepare(translated("blocks").problem)
+    lessons: list[Lesson] = []
+    cost = 0.0
+    for _ in range(8):
+        result = FastDownward.optimal().search(task)
+        expected = shortest_plan(task.problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
+        assert (result.cost if result.solved else None) == expected
+        if expected is None:
+            break
+        assert result.cost >= cost
+        cost = result.cost
+        states = validate_task_plan(task.problem, result.steps).states
+        index = len(lessons) % len(result.steps)
+        lessons.append((result.steps[index], frozenset(states[index])))
+        task = task.forbid(*lessons[-1])

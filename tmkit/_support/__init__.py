@@ -1,0 +1,15 @@
+"""What readers and writers of files need: places in files, remarks, XML read with care, writing all or nothing.
+
+This room knows no format and nothing of scenes; the rooms that do (``srdf``, ``formats``, ``planner``) build on it.
+"""
+
+import logging
+
+from tmkit._support.import_notes import Note, Remark, RemarkLog
+from tmkit._support.output import write_text
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.xml import XmlElement, read_xml
+
+__all__ = ["Note", "Place", "Remark", "RemarkLog", "XmlElement", "did_you_mean", "read_xml", "write_text"]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -1,0 +1,71 @@
+"""Remarks: what a reader mended or left out, instead of refusing the file.
+
+Descriptions of robots in the wild are full of small slips that every tool forgives: a joint without limits, a sphere
+of radius 0, a material that is defined nowhere. Refusing them would help nobody, and mending them in silence would
+hide from the user that the robot is not quite what the file says. So every such slip becomes a :class:`Remark` with
+its place in the file. It is logged as a warning, and given to the program that asked for it
+(``load_scene(..., on_remark=...)``), which may print, count or raise.
+
+Invariant: one load says the same thing about the same line once, in the order in which the readers meet it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tmkit._support.source_location import Place
+
+__all__ = ["Note", "Remark", "RemarkLog", "unheard"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something in a file that was mended or left out.
+
+    Attributes:
+        path: the file.
+        line: 1-based, ``None`` when the format has no lines to speak of.
+        text: what was found and what became of it, for a person.
+    """
+
+    path: str
+    line: int | None
+    text: str
+
+    def __str__(self) -> str:
+        return f"{Place(self.path, self.line)}: {self.text}"
+
+
+# What a reader calls to make a remark: where, and what.
+Note = Callable[[Place, str], None]
+
+
+@dataclass
+class RemarkLog:
+    """Takes the remarks of one load: logs each and hands it on.
+
+    Attributes:
+        on_remark: is called with every remark; what it raises ends the load.
+    """
+
+    on_remark: Callable[[Remark], None] | None = None
+    _seen: set[Remark] = field(default_factory=set)
+
+    def note(self, place: Place, text: str) -> None:
+        """Make a remark, unless this load has made the same one before."""
+        remark = Remark(place.path, place.line, text)
+        if remark in self._seen:
+            return
+        self._seen.add(remark)
+        logger.warning("%s", remark)
+        if self.on_remark is not None:
+            self.on_remark(remark)
+
+
+def unheard(place: Place, text: str) -> None:
+    """Take a remark and do nothing with it: for readers that are called without anybody who listens."""
+    del place, text

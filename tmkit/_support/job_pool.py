@@ -1,0 +1,278 @@
+"""Jobs over several processes, of which the first good answer *in order* counts.
+
+The idea: several ways to the same end are tried side by side, but which one is taken must not depend on which was
+quicker. So job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after
+the other would give. Processes only bring it sooner: the jobs that follow are begun before it is known whether they are
+needed, and are ended as soon as a job before them decides.
+
+Each job has a process of its own, a new Python that is handed the pickled job. Nothing is forked, so threads of the
+caller do no harm; the caller's main module is not run again, so its scripts need no guard. What a job answers, what
+it tells meanwhile, and what it logs comes back through a pipe.
+
+How processes end: one that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds. That
+happens on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its workers
+(:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of this process, which goes with
+it, or, should it be killed, with the next run. Workers have a process group of their own, so that Ctrl-C reaches only
+the one who waits for them.
+
+Invariants: the answers do not depend on the number of processes; no worker outlives the call.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from tmkit._support.signals import interrupts_kept, temporary_folder
+from tmkit._support.subprocesses import tied
+from tmkit.errors import ConfigurationError, WorkerError
+
+__all__ = ["first_in_order"]
+
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+Tell = Callable[[Any], None]
+
+_MAIN = "from tmkit._support.job_main import main; main()"
+_CHUNK = 1 << 16
+_LENGTH_BYTES = 8
+_ASK_SECONDS = 0.5  # between two polite requests to end
+_PATIENCE = 6.0  # seconds after which a worker that does not end is killed
+_TAIL_LINES = 8
+
+
+def first_in_order(
+    work: Callable[[Job, Tell], Answer],
+    jobs: Sequence[Job],
+    *,
+    decides: Callable[[Answer], bool],
+    processes: int,
+    on_message: Callable[[int, Any], None],
+    name: Callable[[int], str],
+) -> tuple[Answer, ...]:
+    """Do jobs until one decides, several at a time.
+
+    Args:
+        work: does a job; a function of a module, since it is found by its name in another process. What it passes to
+            its second argument reaches ``on_message``.
+        jobs: what to do, in order of preference; they and their answers can be pickled.
+        decides: whether an answer ends the search.
+        processes: how many jobs are done at a time; with 1, here and one after the other.
+        on_message: told the number of a job and what it passed, in this thread.
+        name: what to call a job in messages.
+
+    Returns:
+        The answers of the first jobs, in order, up to the one that decides; all, when none does.
+
+    Raises:
+        ConfigurationError: ``processes`` is not positive, or something cannot be pickled.
+        WorkerError: a worker was killed or broke before it answered.
+        Exception: what a job raised, when no job before it decides.
+    """
+    if processes < 1:
+        raise ConfigurationError(f"processes must be at least 1, not {processes}")
+    if processes == 1 or len(jobs) <= 1:
+        return _one_after_the_other(work, jobs, decides, on_message)
+    with temporary_folder("workers") as folder:
+        race = _Race(work, jobs, folder, decides, on_message, name)
+        try:
+            return race.run(processes)
+        finally:
+            with interrupts_kept():
+                race.end_all()
+
+
+def _one_after_the_other(
+    work: Callable[[Job, Tell], Answer],
+    jobs: Sequence[Job],
+    decides: Callable[[Answer], bool],
+    on_message: Callable[[int, Any], None],
+) -> tuple[Answer, ...]:
+    answers: list[Answer] = []
+    for number, job in enumerate(jobs):
+        answers.append(work(job, partial(on_message, number)))
+        if decides(answers[-1]):
+            break
+    return tuple(answers)
+
+
+def _packed(work: Callable[..., Any], job: object, name: str) -> bytes:
+    level = logging.getLogger("tmkit").getEffectiveLevel()
+    try:
+        return pickle.dumps((level, work, job))
+    except Exception as error:  # pickle raises what it likes
+        what = f"{name} cannot be sent to another process: {error}; functions and classes must be those of a module"
+        raise ConfigurationError(f"{what}, or use one process") from error
+
+
+@dataclass
+class _Worker:
+    """A process that does one job, and what it has said so far."""
+
+    number: int
+    process: subprocess.Popen[bytes]
+    log: Path
+    buffer: bytearray = field(default_factory=bytearray)
+    outcome: tuple[str, Any] | None = None
+
+    def receive(self) -> tuple[bool, list[Any]]:
+        """Read what there is; return whether more may come, and what was told meanwhile."""
+        assert self.process.stdout is not None
+        data = os.read(self.process.stdout.fileno(), _CHUNK)
+        self.buffer += data
+        told: list[Any] = []
+        while (message := self._next()) is not None:
+            kind, value = message
+            if kind == "told":
+                told.append(value)
+            elif kind == "log":
+                logging.getLogger(value.name).handle(value)
+            else:
+                self.outcome = message
+        return bool(data), told
+
+    def _next(self) -> tuple[str, Any] | None:
+        if len(self.buffer) < _LENGTH_BYTES:
+            return None
+        end = _LENGTH_BYTES + int.from_bytes(self.buffer[:_LENGTH_BYTES], "little")
+        if len(self.buffer) < end:
+            return None
+        message: tuple[str, Any] = pickle.loads(bytes(self.buffer[_LENGTH_BYTES:end]))
+        del self.buffer[:end]
+        return message
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        asked = time.monotonic()
+        while self.process.poll() is None:
+            is_patient = time.monotonic() - asked < _PATIENCE
+            self.process.send_signal(signal.SIGTERM if is_patient else signal.SIGKILL)
+            try:
+                self.process.wait(_ASK_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class _Race(Generic[Job, Answer]):
+    def __init__(
+        self,
+        work: Callable[[Job, Tell], Answer],
+        jobs: Sequence[Job],
+        folder: Path,
+        decides: Callable[[Answer], bool],
+        on_message: Callable[[int, Any], None],
+        name: Callable[[int], str],
+    ) -> None:
+        self.work, self.jobs, self.folder = work, jobs, folder
+        self.decides, self.on_message, self.name = decides, on_message, name
+        self.running: dict[int, _Worker] = {}
+        self.ended: dict[int, _Worker] = {}
+        self.selector = selectors.DefaultSelector()
+        self.bound = len(jobs)  # jobs from here on are not needed, since one before them has decided
+
+    def run(self, processes: int) -> tuple[Answer, ...]:
+        begun = 0
+        answers: list[Answer] = []
+        while True:
+            while len(answers) in self.ended:  # the next in order has ended
+                answers.append(self._answer(self.ended[len(answers)]))
+                if len(answers) == len(self.jobs) or self.decides(answers[-1]):
+                    return tuple(answers)
+            while begun < self.bound and len(self.running) < processes:
+                self._begin(begun)
+                begun += 1
+            for key, _ in self.selector.select():
+                if key.data.number in self.running:  # another may have ended it in this very turn
+                    self._receive(key.data)
+
+    def _begin(self, number: int) -> None:
+        job, log = self.folder / f"job-{number}", self.folder / f"log-{number}"
+        job.write_bytes(_packed(self.work, self.jobs[number], self.name(number)))
+        paths = [str(Path(path or ".").resolve()) for path in sys.path]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONHASHSEED": "0",
+            "TMPDIR": str(self.folder),
+        }
+        with interrupts_kept(), job.open("rb") as given, log.open("wb") as errors:
+            try:
+                process = subprocess.Popen(
+                    tied([sys.executable, "-P", "-c", _MAIN]),
+                    env=environment,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    process_group=0,
+                )
+            except OSError as error:
+                raise WorkerError(f"no process could be started for {self.name(number)}: {error}", output="") from error
+            worker = self.running[number] = _Worker(number, process, log)
+            self.selector.register(process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]  # it is a pipe
+
+    def _receive(self, worker: _Worker) -> None:
+        is_open, told = worker.receive()
+        for message in told:
+            self.on_message(worker.number, message)
+        if is_open and worker.outcome is None:
+            return
+        self.selector.unregister(worker.process.stdout)  # type: ignore[arg-type]  # it is a pipe
+        if worker.outcome is not None:
+            worker.process.wait()
+        worker.end()
+        self.ended[worker.number] = self.running.pop(worker.number)
+        kind, value = worker.outcome or ("broken", None)
+        if kind != "answer" or self.decides(cast(Answer, value)):
+            self._drop_after(worker.number)
+
+    def _drop_after(self, number: int) -> None:
+        """End the jobs after one that decides, or would raise."""
+        self.bound = min(self.bound, number + 1)
+        for other in [other for other in self.running if other > number]:
+            worker = self.running[other]
+            self.selector.unregister(worker.process.stdout)  # type: ignore[arg-type]  # it is a pipe
+            worker.end()
+            del self.running[other]
+
+    def _answer(self, worker: _Worker) -> Answer:
+        if worker.outcome is not None:
+            kind, value = worker.outcome
+            if kind == "answer":
+                return cast(Answer, value)
+            error, trace = value
+            error.add_note(f"in a process of its own:\n{trace}")
+            raise error
+        written = worker.log.read_text(encoding="utf-8", errors="replace").strip()
+        tail = "\n".join(written.splitlines()[-_TAIL_LINES:])
+        said = f"; it wrote:\n{tail}" if tail else ""
+        raise WorkerError(f"the process for {self.name(worker.number)} {_ending(worker.process)}{said}", output=written)
+
+    def end_all(self) -> None:
+        """End every worker that still runs."""
+        for worker in self.running.values():
+            if worker.process.poll() is None:
+                worker.process.send_signal(signal.SIGTERM)
+        for worker in self.running.values():
+            worker.end()
+        self.running.clear()
+        self.selector.close()
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    code = process.returncode
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code} before it answered"

@@ -1,0 +1,56 @@
+"""Estimation: several observations of one pose, factor graphs of poses, deflection under load.
+
+A scene keeps every observation of an edge; :func:`resolve_observations` resolves them by a :class:`ResolutionPolicy`.
+:func:`pose_graph` builds a factor graph from a scene, :func:`solve_pose_graph` solves it, :func:`write_back` writes the
+solution into a new version.
+"""
+
+from tmkit.estimation.compliance import (
+    ComplianceModel,
+    Deflection,
+    LinearCompliance,
+    beam_compliance,
+    bent,
+    joint_compliance,
+)
+from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
+from tmkit.estimation.observations import Observation, Observations
+from tmkit.estimation.pose_graph import (
+    PoseFactor,
+    PoseGraph,
+    PoseGraphSolution,
+    pose_graph,
+    solve_pose_graph,
+    write_back,
+)
+from tmkit.estimation.resolution import Resolution, Verdict, resolve_observations
+from tmkit.estimation.resolution_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
+
+__all__ = [
+    "ComplianceModel",
+    "Deflection",
+    "Fused",
+    "LinearCompliance",
+    "Newest",
+    "Observation",
+    "Observations",
+    "Opinion",
+    "PoseFactor",
+    "PoseGraph",
+    "PoseGraphSolution",
+    "Resolution",
+    "ResolutionPolicy",
+    "Surest",
+    "Tagged",
+    "Verdict",
+    "beam_compliance",
+    "bent",
+    "joint_compliance",
+    "pose_graph",
+    "resolve_observations",
+    "solution_from_gtsam",
+    "solve_pose_graph",
+    "solve_with_gtsam",
+    "to_gtsam_graph",
+    "write_back",
+]

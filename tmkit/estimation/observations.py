@@ -1,0 +1,175 @@
+"""Several opinions about one pose, in a scene where every frame has one parent.
+
+A tracker, a camera and the last plan may each say where a cup is. A tree holds one edge for the cup; the others stand
+beside it as *observations*: from which frame, which pose, how sure, when, and of what kind. :class:`Observations` is an
+immutable collection of them, keyed by the frame that is observed. It is a value of its own, so that the scene stays
+what it is, and names the scene's frames.
+
+``resolve_observations`` makes one edge of them by whole paths. An opinion about a frame is a path from a base to it:
+along the tree to an observer, over its observation, perhaps from there to another observer that was itself observed,
+and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an opinion too when it has an error; an exact
+edge is a placeholder that yields to any observation. A *policy* says what becomes of them:
+
+* :class:`Newest`: the path whose oldest part is the newest;
+* :class:`Tagged`: the newest path all of whose observations have a tag, the first tag that has one;
+* :class:`Surest`: the path with the smallest covariance;
+* :class:`Fused`: all of them, each conditioning the scene as ``scene.condition`` does.
+
+Before that, opinions that contradict the others are taken out. Two opinions agree when the squared Mahalanobis distance
+between them, under all their correlations, is below a chi-square quantile; the one that contradicts most others goes,
+until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene said so far. Of
+two that contradict only each other what the scene says stays, then the newer.
+
+Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
+stands as the chosen path says. Every observation is a noise source: used for two frames, its error is the same in both.
+
+Invariants: the answer does not depend on the order in which observations were added; the scene that was given is
+    untouched.
+
+The idea of several opinions and a policy on paths is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and
+Prassler, "A scene graph based shared 3D world model for robotic applications", 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tmkit._core import EdgeNoise, Measurement, NoiseSource
+from tmkit.errors import SceneError
+from tmkit.spatial import GaussianPose, covariance_root
+
+__all__ = ["Observation", "Observations"]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen of one frame from another. Immutable.
+
+    Attributes:
+        target: the frame that was seen.
+        reference: the frame from which it was seen.
+        pose: reference_from_target and how sure it is, in the axes of the target.
+        stamp: when, in seconds; None when nobody knows.
+        tags: what kind of observation it is.
+        noise: its error, from a source that belongs to this observation alone; None when it is exact. Copies by pickle
+            have sources of their own.
+    """
+
+    target: str
+    reference: str
+    pose: GaussianPose
+    stamp: float | None = None
+    tags: frozenset[str] = frozenset()
+    noise: EdgeNoise | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.target == self.reference:
+            raise SceneError(f"frame '{self.target}' cannot be observed from itself")
+        if self.stamp is not None and not np.isfinite(self.stamp):
+            raise SceneError(f"the stamp of an observation must be a finite number or None, not {self.stamp}")
+        if isinstance(self.tags, str):
+            raise SceneError(f"tags are a set of texts, not the text '{self.tags}'")
+        object.__setattr__(self, "tags", frozenset(self.tags))
+        root = covariance_root(self.pose.covariance)
+        noise = None
+        if root.shape[1]:
+            source = NoiseSource(root.shape[1], f"observation of {self.target} in {self.reference}")
+            noise = EdgeNoise({source: root}, covariance=self.pose.covariance)
+        object.__setattr__(self, "noise", noise)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Observation, (self.target, self.reference, self.pose, self.stamp, self.tags)
+
+    def measurement(self) -> Measurement:
+        """Return it as ``scene.condition`` takes it."""
+        return Measurement.of_pose(self.target, self.reference, self.pose.mean, self.pose.covariance)
+
+    def __str__(self) -> str:
+        when = "" if self.stamp is None else f" at {self.stamp:g} s"
+        tags = f" ({', '.join(sorted(self.tags))})" if self.tags else ""
+        return f"'{self.target}' seen from '{self.reference}'{when}{tags}"
+
+
+class Observations:
+    """What was seen of the frames of a scene: an immutable collection.
+
+    Equal collections hold the same observations; their order is that of addition and means nothing else.
+
+    Args:
+        observations: to begin with.
+    """
+
+    __slots__ = ("_all", "_by_target")
+
+    def __init__(self, observations: Iterable[Observation] = ()) -> None:
+        self._all = tuple(dict.fromkeys(observations))
+        by_target: dict[str, list[Observation]] = {}
+        for observation in self._all:
+            by_target.setdefault(observation.target, []).append(observation)
+        self._by_target = {name: tuple(found) for name, found in by_target.items()}
+
+    def add(self, *observations: Observation) -> Observations:
+        """Return the collection with more observations; those it has already are not taken twice."""
+        return Observations((*self._all, *observations))
+
+    def observe(
+        self,
+        target: str,
+        reference: str,
+        *,
+        pose: GaussianPose,
+        stamp: float | None = None,
+        tags: Iterable[str] = (),
+    ) -> Observations:
+        """Return the collection with one more observation.
+
+        Args:
+            target: the frame that was seen.
+            reference: the frame from which it was seen.
+            pose: reference_from_target and how sure it is.
+            stamp: when, in seconds.
+            tags: what kind of observation it is.
+
+        Raises:
+            SceneError: a frame seen from itself, or a stamp that is not finite.
+        """
+        return self.add(Observation(target, reference, pose, stamp, frozenset(tags)))
+
+    def without(self, observations: Iterable[Observation]) -> Observations:
+        """Return the collection without some: those that were used, so that they are not counted again."""
+        gone = set(observations)
+        return Observations(each for each in self._all if each not in gone)
+
+    def since(self, stamp: float) -> Observations:
+        """Return the observations that are not older than a time; those without a stamp stay."""
+        return Observations(each for each in self._all if each.stamp is None or each.stamp >= stamp)
+
+    def of(self, target: str) -> tuple[Observation, ...]:
+        """Return what was seen of one frame; nothing for a frame that was never seen."""
+        return self._by_target.get(target, ())
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The frames that were seen, in the order in which they were first."""
+        return tuple(self._by_target)
+
+    def __iter__(self) -> Iterator[Observation]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, observation: object) -> bool:
+        return observation in self._all
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Observations) and set(self._all) == set(other._all)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._all))
+
+    def __repr__(self) -> str:
+        return f"Observations({len(self._all)} of {len(self._by_target)} frames)"

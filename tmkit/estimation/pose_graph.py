@@ -1,0 +1,276 @@
+"""Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
+
+``scene.condition`` takes measurements one after the other, each about the best that is known by then. A map of many
+views is better solved at once: all poses move until the sum of all squared errors is smallest. That is a *pose graph*:
+
+* its variables are the poses X of the frames whose edge has an error, relative to the root; what hangs rigidly on them
+  is folded into the factors;
+* each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance; each
+  observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
+
+``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum;
+``tmkit.estimation.gtsam`` hands the same graph to gtsam and takes its answer. ``write_back`` makes the solution a
+version of the scene: the edges stand as solved, and their errors, which are all correlated now, are maps of one source.
+
+Invariants: for one observation the solution is that of ``scene.condition``, covariances included; for several the two
+differ by terms of second order in the errors, as conditioning linearises each measurement where the earlier ones left
+the scene, and the solution all of them at the end.
+
+A pose graph's factors are independent. Edges whose errors share a source (after ``reparent``, ``condition`` or by
+design) cannot be said in it and are refused; ``scene.condition`` takes them. So are edges and observations that know a
+direction exactly: their weight there would be infinite.
+
+Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import NoiseSource, SceneGraph
+from tmkit.errors import SceneError
+from tmkit.estimation.observations import Observation, Observations
+from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
+from tmkit.spatial.covariances import inverse_covariance, is_singular
+
+__all__ = ["PoseFactor", "PoseGraph", "PoseGraphSolution", "pose_graph", "solve_pose_graph", "write_back"]
+
+Array = NDArray[np.float64]
+
+ROOT = -1
+_ROUNDING = 1e-14  # of the distances: what rounding may make of a step
+_SMALLEST_STEP = 2.0**-20
+
+
+@dataclass(frozen=True, eq=False)
+class PoseFactor:
+    """What is known of one variable relative to another.
+
+    Attributes:
+        first: index of the variable it is relative to; -1 for the root.
+        second: index of the other.
+        pose: first_from_second, with a covariance of full rank in the axes of the second.
+        label: what it comes from.
+    """
+
+    first: int
+    second: int
+    pose: GaussianPose
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class PoseGraph:
+    """Variables and factors of a scene with observations.
+
+    Attributes:
+        root: the frame relative to which the variables are.
+        frames: names of the variables' frames, parents before children.
+        above: by variable, the index of the next uncertain frame above, -1 for the root.
+        poses: root_from_frame of each, as the scene has them.
+        factors: of the edges first, then of the observations.
+    """
+
+    root: str
+    frames: tuple[str, ...]
+    above: tuple[int, ...]
+    poses: tuple[Pose, ...]
+    factors: tuple[PoseFactor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PoseGraphSolution:
+    """The most probable poses of a pose graph.
+
+    Attributes:
+        graph: the graph.
+        poses: root_from_frame of each variable.
+        covariance: (6 n, 6 n) of the stacked errors of the variables, each in the axes of its frame.
+        cost: half of the sum of the squared Mahalanobis distances of all factors.
+        iterations: how many steps were made.
+        converged: whether the last step was shorter than the tolerance.
+    """
+
+    graph: PoseGraph
+    poses: tuple[Pose, ...]
+    covariance: Array
+    cost: float
+    iterations: int
+    converged: bool
+
+    def pose(self, frame: str) -> GaussianPose:
+        """Return root_from_frame of a variable with its marginal covariance.
+
+        Raises:
+            ValueError: the frame is no variable.
+        """
+        k = self.graph.frames.index(frame)
+        return GaussianPose(self.poses[k], self.covariance[6 * k : 6 * k + 6, 6 * k : 6 * k + 6])
+
+
+def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | None = None) -> PoseGraph:
+    """Return the pose graph of a scene and what was observed in it.
+
+    Args:
+        scene: with independent errors of full rank on its uncertain edges.
+        observations: of frames in one tree of the scene.
+        q: configuration (n_joints,); may be left out when there are no joints.
+
+    Raises:
+        UnknownNameError: an observed frame that the scene does not have.
+        SceneError: no observation, errors that share a source, a covariance that is not of full rank, or an observation
+            between two frames that are rigidly joined.
+        DisconnectedError: observations in different trees.
+        ConfigurationError: q is missing or does not fit.
+    """
+    if not len(observations):
+        raise SceneError("a pose graph needs at least one observation")
+    root = scene.root(next(iter(observations)).target)
+    frames = tuple(frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
+    _check_independent(scene, frames)
+    index = {frame: k for k, frame in enumerate(frames)}
+    above = tuple(index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames)
+    factors = []
+    for k, frame in enumerate(frames):
+        reference = root if above[k] == ROOT else frames[above[k]]
+        known = GaussianPose(scene.pose(frame, reference, q=q), scene.edge_covariance(frame))
+        factors.append(_factor(above[k], k, known, f"edge of '{frame}'"))
+    factors += [_observation_factor(scene, each, index, root, q) for each in observations]
+    poses = tuple(scene.pose(frame, root, q=q) for frame in frames)
+    return PoseGraph(root, frames, above, poses, tuple(factors))
+
+
+def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> None:
+    users: dict[NoiseSource, str] = {}
+    for frame in frames:
+        noise = scene.noise(frame)
+        for source in () if noise is None else noise.sources:
+            if source in users:
+                raise SceneError(
+                    f"the errors of '{users[source]}' and '{frame}' have the source '{source.label}' in common, and a "
+                    "pose graph has independent factors: use scene.condition"
+                )
+            users[source] = frame
+
+
+def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> str:
+    """Return the uncertain frame that a frame hangs rigidly on, itself included, or the root."""
+    return next((name for name in (frame, *scene.ancestors(frame)) if name in index), root)
+
+
+def _observation_factor(
+    scene: SceneGraph, seen: Observation, index: dict[str, int], root: str, q: ArrayLike | None
+) -> PoseFactor:
+    scene.common_ancestor(seen.reference, seen.target)  # both are there, in one tree
+    scene.common_ancestor(seen.target, root)
+    first, second = (_holder(scene, frame, index, root) for frame in (seen.reference, seen.target))
+    if first == second:
+        raise SceneError(f"{seen}: the two are rigidly joined, so there is nothing to learn")
+    before, after = scene.pose(seen.reference, first, q=q), scene.pose(seen.target, second, q=q).inverse()
+    carry = adjoint(after.inverse())
+    covariance = carry @ seen.pose.covariance @ carry.T
+    pose = GaussianPose(before @ seen.pose.mean @ after, 0.5 * (covariance + covariance.T))
+    return _factor(index.get(first, ROOT), index.get(second, ROOT), pose, str(seen))
+
+
+def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFactor:
+    if is_singular(np.asarray(pose.covariance)):
+        raise SceneError(
+            f"{label}: the covariance is not of full rank, and what is known exactly in some direction would weigh "
+            "infinitely in a pose graph: use scene.condition, or say how sure that direction is"
+        )
+    return PoseFactor(first, second, pose, label)
+
+
+# ------------------------------------------------------------------------------------------------------------- solving
+
+
+def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
+    """Return the most probable poses of a graph, by Gauss and Newton's method from where the scene has them.
+
+    Args:
+        graph: the graph.
+        iterations: the most steps.
+        tolerance: on the greatest component of the last step, metres or radians. Where poses are so far from the root
+            that rounding alone makes longer steps, that is the tolerance.
+
+    Returns:
+        The solution; that it did not converge is part of the answer.
+    """
+    poses = list(graph.poses)
+    weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
+    information, gradient, cost = _normal_equations(graph, weights, poses)
+    steps, converged = 0, False
+    while steps < iterations and not converged:
+        step = -np.linalg.solve(information, gradient).reshape(-1, 6)
+        steps, scale = steps + 1, 1.0
+        reach = 1.0 + max(float(np.abs(pose.translation).max()) for pose in poses)
+        converged = float(np.abs(step).max()) <= max(tolerance, _ROUNDING * reach)
+        while True:
+            moved = [pose @ Pose.exp(scale * xi) for pose, xi in zip(poses, step, strict=True)]
+            found = _normal_equations(graph, weights, moved)
+            if found[2] <= cost * (1.0 + 1e-12) or converged or scale <= _SMALLEST_STEP:
+                break
+            scale *= 0.5
+        poses, (information, gradient, cost) = moved, found
+    return PoseGraphSolution(graph, tuple(poses), inverse_covariance(information), cost, steps, converged)
+
+
+def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose]) -> tuple[Array, Array, float]:
+    n = 6 * len(poses)
+    information, gradient, cost = np.zeros((n, n)), np.zeros(n), 0.0
+    for factor, weight in zip(graph.factors, weights, strict=True):
+        ends = [Pose() if k == ROOT else poses[k] for k in (factor.first, factor.second)]
+        between = ends[0].inverse() @ ends[1]
+        error = (factor.pose.mean.inverse() @ between).log()
+        jacobian = inverse_right_jacobian(error)
+        parts = [(factor.first, -jacobian @ adjoint(between.inverse())), (factor.second, jacobian)]
+        parts = [(6 * k, matrix) for k, matrix in parts if k != ROOT]
+        for a, derivative in parts:
+            gradient[a : a + 6] += derivative.T @ weight @ error
+            for b, other in parts:
+                information[a : a + 6, b : b + 6] += derivative.T @ weight @ other
+        cost += 0.5 * float(error @ weight @ error)
+    return information, gradient, cost
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None) -> SceneGraph:
+    """Return the version of a scene in which the frames of a pose graph stand as solved.
+
+    Args:
+        scene: the scene that the graph is of.
+        solution: of :func:`solve_pose_graph` or of gtsam.
+        q: configuration (n_joints,) of the graph. An edge on a joint is right at it.
+
+    Returns:
+        The new version. The errors of its uncertain edges are maps of one source, so that all relative poses have the
+        covariances of the solution.
+
+    Raises:
+        UnknownNameError: a frame of the graph is not in the scene.
+        ConfigurationError: q is missing or does not fit.
+    """
+    graph, n = solution.graph, len(solution.poses)
+    edges = np.eye(6 * n)  # errors of the edges from those of the variables
+    between = []
+    for k, parent in enumerate(graph.above):
+        between.append((Pose() if parent == ROOT else solution.poses[parent]).inverse() @ solution.poses[k])
+        if parent != ROOT:
+            edges[6 * k : 6 * k + 6, 6 * parent : 6 * parent + 6] = -adjoint(between[k].inverse())
+    root = covariance_root(edges @ solution.covariance @ edges.T)
+    source = NoiseSource(root.shape[1], f"pose graph of {len(graph.factors)} factors")
+    with scene.edit() as edit:
+        for k, frame in enumerate(graph.frames):
+            reference = graph.root if graph.above[k] == ROOT else graph.frames[graph.above[k]]
+            correction = scene.pose(frame, reference, q=q).inverse() @ between[k]  # behind the joint
+            parent_from_frame = scene.pose(frame, str(scene.parent(frame)), q=q)
+            joint = scene.local_pose(frame).inverse() @ parent_from_frame
+            edit.set_pose(frame, scene.local_pose(frame) @ joint @ correction @ joint.inverse())
+            edit.set_noise(frame, {source: root[6 * k : 6 * k + 6]})
+    return edit.finish()

@@ -1,0 +1,308 @@
+"""One pose out of several opinions: the paths of observations, which of them agree, and what a policy makes of them.
+
+The idea: every opinion is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed
+frame: under its observer, with the observation's pose and noise source; of a chain of observations, under the ghost of
+the observer. Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to
+the base is what that path says, the pose of one ghost relative to another is by how much two opinions differ, and
+fusing them is conditioning on the fact that ghost and frame are at one place.
+
+Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse. :mod:`tmkit.estimation.observations` has
+the purpose and the laws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit._core import EdgeNoise, Measurement, SceneGraph
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.estimation.observations import Observation, Observations
+from tmkit.estimation.resolution_policies import Opinion, ResolutionPolicy
+from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
+
+__all__ = ["Resolution", "Verdict", "resolve_observations"]
+
+_MOST_PATHS = 500
+_DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an opinion.
+
+    Attributes:
+        opinion: the opinion.
+        accepted: whether it agrees with the others.
+        used: whether it is in the new version: the one that was chosen, or all that were fused.
+        squared_distance: squared Mahalanobis distance to the accepted opinion that it contradicts most; zero when
+            there is no other.
+        threshold: of that distance: beyond it the two contradict each other.
+    """
+
+    opinion: Opinion
+    accepted: bool
+    used: bool
+    squared_distance: float
+    threshold: float
+
+    def __str__(self) -> str:
+        if self.accepted:
+            return f"{self.opinion}: {'used' if self.used else 'not needed'}"
+        beyond = f"squared distance {self.squared_distance:.4g} beyond {self.threshold:.4g}"
+        return f"{self.opinion}: rejected, {beyond}"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A new version of the scene, and why it is that.
+
+    Attributes:
+        scene: where the target stands as the policy says; the scene that was given when no observation was used.
+        target: the frame.
+        verdicts: of every opinion: what the scene said first, when it is uncertain, then the paths of observations.
+    """
+
+    scene: SceneGraph
+    target: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def used(self) -> tuple[Observation, ...]:
+        """The observations in the new version; after fusing, take them out of the collection."""
+        return tuple(
+            dict.fromkeys(o for verdict in self.verdicts if verdict.used for o in verdict.opinion.observations)
+        )
+
+    @property
+    def rejected(self) -> tuple[Verdict, ...]:
+        """The opinions that contradict the others."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.accepted)
+
+    def __str__(self) -> str:
+        return "\n".join([f"'{self.target}':", *(f"    {verdict}" for verdict in self.verdicts)])
+
+
+# ----------------------------------------------------------------------------------------------------------- resolving
+
+
+def resolve_observations(
+    scene: SceneGraph,
+    observations: Observations,
+    target: str,
+    *,
+    policy: ResolutionPolicy,
+    base: str | None = None,
+    probability: float | None = 0.997,
+    q: ArrayLike | None = None,
+) -> Resolution:
+    """Return a version of the scene in which a frame stands as a policy makes of what was seen of it.
+
+    Args:
+        scene: the scene.
+        observations: what was seen, of this frame and of others.
+        target: the frame in question.
+        policy: what becomes of several opinions: :class:`Newest`, :class:`Tagged`, :class:`Surest`, :class:`Fused`, or
+            one of your own.
+        base: the frame relative to which paths are compared; the parent of the target when left out. Paths begin on the
+            way from it to the root.
+        probability: with which an opinion that is right agrees with another; None: no opinion is rejected.
+        q: configuration (n_joints,) of the observations; may be left out when no joint is on a path.
+
+    Returns:
+        The new version, with the verdict on each opinion.
+
+    Raises:
+        UnknownNameError: a frame on a path that the scene does not have.
+        SceneError: the target is a root or above the base, is on a joint (then only fusing into an uncertain edge can
+            be said), has more than 500 paths; opinions that contradict
+            each other in what they know exactly are fused.
+        DisconnectedError: an observer in another tree.
+        ConfigurationError: a joint is on a path and q is missing.
+    """
+    parent = scene.parent(target)
+    if parent is None:
+        raise SceneError(f"frame '{target}' is a root, of which there are no opinions")
+    table = _Table(scene, observations, target, base=parent if base is None else base, q=q)
+    chosen_from, distances = _agreeing(table, probability)
+    chosen = list(policy.choose([table.opinions[k] for k in chosen_from])) if chosen_from else []
+    members = [k for k in chosen_from if table.opinions[k] in chosen]
+    verdicts = tuple(
+        Verdict(opinion, k in chosen_from, k in members, *distances[k]) for k, opinion in enumerate(table.opinions)
+    )
+    return Resolution(_resolved(table, members, parent), target, verdicts)
+
+
+class _Table:
+    """All opinions, hung into a scratch copy of the scene: ``frames[k]`` stands as ``opinions[k]`` says."""
+
+    def __init__(
+        self, scene: SceneGraph, observations: Observations, target: str, *, base: str, q: ArrayLike | None
+    ) -> None:
+        self.scene, self.scratch, self.target, self.q = scene, scene, target, q
+        self.ghosts: dict[tuple[Observation, ...], str] = {}
+        chain = {base, *scene.ancestors(base)}
+        if target in chain:
+            raise SceneError(f"frame '{target}' is above '{base}' or is that itself: it has no opinions relative to it")
+        paths = list(_paths(scene, observations, target, chain))
+        paths.sort(key=lambda path: [_order(observation) for observation in path])
+        entries: list[tuple[tuple[Observation, ...], str]] = [(path, self._ghost(path)) for path in paths]
+        self.present = scene.noise(target) is not None
+        if self.present:
+            entries.insert(0, ((), target))
+        self.frames = [frame for _, frame in entries]
+        self.opinions = [
+            Opinion(path, self.scratch.gaussian_pose(frame, base, q=q), self._stamp(path, base))
+            for path, frame in entries
+        ]
+
+    def _ghost(self, path: tuple[Observation, ...]) -> str:
+        """Return the frame that stands as a path says, made when there is none."""
+        if path in self.ghosts:
+            return self.ghosts[path]
+        *before, last = path
+        observer = last.reference
+        if before:
+            seen, upper = before[-1].target, self._ghost(tuple(before))
+            observer = upper if observer == seen else self._copy(observer, seen, upper)
+        return self._hang(last.target, observer, last.pose.mean, last.noise, path)
+
+    def _copy(self, frame: str, seen: str, upper: str) -> str:
+        """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
+        pose, noise = self.scene.pose(frame, seen, q=self.q), self.scene.path_noise(frame, seen, q=self.q)
+        return self._hang(frame, upper, pose, noise, None)
+
+    def _hang(
+        self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: tuple[Observation, ...] | None
+    ) -> str:
+        number = 1
+        while (name := f"{of} as observed ({number})") in self.scratch:
+            number += 1
+        self.scratch = self.scratch.add_frame(name, parent, pose=pose)
+        if noise is not None:
+            self.scratch = self.scratch.set_noise(name, noise)
+        if path is not None:
+            self.ghosts[path] = name
+        return name
+
+    def _stamp(self, path: tuple[Observation, ...], base: str) -> float | None:
+        """Return when the oldest part of a path was seen: observations, and edges of the scene that keep stamps."""
+        if not path and self.scene.stamped_poses(self.target) is None:
+            return None
+        found = [observation.stamp for observation in path]
+        below, edges = base, list[str]()
+        for observation in path:
+            edges += _edges(self.scene, below, observation.reference)
+            below = observation.target
+        for name in edges if path else _edges(self.scene, base, self.target):
+            stamps = self.scene.stamps(name)
+            found += [float(stamps[-1])] if len(stamps) else []
+        known = [stamp for stamp in found if stamp is not None]
+        return min(known) if len(known) == len(found) else None
+
+    def difference(self, a: int, b: int) -> tuple[float, int]:
+        """Return the squared Mahalanobis distance between two opinions and its degrees of freedom."""
+        apart = self.scratch.gaussian_pose(self.frames[a], self.frames[b], q=self.q)
+        return mahalanobis_distance(apart.mean.log(), apart.covariance)
+
+
+def _edges(scene: SceneGraph, start: str, end: str) -> list[str]:
+    """Return the frames whose edges are on the way between two frames."""
+    common = scene.common_ancestor(start, end)
+    return [name for name in scene.path(start, end) if name != common]
+
+
+def _paths(
+    scene: SceneGraph, observations: Observations, target: str, chain: set[str]
+) -> Iterator[tuple[Observation, ...]]:
+    """Yield the observations of every path to the target whose last part is an observation of it."""
+
+    def to(frame: str, visited: frozenset[str]) -> Iterator[tuple[Observation, ...]]:
+        if frame in chain:
+            yield ()
+            return
+        for last in observations.of(frame):
+            if last.reference not in scene:
+                raise UnknownNameError.of("frame", last.reference, scene.frame_names, where=str(last))
+            if last.reference not in visited:
+                for before in to(last.reference, visited | {last.reference}):
+                    yield (*before, last)
+        above = scene.parent(frame)
+        if above is None and frame != target:
+            yield ()  # the root of another tree: the query says that they are not connected
+        elif above is not None and frame != target and above not in visited:
+            yield from to(above, visited | {above})
+
+    for count, path in enumerate(to(target, frozenset({target}))):
+        if count == _MOST_PATHS:
+            many = f"frame '{target}' has more than {_MOST_PATHS} paths of observations"
+            raise SceneError(f"{many}: take out old ones, as with since()")
+        yield path
+
+
+def _order(observation: Observation) -> tuple[object, ...]:
+    stamp = -math.inf if observation.stamp is None else observation.stamp
+    numbers = (*observation.pose.mean.as_array().tolist(), *observation.pose.covariance.ravel().tolist())
+    return (-stamp, observation.reference, sorted(observation.tags), numbers)
+
+
+def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
+    """Return which opinions agree pairwise, and of each the distance to the one it contradicts most."""
+    count = len(table.opinions)
+    if probability is None:
+        return list(range(count)), [(0.0, math.inf)] * count
+    squared, threshold = np.zeros((count, count)), np.zeros((count, count))
+    for a in range(count):
+        for b in range(a):
+            distance, degrees = table.difference(a, b)
+            limit = chi_square_quantile(probability, degrees) if degrees else 0.0
+            squared[a, b] = squared[b, a] = distance
+            threshold[a, b] = threshold[b, a] = limit
+    kept = list(range(count))
+    while True:
+        against = {k: [m for m in kept if m != k and squared[k, m] > threshold[k, m]] for k in kept}
+        if not any(against.values()):
+            break
+        # The one that contradicts most others, then by most; in doubt the older, and last what the scene says.
+        kept.remove(max(kept, key=lambda k: (len(against[k]), _rounded(sum(squared[k, m] for m in against[k])), k)))
+    distances = []
+    for k in range(count):
+        others = [m for m in kept if m != k]
+        worst = max(others, key=lambda m: squared[k, m] - threshold[k, m], default=None)
+        distances.append((0.0, math.inf) if worst is None else (float(squared[k, worst]), float(threshold[k, worst])))
+    return kept, distances
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
+    """Return the scene with what some opinions say together."""
+    if all(not table.opinions[k].observations for k in members):
+        return table.scene
+    keeps_edge = table.present and members[0] == 0
+    joint = table.scene.joint(table.target).type
+    if not keeps_edge and joint not in ("fixed", "free"):
+        raise SceneError(
+            f"frame '{table.target}' is on a {joint} joint, whose value says where it is: an observation can only be "
+            "fused into an uncertain edge there"
+        )
+    anchor, q = table.frames[members[0]], table.q
+    fused = table.scratch
+    for k in members[1:]:
+        together = Measurement.of_pose(table.frames[k], anchor, Pose(), np.zeros((6, 6)))
+        fused = fused.condition(together, q=q)
+    scene = table.scene if len(members) == 1 else fused
+    with scene.edit() as edit:
+        if not keeps_edge:
+            edit.set_pose(table.target, fused.pose(anchor, parent, q=q))
+            edit.set_noise(table.target, fused.path_noise(anchor, parent, q=q))
+        for name in reversed(scene.frame_names):
+            if name not in table.scene:
+                edit.remove_frame(name)
+    return edit.finish()

@@ -1,0 +1,115 @@
+"""What becomes of several opinions about one pose: the newest, one of a kind, the surest, or all of them together.
+
+A policy sees the opinions that agree, each a whole path with its pose relative to the base, and names those that count.
+:mod:`tmkit.estimation.observations` says where opinions come from, :mod:`tmkit.estimation.resolution` what is made of
+the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tmkit.estimation.observations import Observation
+from tmkit.spatial import GaussianPose
+
+__all__ = ["Fused", "Newest", "Opinion", "ResolutionPolicy", "Surest", "Tagged"]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A whole path from the base to the frame in question.
+
+    Attributes:
+        observations: those on the path, from the base to the frame; none for what the scene says so far.
+        pose: base_from_target.
+        stamp: of the oldest part, in seconds; None when a part has none.
+    """
+
+    observations: tuple[Observation, ...]
+    pose: GaussianPose
+    stamp: float | None
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.observations)) or "what the scene says"
+
+
+@runtime_checkable
+class ResolutionPolicy(Protocol):
+    """Chooses which opinions count. Whoever wants another rule writes a class with this method."""
+
+    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """Return those that count: none, one, or several, which are fused.
+
+        Args:
+            opinions: those that agree, at least one; in an order that does not depend on that of addition.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The path whose oldest part is the newest. A path with a part without a time is older than all."""
+
+    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """Return the newest."""
+        return [max(opinions, key=_age)]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The newest path all of whose observations have a tag.
+
+    Attributes:
+        tags: in the order of preference; the first for which there is a path counts.
+    """
+
+    tags: tuple[str, ...]
+
+    def __init__(self, *tags: str) -> None:
+        object.__setattr__(self, "tags", tags)
+
+    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """Return the newest with the first tag that has one; nothing when none has any."""
+        for tag in self.tags:
+            found = [each for each in opinions if each.observations and all(tag in o.tags for o in each.observations)]
+            if found:
+                return [max(found, key=_age)]
+        return []
+
+
+@dataclass(frozen=True)
+class Surest:
+    """The path with the smallest covariance: variances of the position and, times a lever squared, of the orientation.
+
+    Attributes:
+        lever: metres; how far from its origin the frame's places matter.
+    """
+
+    lever: float = field(default=0.1)
+
+    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """Return the surest."""
+        return [min(opinions, key=self.spread)]
+
+    def spread(self, opinion: Opinion) -> float:
+        """Return the sum of the variances, m^2."""
+        variances = np.diag(opinion.pose.covariance)
+        return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
+
+
+@dataclass(frozen=True)
+class Fused:
+    """All of them together: the most probable pose, and what that says of every frame that shares an error."""
+
+    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """Return all."""
+        return opinions
+
+
+def _age(opinion: Opinion) -> float:
+    return -math.inf if opinion.stamp is None else opinion.stamp

@@ -1,0 +1,1 @@
+"""JSON: tmkit's own scene files, written and read without loss."""

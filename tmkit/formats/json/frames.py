@@ -1,0 +1,212 @@
+"""One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
+
+Numbers are written so that they read back to the same bits; unlimited limits are null. A shape is named by its content
+digest, and stands elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes,
+twists, stamps, errors) is said only where there is something to say.
+
+Invariants: reading what was written gives an equal frame; a document that is wrong is refused at the value that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tmkit.errors import TmkitError
+from tmkit.formats.json.noise import SourceList, noise_from_json
+from tmkit.formats.json.poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
+from tmkit.formats.json.reading import JsonNode
+from tmkit.graph import (
+    AttachedShape,
+    Continuous,
+    Fixed,
+    FrameSpecification,
+    Free,
+    Inertia,
+    Joint,
+    Mimic,
+    NoiseSource,
+    Prismatic,
+    Revolute,
+    Shape,
+)
+
+__all__ = ["COLLISION_LEVELS", "JOINT_TYPES", "frame_from_json", "frame_to_json"]
+
+COLLISION_LEVELS = ("box", "hull", "exact")
+JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
+
+Json = dict[str, Any]
+
+
+def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
+    """Return a frame as a JSON object; the sources of its errors are listed in ``sources``."""
+    document: Json = {"attributes": frame.attributes} if frame.attributes else {}
+    if frame.noise is not None:
+        document["noise"] = sources.noise_to_json(frame.noise)
+    if frame.twist is not None:
+        reference, vector = frame.twist
+        document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
+        if frame.twist_noise is not None:
+            document["twist"]["noise"] = sources.noise_to_json(frame.twist_noise)
+    if frame.stamps is not None:
+        document["stamps"] = stamps_to_json(frame.stamps)
+    return document | {
+        "body": frame.body,
+        "classes": list(frame.classes),
+        "inertia": _inertia_to_json(frame.inertia),
+        "joint": _joint_to_json(frame.joint),
+        "name": frame.name,
+        "parent": frame.parent,
+        "pose": numbers_to_json(frame.pose.as_array()),
+        "shapes": [_attached_to_json(part) for part in frame.shapes],
+    }
+
+
+def frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
+    """Return the frame of a JSON object.
+
+    Args:
+        node: the object.
+        shapes: the document's shapes by digest.
+        sources: the document's noise sources, in order.
+
+    Raises:
+        FileFormatError: something is missing, unknown, or refused by the core; said at its value.
+    """
+    known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
+    node.only(*known, "twist")
+    parent = node.get("parent")
+    moves = "twist" in node.table()
+    unsure = moves and "noise" in node.get("twist").table()
+    return FrameSpecification(
+        node.get("name").name(),
+        None if parent.value is None else parent.name(),
+        pose=pose_from_json(node.get("pose")),
+        joint=_joint_from_json(node.get("joint")),
+        body=node.get("body").name(),
+        classes=[item.text() for item in node.get("classes").items()],
+        shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
+        inertia=_inertia_from_json(node.get("inertia")),
+        attributes=node.get("attributes").table() if "attributes" in node.table() else None,
+        twist=_twist_from_json(node.get("twist")) if moves else None,
+        twist_noise=noise_from_json(node.get("twist").get("noise"), sources) if unsure else None,
+        stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
+        noise=noise_from_json(node.get("noise"), sources) if "noise" in node.table() else None,
+    )
+
+
+def _twist_from_json(node: JsonNode) -> tuple[str, Sequence[float]]:
+    node.only("noise", "reference", "vector")
+    return node.get("reference").name(), node.get("vector").numbers(6)
+
+
+def _limit(value: float) -> float | None:
+    """Return a limit, ``None`` for infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _joint_to_json(joint: Joint) -> Json:
+    if joint.type in ("fixed", "free"):
+        return {"type": joint.type}
+    mimic = joint.mimic
+    return {
+        "axis": numbers_to_json(joint.axis),
+        "damping": joint.damping,
+        "effort": _limit(joint.effort),
+        "friction": joint.friction,
+        "lower": _limit(joint.lower),
+        "mimic": None
+        if mimic is None
+        else {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset},
+        "name": joint.name,
+        "type": joint.type,
+        "upper": _limit(joint.upper),
+        "velocity": _limit(joint.velocity),
+    }
+
+
+def _joint_from_json(node: JsonNode) -> Joint:
+    kind = node.get("type").one_of(JOINT_TYPES)
+    if kind in ("fixed", "free"):
+        node.only("type")
+        return Fixed() if kind == "fixed" else Free()
+    node.only("axis", "damping", "effort", "friction", "lower", "mimic", "name", "type", "upper", "velocity")
+    rule = node.get("mimic")
+    mimic = None
+    if rule.value is not None:
+        multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
+        mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
+    axis, name = node.get("axis").numbers(3), node.get("name").text()
+    velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
+    damping, friction = node.get("damping").number(), node.get("friction").number()
+    lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
+    try:
+        if kind == "continuous":
+            return Continuous(
+                axis, velocity=velocity, effort=effort, damping=damping, friction=friction, name=name, mimic=mimic
+            )
+        make = Revolute if kind == "revolute" else Prismatic
+        return make(
+            axis,
+            lower=lower,
+            upper=upper,
+            velocity=velocity,
+            effort=effort,
+            damping=damping,
+            friction=friction,
+            name=name,
+            mimic=mimic,
+        )
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+
+
+def _inertia_to_json(inertia: Inertia | None) -> Json | None:
+    if inertia is None:
+        return None
+    return {"center": numbers_to_json(inertia.center), "mass": inertia.mass, "matrix": numbers_to_json(inertia.matrix)}
+
+
+def _inertia_from_json(node: JsonNode) -> Inertia | None:
+    if node.value is None:
+        return None
+    node.only("center", "mass", "matrix")
+    matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
+    try:
+        return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
+    except TmkitError as error:
+        raise node.error(str(error)) from error
+
+
+def _attached_to_json(part: AttachedShape) -> Json:
+    level = {} if part.level is None else {"level": part.level}
+    return level | {
+        "collision": part.collision,
+        "color": None if part.color is None else numbers_to_json(part.color),
+        "friction": part.friction,
+        "pose": numbers_to_json(part.pose.as_array()),
+        "shape": part.shape.digest,
+        "visual": part.visual,
+    }
+
+
+def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
+    node.only("collision", "color", "friction", "level", "pose", "shape", "visual")
+    digest = node.get("shape").text()
+    if digest not in shapes:
+        raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
+    color = None if node.get("color").value is None else node.get("color").numbers(4)
+    visual, collision = node.get("visual").flag(), node.get("collision").flag()
+    friction = None if node.get("friction").value is None else node.get("friction").number()
+    level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
+    pose = pose_from_json(node.get("pose"))
+    try:
+        return AttachedShape(
+            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
+        )
+    except TmkitError as error:
+        raise node.error(str(error)) from error

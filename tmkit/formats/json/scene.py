@@ -1,0 +1,225 @@
+"""Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
+
+``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits,
+frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
+
+Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
+digest; :mod:`tmkit.formats.json.shapes` says how.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tmkit._support.limits import read_bytes
+from tmkit._support.output import write_files
+from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
+from tmkit.formats.json.frames import frame_from_json, frame_to_json
+from tmkit.formats.json.noise import SourceList, sources_from_json
+from tmkit.formats.json.reading import JsonNode, with_line
+from tmkit.formats.json.shapes import arrays_as_files, shape_from_json, shape_to_json
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.graph import Group, SceneGraph
+
+__all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_json", "write_json_scene"]
+
+FORMAT = "tmkit-scene"
+VERSION = 1
+
+Json = dict[str, Any]
+
+
+def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Json:
+    """Return the scene as a JSON document.
+
+    Args:
+        scene: the scene.
+        loader: looks up whether a mesh's source still holds the same content; give one that has read the meshes already
+            to save reading them again.
+
+    Returns:
+        Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no absolute path.
+    """
+    loader = loader if loader is not None else MeshLoader()
+    shapes: dict[str, Json] = {}
+    frames = []
+    sources = SourceList()
+    for name in scene.frame_names:
+        frame = scene.specification(name)
+        for part in frame.shapes:
+            if part.shape.digest not in shapes:
+                shapes[part.shape.digest] = shape_to_json(part.shape, loader)
+        frames.append(frame_to_json(frame, sources))
+    document: Json = {
+        "allowed": [list(pair) for pair in scene.allowed_pairs],
+        "format": FORMAT,
+        "frames": frames,
+        "shapes": dict(sorted(shapes.items())),
+        "version": VERSION,
+    }
+    if scene.group_names:  # said only where there is something to say, as attributes are
+        document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
+    if sources:
+        document["noise_sources"] = sources.to_json()
+    if scene.bare_bodies:
+        document["bodies"] = list(scene.bare_bodies)
+    return document
+
+
+def scene_from_json(
+    document: Mapping[str, Any],
+    *,
+    source: str = "scene",
+    loader: MeshLoader | None = None,
+    folder: Path | None = None,
+) -> SceneGraph:
+    """Return the scene of a JSON document.
+
+    Args:
+        document: what :func:`scene_to_json` made.
+        source: the file, or a name for it, for messages.
+        loader: loads the meshes that are written by their source.
+        folder: where files of points and heights are looked for; without one, the document may name none.
+
+    Raises:
+        FileFormatError: the document is of another format or version, incomplete or inconsistent, or a mesh is
+            missing or has changed since.
+    """
+    loader = loader if loader is not None else MeshLoader()
+    top = JsonNode(document, source)
+    if top.get("format").value != FORMAT:
+        raise top.get("format").error(f"expected '{FORMAT}', received {top.get('format').value!r}")
+    if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
+        reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
+        raise top.get("version").error(reason)
+    top.only("allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version")
+    listed = top.get("shapes")
+    shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
+    nodes = list(top.get("frames").items())
+    loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
+    sources = sources_from_json(top.get("noise_sources")) if "noise_sources" in document else []
+    frames = [frame_from_json(node, shapes, sources) for node in nodes]
+    allowed: list[tuple[str, str, str]] = []
+    for pair in top.get("allowed").items():
+        words = [item.text() for item in pair.items()]
+        if len(words) != 3:
+            raise pair.error(f"expected two frames and a reason, received {len(words)} items")
+        allowed.append((words[0], words[1], words[2]))
+    bare = [item.name() for item in top.get("bodies").items()] if "bodies" in document else []
+    try:
+        scene = SceneGraph.from_frames(frames, allowed=allowed, bare_bodies=bare)
+    except TmkitError as error:
+        raise _blamed(top, error).error(str(error)) from error
+    return _with_groups(scene, top.get("groups")) if "groups" in document else scene
+
+
+def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
+    """Return the value that makes a scene impossible, as far as the core's error tells: a name twice, unknown, ..."""
+    kind, name = error.data.get("kind"), error.data.get("name")
+    nodes = list(top.get("frames").items())
+    if isinstance(error, CycleError):
+        return next((node.get("parent") for node in nodes if node.value["name"] == error.data["frame"]), top)
+    if isinstance(error, DuplicateNameError):
+        where: tuple[str, ...] = ("name",) if kind == "frame" else ("joint", "name")
+    elif isinstance(error, UnknownNameError):
+        where = ("parent",) if kind == "frame" else ("joint", "mimic", "joint")
+    else:
+        return top
+    found = [node for node in nodes if _inside(node.value, where) == name]
+    if found:
+        node = found[-1]
+        for key in where:
+            node = node.get(key)
+        return node
+    return next((pair for pair in top.get("allowed").items() if name in pair.value), top)
+
+
+def _inside(value: Any, keys: tuple[str, ...]) -> Any:
+    """Return what is found by keys within keys, ``None`` when it is not there."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def write_json_scene(
+    scene: SceneGraph,
+    path: str | os.PathLike[str],
+    *,
+    loader: MeshLoader | None = None,
+    arrays_beside: bool = False,
+) -> None:
+    """Write the scene as a JSON file; the file is there completely or not at all.
+
+    Args:
+        scene: the scene.
+        path: the file.
+        loader: see :func:`scene_to_json`.
+        arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside the scene, named by
+            their digests, instead of into it.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    document = scene_to_json(scene, loader=loader)
+    arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    target = Path(path)
+    write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: text})
+
+
+def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
+    """Read a JSON scene file.
+
+    Raises:
+        FileFormatError: the file cannot be read, is no JSON, or is no scene.
+    """
+    loader = loader if loader is not None else MeshLoader()
+    data = read_bytes(path, limit=loader.packages.limits.json_bytes)
+    try:
+        document = json.loads(data)
+    except json.JSONDecodeError as error:
+        lines = error.doc.split("\n")
+        raise FileFormatError.at(
+            path,
+            f"no JSON: {error.msg}",
+            line=error.lineno,
+            column=error.colno,
+            source_line=lines[error.lineno - 1][:200],
+        ) from None
+    except RecursionError:
+        raise FileFormatError.at(path, "no JSON of a scene: it is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise FileFormatError.at(path, f"no JSON: not UTF-8 text: {error.reason}", line=line) from None
+    except ValueError:
+        raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
+    try:
+        return scene_from_json(document, source=str(path), loader=loader, folder=path.parent)
+    except FileFormatError as error:
+        raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
+
+
+def _group_to_json(group: Group) -> Json:
+    return {"frames": list(group.frames), "groups": list(group.groups)}
+
+
+def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
+    """Return the scene with the groups of a document, which may hold each other in any order."""
+    edit = scene.edit()
+    for name in node.table():
+        node.get(name).only("frames", "groups")
+        try:
+            edit.set_group(name)
+        except TmkitError as error:
+            raise node.error(str(error)) from error
+    for name in node.table():
+        members = {kind: [item.text() for item in node.get(name).get(kind).items()] for kind in ("frames", "groups")}
+        try:
+            edit.set_group(name, frames=members["frames"], groups=members["groups"])
+        except TmkitError as error:
+            raise node.get(name).error(str(error)) from error
+    return edit.finish()

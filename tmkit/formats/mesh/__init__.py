@@ -1,0 +1,1 @@
+"""Meshes: files of geometry, found and read within the user's limits."""

@@ -1,0 +1,335 @@
+"""Mesh files: obj, stl, dae and ply through trimesh, glb and gltf through :mod:`tmkit.formats.mesh.gltf`.
+
+What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
+the file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
+viewers do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of
+negative factors mirrors, and then the faces are turned round so that they still face outwards. Vertices that are
+equal to the last bit are merged, in the order of their first mention, so that the same file gives the same arrays
+everywhere.
+
+Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one
+load of a scene, and gives the same :class:`Shape` for the same file and scale.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tmkit._support.elementary import product
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.signals import interrupts_kept
+from tmkit._support.source_location import Place
+from tmkit.errors import MeshError, ShapeError
+from tmkit.formats.mesh.gltf import Part, read_gltf
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.spec.model import MeshDraft, Triple
+
+if TYPE_CHECKING:
+    from tmkit.graph import Shape
+
+__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
+
+MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
+_FIRST_BYTES = 65536  # of a file that are looked at at a time
+
+# The parts of a COLLADA file that say how it looks and moves.
+_DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
+_LOOKS = (
+    "bind_material",
+    "instance_camera",
+    "instance_light",
+    "library_animations",
+    "library_cameras",
+    "library_controllers",
+    "library_effects",
+    "library_images",
+    "library_lights",
+    "library_materials",
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MeshArrays:
+    """Vertices (n, 3) in metres and faces (m, 3) of a mesh, not yet a shape."""
+
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int32]
+
+
+@dataclass
+class MeshLoader:
+    """Loads mesh files and remembers them.
+
+    Attributes:
+        packages: gives the portable name by which a shape remembers its file.
+    """
+
+    packages: PackageResolver = field(default_factory=PackageResolver)
+    _read: dict[Path, MeshArrays] = field(default_factory=dict)
+    _shapes: dict[tuple[Path, Triple], Shape] = field(default_factory=dict)
+
+    def load(self, mesh: MeshDraft, *, place: Place | None = None) -> Shape:
+        """Return the mesh as a shape, the same object for the same file and scale.
+
+        Args:
+            mesh: the file and the scale.
+            place: where the mesh is asked for, for messages.
+
+        Raises:
+            MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
+        """
+        path = real_path(mesh.path)
+        key = (path, mesh.scale)
+        if key not in self._shapes:
+            try:
+                self._shapes[key] = self._make(path, mesh.scale)
+            except MeshError as error:
+                if place is None:
+                    raise
+                raise place.mesh_error(f"{mesh.path}: {error.data['reason']}", mesh=str(mesh.path)) from error
+        return self._shapes[key]
+
+    def _make(self, path: Path, scale: Triple) -> Shape:
+        """Return the shape of a file that was not asked for before."""
+        from tmkit.graph import Mesh
+
+        if path not in self._read:
+            began = time.monotonic()
+            self._read[path] = mesh = read_mesh(path, limits=self.packages.limits)
+            size, seconds = (len(mesh.vertices), len(mesh.faces)), time.monotonic() - began
+            logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
+        arrays = scaled(self._read[path], scale)
+        try:
+            return Mesh(arrays.vertices, arrays.faces, source=source_of(path, scale, packages=self.packages))
+        except ShapeError as error:
+            raise MeshError.at(path, str(error)) from error
+
+
+def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
+    """Read a mesh file as one mesh.
+
+    Args:
+        path: the file.
+        limits: how large it may be, and of how many triangles.
+
+    Raises:
+        MeshError: the file is missing, unreadable, too large, empty, or holds numbers that are not finite or corners
+            that name no vertex.
+    """
+    limits = limits or ReadingLimits()
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
+    if not os.path.isfile(path):
+        raise MeshError.at(path, "there is no such file")
+    try:
+        return _read(path, limits)
+    except MemoryError as error:
+        raise MeshError.at(path, "the mesh needs more memory than there is") from error
+
+
+def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
+    """Return the mesh of a file that is there."""
+    data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
+    parts = _parts(path, data, limits)
+    if not parts:
+        raise MeshError.at(path, "the mesh is empty: it has no triangles")
+    if any(part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,) for part in parts):
+        raise MeshError.at(path, "the mesh has vertices or triangles that do not have three numbers each")
+    if any(part.faces.min() < 0 or part.faces.max() >= len(part.vertices) for part in parts):
+        raise MeshError.at(path, "the mesh has a triangle whose corner names no vertex")
+    vertices = np.concatenate([part.vertices for part in parts])
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    if not np.isfinite(vertices).all():
+        raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
+    merged = _merged(MeshArrays(vertices, faces.astype(np.int32)))
+    if not len(merged.faces):
+        raise MeshError.at(path, "the mesh is empty: all its triangles have two corners in one place")
+    return merged
+
+
+def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
+    """Return the mesh with its coordinates multiplied; a mirrored mesh keeps facing outwards."""
+    faces = arrays.faces
+    if np.prod(np.sign(scale)) < 0.0:
+        faces = np.ascontiguousarray(faces[:, ::-1])
+    return MeshArrays(arrays.vertices * np.asarray(scale), faces)
+
+
+def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
+    """Return the remark by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
+    name = packages.portable_uri(path) or path.name
+    if scale == (1.0, 1.0, 1.0):
+        return name
+    return f"{name}#scale={','.join(repr(factor) for factor in scale)}"
+
+
+def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
+    """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
+    if path.suffix.lower() in (".glb", ".gltf"):
+        found, unit = read_gltf(path, data, limits), 1.0
+    else:
+        with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
+            found, unit = _parts_by_trimesh(path, data)
+    triangles = sum(len(faces) for _, faces, _ in found)  # counted before any mesh is copied to where it is used
+    if triangles > limits.mesh_triangles:
+        raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+    return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
+
+
+def _parts_by_trimesh(path: Path, data: bytes) -> tuple[list[Part], float]:
+    """Return vertices, faces and transform of each mesh of a file, and the metres in its unit."""
+    import trimesh
+
+    text, unit = _plain_collada(path, data) if path.suffix.lower() == ".dae" else (data, 1.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scene = trimesh.load_scene(_unprocessed(text, path.suffix.lower().removeprefix(".")))
+            found = [
+                (np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64), matrix)
+                for geometry, matrix in _placed(scene)
+            ]
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the many readers behind trimesh raise means that the file is broken
+        logger.debug("trimesh could not read %s", path, exc_info=True)
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
+    return found, unit
+
+
+def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
+    """Return what trimesh's reader of a format makes, marked to be left as it is.
+
+    ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
+    be merged, and those that are not finite left out, before anybody sees them.
+    """
+    from trimesh.exchange.load import mesh_loaders
+
+    read = cast("dict[str, Any]", mesh_loaders)[kind]
+    made: dict[str, Any] = read(
+        file_obj=io.BytesIO(data), file_type=kind, resolver=None, metadata=None, process=False, skip_materials=True
+    )
+    for part in made["geometry"].values() if "geometry" in made else (made,):
+        part["process"] = False
+    return made
+
+
+def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
+    """Return the meshes of a trimesh scene with their 4 x 4 transforms, in the order of the file."""
+    placed = []
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        if hasattr(geometry, "faces"):
+            placed.append((geometry, np.asarray(matrix, dtype=np.float64)))
+    return placed
+
+
+def _moved(
+    vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float
+) -> MeshArrays:
+    """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
+    if not np.array_equal(matrix, np.eye(4)):
+        matrix = np.round(matrix, _DIGITS)
+        vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
+        if np.linalg.det(matrix[:3, :3]) < 0.0:
+            faces = faces[:, ::-1]
+    return MeshArrays(vertices, faces.astype(np.int32))
+
+
+def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
+    """Return a COLLADA file without everything but its geometry, and the metres in one of its units.
+
+    Looks are left out because a broken reference to a texture would otherwise take the geometry with it.
+    """
+    from lxml import etree
+
+    _refuse_document_type(path, data)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, OSError) as error:
+        raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
+    for element in list(root.iter(*(f"{{*}}{name}" for name in _LOOKS))):
+        parent = element.getparent()
+        if parent is not None:
+            parent.remove(element)
+    for unit in root.findall("{*}asset/{*}unit"):
+        try:
+            metres = float(unit.get("meter", "1"))
+        except ValueError:
+            metres = 0.0
+        if not (np.isfinite(metres) and metres > 0.0):
+            raise MeshError.at(
+                path, f"the unit '{unit.get('meter')}' is no length in metres", line=cast("int | None", unit.sourceline)
+            )
+        return etree.tostring(root), metres
+    return etree.tostring(root), 1.0
+
+
+def _refuse_document_type(path: Path, data: bytes) -> None:
+    """Refuse a COLLADA file that could define entities, since a parser of large files lets these grow without bound.
+
+    A document type comes before the root, so no more is read than that takes; by a parser that has bounds.
+    """
+    from lxml import etree
+
+    parser = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True, load_dtd=False)
+    try:
+        for begin in range(0, len(data), _FIRST_BYTES):
+            parser.feed(data[begin : begin + _FIRST_BYTES])
+            event = next(iter(parser.read_events()), None)
+            if event is None:
+                continue
+            root: Any = event[1]
+            information = root.getroottree().docinfo
+            if information.doctype or information.internalDTD is not None:
+                raise MeshError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted")
+            return
+    except etree.XMLSyntaxError as error:
+        raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
+
+
+def _first_of_equal(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
+
+    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of their bits are sorted,
+    and the rows themselves only should two of them mix to one number.
+    """
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in np.ascontiguousarray(rows).view(np.uint64).T:
+        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first][inverse], rows):
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
+
+
+def _merged(arrays: MeshArrays) -> MeshArrays:
+    """Return the mesh without repeated vertices, without unused ones, and without faces that lost a corner."""
+    used = np.flatnonzero(np.bincount(arrays.faces.reshape(-1), minlength=len(arrays.vertices)))
+    vertices = arrays.vertices[used]
+    first, inverse = _first_of_equal(vertices + 0.0)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
+    new_index[used] = rank[inverse]
+    faces = new_index[arrays.faces]
+    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return MeshArrays(vertices[np.sort(first)], np.ascontiguousarray(faces[whole]))

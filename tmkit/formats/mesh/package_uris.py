@@ -1,0 +1,347 @@
+"""Where ``package://`` URIs lead, and back.
+
+Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME
+lies. A :class:`PackageResolver` looks, in this order, in
+
+1. the folder that the user gave for NAME, and the folders to search (a folder that holds NAME, or is NAME itself),
+2. the folders of ``ROS_PACKAGE_PATH``, in the same way,
+3. what is installed in Python: tmkit's own data (``package://tmkit/scenes/...``), a package called NAME (found without
+   importing it), or a distribution called NAME that installs a ``share/NAME`` folder under its prefix,
+4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
+   ``package://meshes/...`` for the folder beside them,
+5. for a reader that makes remarks, the same folders without NAME: descriptions are copied out of their packages.
+
+The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
+whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found
+by looking upwards, is not trusted as the packages of 1 to 3 are. The way back, :meth:`PackageResolver.portable_uri`,
+gives a name that means the same file on another computer, so that what is saved carries no absolute path.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import posixpath
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from tmkit._support.data import data_roots
+from tmkit._support.import_notes import Note, unheard
+from tmkit._support.limits import ReadingLimits
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit.errors import FileFormatError, MissingFileError, SceneError
+from tmkit.formats.mesh.sandbox import SITES, below, holds_itself, is_public, project_folders, real_path
+
+__all__ = ["MESH_CHOICES", "PackageResolver"]
+
+MESH_CHOICES = ("load", "available", "skip")
+"""What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
+
+_INSTALLED_BY = {"example-robot-data": "pip install example-robot-data", "pybullet_data": "pip install pybullet"}
+_SCHEME = "package://"
+
+
+def _ros_package_path() -> tuple[Path, ...]:
+    """Return the folders of ``ROS_PACKAGE_PATH``."""
+    return tuple(Path(entry) for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if entry)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageResolver:
+    """Finds the files that URIs name.
+
+    Attributes:
+        folders: the user's own folders, searched first.
+        ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
+        allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
+            those around each naming file.
+        limits: how much a file may ask for.
+        named: the folders of packages by name, searched before all others.
+        meshes: one of :data:`MESH_CHOICES`.
+    """
+
+    folders: tuple[Path, ...] = ()
+    ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
+    allowed: tuple[Path, ...] = ()
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
+    named: Mapping[str, Path] = field(default_factory=dict)
+    meshes: str = "load"
+
+    @classmethod
+    def of(
+        cls,
+        package_path: Sequence[str | os.PathLike[str]],
+        *,
+        files: Sequence[Path] = (),
+        allow_folders: Sequence[str | os.PathLike[str]] = (),
+        limits: ReadingLimits | None = None,
+        packages: Mapping[str, str | os.PathLike[str]] | None = None,
+        meshes: str = "load",
+    ) -> PackageResolver:
+        """Return the resolver of a load.
+
+        Args:
+            package_path: folders to search first.
+            files: the files that the user named; what lies around them may be read.
+            allow_folders: more folders that may be read.
+            limits: how much a file may ask for.
+            packages: the folders of packages by name.
+            meshes: one of :data:`MESH_CHOICES`.
+
+        Raises:
+            MissingFileError: the folder of a package does not exist.
+            SceneError: ``meshes`` is none of the choices.
+        """
+        if meshes not in MESH_CHOICES:
+            known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
+            raise SceneError(f"meshes={meshes!r}: expected one of {known}{did_you_mean(str(meshes), MESH_CHOICES)}")
+        named = {name: Path(folder) for name, folder in (packages or {}).items()}
+        for name, folder in named.items():
+            if not os.path.isdir(folder):
+                raise MissingFileError(
+                    f"package '{name}': there is no folder '{folder}'", path=str(folder), nearest=None
+                )
+        return cls(
+            tuple(Path(folder) for folder in package_path),
+            allowed=(*project_folders(files), *(real_path(Path(folder)) for folder in allow_folders)),
+            limits=limits or ReadingLimits(),
+            named=named,
+            meshes=meshes,
+        )
+
+    def find_scene(self, uri: str | os.PathLike[str]) -> Path | None:
+        """Return the file of a ``package://`` URI that the user gave as a scene, ``None`` when it is no such URI.
+
+        A ``pathlib.Path`` of a URI has lost a slash, which is put back.
+
+        Raises:
+            MissingFileError: there is no such file.
+        """
+        scheme, mark, rest = os.fspath(uri).partition(":/")
+        if not mark or scheme != "package":
+            return None
+        whole = f"{_SCHEME}{rest.lstrip('/')}"
+        try:
+            return self.resolve(whole, folder=Path.cwd(), place=Place(whole))
+        except FileFormatError as error:
+            raise MissingFileError(str(error.data["reason"]), path=whole, nearest=None) from None
+
+    def resolve(self, uri: str, *, folder: Path, place: Place, note: Note | None = None) -> Path:
+        """Return the existing file that ``uri`` names.
+
+        Args:
+            uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
+            folder: the folder of the file that names the URI.
+            place: where the URI is written, for messages.
+            note: takes a remark when the file is not where the URI says; without it, a package is not looked past.
+
+        Raises:
+            FileFormatError: no such file, and the message lists where it was looked for; or one outside the folders
+                that a scene may read.
+        """
+        if "\0" in unquote(uri):
+            raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
+        if uri.startswith(_SCHEME):
+            return self._in_packages(uri, folder, place, note)
+        scheme, colon, _ = uri.partition("://")
+        if colon and scheme != "file":
+            raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
+        path = folder / (unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri)
+        if not colon and not os.path.isfile(path) and (found := self._upwards(uri, folder)) is not None:
+            (note or unheard)(place, f"'{uri}' is not beside the file; {found} is taken")
+            path = found
+        if not uri or not os.path.isfile(path):
+            hint = _hint(path) if self._may_read(path, folder) else ""  # of other folders nothing is told
+            raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
+        if not self._may_read(path, folder):
+            raise self._outside(uri, path, folder, place)
+        return path
+
+    def _upwards(self, path: str, folder: Path) -> Path | None:
+        """Return the file of that relative path in the nearest folder above that may be read, ``None`` without one.
+
+        Some descriptions name their meshes relative to the folder of data that they are part of.
+        """
+        if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
+            return None
+        found = (above / path for above in real_path(folder).parents)
+        return next((file for file in found if os.path.isfile(file) and self._may_read(file, folder)), None)
+
+    def _may_read(self, path: Path, folder: Path) -> bool:
+        """Whether an existing file lies where files named in ``folder`` may lie."""
+        real = real_path(path)
+        given = (*self.named.values(), *self.folders, *self.ros_folders)
+        trusted = (*(real_path(root) for root in given), *data_roots())
+        return any(below(real, root) is not None for root in (*self._around(folder), *trusted)) or is_public(real)
+
+    def _around(self, folder: Path) -> tuple[Path, ...]:
+        """Return the folders allowed, or those around the naming file when nobody said which."""
+        return self.allowed or project_folders([folder / "_"])
+
+    def _outside(self, uri: str, path: Path, folder: Path, place: Place) -> FileFormatError:
+        """Return the error for a file that exists where the scene must not read."""
+        shown = ", ".join(str(root) for root in self._around(folder))
+        reason = f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read ({shown})"
+        return place.error(f"{reason}; allow its folder by allow_folders, or --allow on the command line")
+
+    def resolve_mesh(self, uri: str, *, folder: Path, place: Place, note: Note | None = None) -> Path:
+        """Return the existing mesh file that ``uri`` names; as :meth:`resolve`, but what it raises is a MeshError."""
+        try:
+            return self.resolve(uri, folder=folder, place=place, note=note)
+        except FileFormatError as error:
+            raise place.mesh_error(str(error.data["reason"]), mesh=uri) from None
+
+    def portable_uri(self, path: Path) -> str | None:
+        """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
+        real = real_path(path)
+        for root in data_roots():
+            if (found := below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
+                return f"{_SCHEME}tmkit/{found}"
+        for name, root in _installed_around(real):
+            if (found := below(real, root)) is not None:
+                return f"{_SCHEME}{name}/{found}"
+        for name, root in self.named.items():
+            if (found := below(real, real_path(root))) is not None:
+                return f"{_SCHEME}{name}/{found}"
+        for root in (*self.folders, *self.ros_folders):
+            found = below(real, real_path(root))
+            if found is not None and "/" in found:
+                return f"{_SCHEME}{found}"
+        return None
+
+    def find(self, uri: str) -> Path | None:
+        """Return the file that a portable URI names here, ``None`` when it is not there or not a package URI."""
+        name, rest = _split(uri)
+        if not name or not rest or _climbs(rest):
+            return None
+        candidates = (root / rest for root in self._roots(name))
+        return next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
+
+    def _in_packages(self, uri: str, folder: Path, place: Place, note: Note | None) -> Path:
+        """Return the file that a ``package://`` URI names."""
+        name, rest = _split(uri)
+        if note and name and not rest and (bare := self._nearby(name, folder)) is not None:  # as Bullet reads it
+            note(place, f"'{uri}' names no package; {bare} is taken")
+            return bare
+        if not name or not rest:
+            raise place.error(f"'{uri}' is no package URI; expected package://NAME/FILE")
+        if name == ".." or _climbs(rest):
+            raise place.error(f"'{uri}' climbs out of its package")
+        looked: list[Path] = []
+        for root in self._roots(name):
+            if os.path.isfile(root / rest):
+                return root / rest
+            looked.append(root)
+        outside: Path | None = None
+        for above in (real_path(folder), *real_path(folder).parents):
+            root = above / name
+            if os.path.isfile(root / rest):
+                if self._may_read(root / rest, folder) or self._is_own(root, rest, folder):
+                    return root / rest
+                outside = outside or root / rest
+            looked.append(root)
+        found = any(os.path.isdir(root) for root in looked)
+        if note and not found and (moved := self._nearby(rest, folder)) is not None:
+            note(place, f"the package '{name}' was not found; {moved} is taken")
+            return moved
+        if outside is not None:
+            raise self._outside(uri, outside, folder, place)
+        raise place.error(f"there is no file '{uri}'; {_searched(name, rest, looked)}")
+
+    def _nearby(self, rest: str, folder: Path) -> Path | None:
+        """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
+        beside = real_path(folder) / rest
+        return beside if os.path.isfile(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
+
+    def _is_own(self, root: Path, rest: str, folder: Path) -> bool:
+        """Whether ``root`` is the package that the naming file is part of, and really holds the file ``rest``."""
+        return holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
+
+    def _roots(self, name: str) -> Iterator[Path]:
+        """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
+        if name in self.named:
+            yield self.named[name]
+        for folder in (*self.folders, *self.ros_folders):
+            yield folder / name
+            if real_path(folder).name == name:
+                yield folder
+        if name == "tmkit":
+            yield from data_roots()
+        yield from _installed(name)
+
+
+def _split(uri: str) -> tuple[str, str]:
+    """Return name and rest of a package URI; both empty when it is none. Extra slashes and escapes are undone."""
+    if not uri.startswith(_SCHEME):
+        return "", ""
+    name, _, rest = unquote(uri.removeprefix(_SCHEME)).lstrip("/").partition("/")
+    return name, posixpath.normpath(rest.lstrip("/")) if rest.strip("/") else ""
+
+
+def _climbs(rest: str) -> bool:
+    """Whether a normalised path leads out of the folder it starts in."""
+    return rest == ".." or rest.startswith("../")
+
+
+def _installed(name: str) -> Iterator[Path]:
+    """Yield the folders of an installed Python package or distribution of this name, without importing it."""
+    if name.isidentifier():
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is not None and spec.origin is not None:  # without an origin it is only a folder on the path
+            yield from (Path(place) for place in spec.submodule_search_locations or ())
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return
+    for prefix in ("cmeel.prefix", "."):
+        share = Path(str(distribution.locate_file(f"{prefix}/share/{name}")))
+        if os.path.isdir(share):
+            yield share
+
+
+def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield name and folder of the installed packages that this file may belong to."""
+    for entry in sys.path:
+        site = real_path(Path(entry))
+        if site.name not in SITES or (found := below(path, site)) is None:
+            continue
+        parts = found.split("/")
+        if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
+            parts = parts[2:]
+        for root in _installed(parts[0]):
+            yield parts[0], real_path(root)
+
+
+def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
+    """Say shortly where a package was looked for, and what was nearly right."""
+    existing = [root for root in looked if os.path.isdir(root)]
+    if existing:
+        return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
+    if name in _INSTALLED_BY:
+        return (
+            f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder: --package {name}=DIR)"
+        )
+    shown = [str(root.parent) for root in looked]
+    shown = list(dict.fromkeys(shown))
+    more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
+    return (
+        f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python package of that name "
+        f"installed; give its folder: --package {name}=DIR (packages={{'{name}': DIR}} in Python), or ROS_PACKAGE_PATH"
+    )
+
+
+def _hint(path: Path) -> str:
+    """Return what of a missing path does exist: the nearest name in its folder, or that the folder is missing."""
+    parent = path.parent
+    try:
+        names = sorted(entry.name for entry in parent.iterdir())
+    except (OSError, ValueError):
+        return f"; there is no folder {parent}"
+    return did_you_mean(path.name, names)

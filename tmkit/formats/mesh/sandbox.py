@@ -1,0 +1,89 @@
+"""Which folders a scene may make tmkit read.
+
+A scene file names other files: meshes and includes. One that somebody else wrote could name any file of the computer,
+and parts of it would turn up in messages or plans. So whatever a scene names by a path must really lie, symbolic links
+followed, in one of these:
+
+* the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
+  ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of; but none of
+  these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
+* a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
+* any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
+
+A ``package://`` URI leads to a package that the user gave or installed, which is trusted; one that is found by looking
+upwards from the file is bound by the same list, see :mod:`tmkit.formats.mesh.package_uris`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+__all__ = ["SITES", "below", "holds_itself", "is_public", "project_folders", "real_path"]
+
+SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
+
+
+def below(path: Path, folder: Path) -> str | None:
+    """Return the path relative to the folder with forward slashes, ``None`` when it is not below it."""
+    try:
+        return path.relative_to(folder).as_posix()
+    except ValueError:
+        return None
+
+
+def real_path(path: Path) -> Path:
+    """Return the path with symbolic links followed as far as they lead; a circle of links stays as it is."""
+    return Path(os.path.realpath(path))
+
+
+def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the folders that the scene files of a load may read, because they lie there themselves.
+
+    Args:
+        files: the files that the user named.
+
+    Returns:
+        Real paths, each once.
+    """
+    found: dict[Path, None] = {}
+    for file in files:
+        for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
+            found[real_path(folder)] = None
+            around = (folder.parent, _marked_folder(folder, "package.xml"), _marked_folder(folder, ".git"))
+            found.update((real_path(place), None) for place in around if place is not None and not _is_wide(place))
+    return tuple(found)
+
+
+def is_public(path: Path) -> bool:
+    """Whether a real path is part of a ROS package or of what is installed in Python."""
+    if any(below(path, site) is not None for site in _sites()):
+        return True
+    package = _marked_folder(path.parent, "package.xml")
+    return package is not None and not _is_wide(package)
+
+
+def holds_itself(package: Path, folder: Path) -> bool:
+    """Whether a folder is a package that the file in ``folder`` is part of, judged by its name alone."""
+    return below(real_path(folder), real_path(package)) is not None and not _is_wide(package)
+
+
+def _is_wide(folder: Path) -> bool:
+    """Whether a folder holds more than one project may see: the root, the home, or what holds it."""
+    real, home = real_path(folder), real_path(Path(os.path.expanduser("~")))
+    return real == Path(real.anchor) or below(home, real) is not None
+
+
+def _marked_folder(folder: Path, mark: str) -> Path | None:
+    """Return the nearest folder, this one or above it, that has an entry of that name."""
+    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None)
+
+
+def _sites() -> Iterator[Path]:
+    """Yield the folders of installed Python packages."""
+    for entry in sys.path:
+        site = real_path(Path(entry))
+        if site.name in SITES:
+            yield site

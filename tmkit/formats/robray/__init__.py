@@ -1,0 +1,1 @@
+"""robray: the scene language of the original, read and written."""

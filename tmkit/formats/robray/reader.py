@@ -1,0 +1,307 @@
+"""Scene files in the robray language of the original TMKit.
+
+A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
+whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
+what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
+:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.frames` what attributes
+come to in a frame, :mod:`~tmkit.formats.robray.geometry` what a shape is.
+
+The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
+holds from where it stands; frames become drafts, whose parents are looked up when all files of a load have been read.
+
+Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
+
+* An attribute of one's own beats that of a class. Of several ``isa`` the *first* wins in a frame, the *last* in a
+  geometry block or a class. Of several statements in one block the last wins.
+* A quaternion beats ``rpy``, wherever the two come from.
+* A nested frame may not name a parent itself, but a class that names one wins over the frame around it.
+* What does not concern a frame or shape (an ``axis`` on a fixed frame, the ``radius`` of a box, a mesh beside a shape)
+  says nothing and is no error.
+* Frames of one ``variable`` move together: the first has the joint, the others follow it.
+* An axis need not be of unit length; then ``offset`` is multiplied by its length, as the original does.
+* A file that is included again is carried out again as far as its definitions go. The original would refuse its
+  classes and frames as duplicates; here they stay as they are.
+* A mesh is looked for beside the file that names it, and then beside the files that include that one, as the original,
+  which looks beside the outermost.
+
+Everything wrong is refused with file, line, column and a caret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.robray.frames import Solid, composed, friction_in, inertia_in, joint_in, pose_in
+from tmkit.formats.robray.geometry import geometry_of
+from tmkit.formats.robray.grammar import (
+    AllowCollision,
+    Attribute,
+    ClassBlock,
+    Definition,
+    FrameBlock,
+    GeometryBlock,
+    Include,
+    Name,
+    SourceText,
+    parse_robray,
+)
+from tmkit.formats.robray.values import (
+    CLASS_RULES,
+    CONSTANTS,
+    FRAME_RULES,
+    GEOMETRY_RULES,
+    POSE_WORDS,
+    Rule,
+    Value,
+    evaluate,
+    number_of,
+)
+from tmkit.formats.spec.model import AllowedDraft, FrameDraft, MimicDraft, SceneDraft
+
+__all__ = ["read_robray"]
+
+# Classes that tmkit itself asks for; a file need not define them.
+KNOWN_CLASSES = ("surface", "movable")
+
+# The original writes these two with a dash in some places and an underscore in others.
+SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
+
+OTHER_FORMATS = (".urdf", ".json", ".srdf")  # that may be included
+
+# Includes within includes, and files read for one scene: far above what anybody writes by hand.
+DEEPEST_INCLUDE = 64
+MOST_FILES = 1000
+
+Values = dict[str, Value]
+
+
+def read_robray(path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneDraft]) -> SceneDraft:
+    """Read a robray file and everything it includes.
+
+    Args:
+        path: the file.
+        packages: where ``package://`` URIs lead.
+        read_other: reads an included file of another format.
+
+    Raises:
+        FileFormatError: the file, or one that it includes, is wrong.
+    """
+    reader = _Reader(packages, read_other)
+    reader.read(path, ())
+    return SceneDraft(tuple(reader.frames), tuple(reader.allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """A class with everything it inherits: its attributes, and the names of itself and of the classes behind it."""
+
+    values: Mapping[str, Value]
+    tags: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One file with its includes, which share constants and classes."""
+
+    packages: PackageResolver
+    read_other: Callable[[Path], SceneDraft]
+    constants: dict[str, float] = field(default_factory=lambda: dict(CONSTANTS))
+    classes: dict[str, _Class] = field(default_factory=dict)
+    class_places: dict[str, Place] = field(default_factory=dict)
+    variables: dict[str, FrameDraft] = field(default_factory=dict)
+    seen: set[Path] = field(default_factory=set)
+    files: int = 0
+    bytes: int = 0
+    frames: list[FrameDraft] = field(default_factory=list)
+    allowed: list[AllowedDraft] = field(default_factory=list)
+
+    def read(self, path: Path, including: tuple[Path, ...]) -> None:
+        """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
+        limits = self.packages.limits
+        source, text = SourceText.read(
+            path,
+            folders=tuple(earlier.parent for earlier in reversed(including)),
+            limit=limits.robray_bytes,
+            before=self.bytes,
+        )
+        self.bytes += len(text)
+        is_new = real_path(path) not in self.seen
+        self.seen.add(real_path(path))
+        self.files += 1
+        chain = (*including, path)
+        for statement in parse_robray(source, text):
+            if isinstance(statement, Include):
+                self.include(statement, source, chain)
+            elif isinstance(statement, Definition):
+                self.define(statement, source)
+            elif not is_new:
+                continue
+            elif isinstance(statement, ClassBlock):
+                self.add_class(statement, source)
+            elif isinstance(statement, FrameBlock):
+                self.add_frame(statement, source, outer=None)
+            else:
+                self.allow(statement, source)
+
+    def include(self, statement: Include, source: SourceText, chain: tuple[Path, ...]) -> None:
+        """Read another file."""
+        place = source.place(statement.file.at)
+        path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
+        cycle = [str(earlier) for earlier in chain if real_path(earlier) == real_path(path)]
+        if cycle:
+            names = [str(earlier) for earlier in chain]
+            around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
+            raise place.error(f"the include goes round in a circle: {around}")
+        if path.suffix == ".robray":
+            if len(chain) > DEEPEST_INCLUDE:
+                raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
+            if self.files >= MOST_FILES:
+                raise place.error(f"more than {MOST_FILES} files are included")
+            self.read(path, chain)
+            return
+        if real_path(path) in self.seen:
+            return
+        self.seen.add(real_path(path))
+        if path.suffix.lower() not in OTHER_FORMATS:
+            accepted = ", ".join((".robray", *OTHER_FORMATS))
+            raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
+        other = self.read_other(path)
+        self.frames.extend(other.frames)
+        self.allowed.extend(other.allowed)
+
+    def define(self, statement: Definition, source: SourceText) -> None:
+        """Name a number."""
+        if statement.name.text in CONSTANTS:
+            raise source.place(statement.name.at).error(f"the constant '{statement.name.text}' cannot be redefined")
+        number = number_of(statement.value, source=source, constants=self.constants)
+        self.constants[statement.name.text] = number
+
+    def add_class(self, block: ClassBlock, source: SourceText) -> None:
+        """Name a set of attributes."""
+        name, place = block.name.text, source.place(block.name.at)
+        if name in self.class_places:
+            raise place.error(f"the class '{name}' is already defined at {self.class_places[name]}")
+        own, parents = self.attributes(block.attributes, CLASS_RULES, f"class '{name}'", source)
+        values = _merged(own, reversed(parents))
+        tags = [name, *(tag for parent in parents for tag in parent.tags)]
+        self.classes[name] = _Class(values, tuple(dict.fromkeys(tags)))
+        self.class_places[name] = place
+
+    def attributes(
+        self, attributes: Iterable[Attribute], rules: Mapping[str, Rule], block: str, source: SourceText
+    ) -> tuple[Values, list[_Class]]:
+        """Return a block's own values, and the classes it names by ``isa`` in order."""
+        values: Values = {}
+        parents: list[_Class] = []
+        for attribute in attributes:
+            name = SPELLINGS.get(attribute.name.text, attribute.name.text)
+            if name == "isa":
+                parents.append(self.find_class(attribute, source))
+            elif name in rules:
+                values[name] = evaluate(rules[name], attribute.value, source=source, constants=self.constants)
+            else:
+                known = sorted({*rules, "isa"})
+                raise source.place(attribute.name.at).error(
+                    f"unknown attribute '{name}' in {block}{did_you_mean(name, known)} (known: {', '.join(known)})"
+                )
+        return values, parents
+
+    def find_class(self, attribute: Attribute, source: SourceText) -> _Class:
+        """Return the class that an ``isa`` names."""
+        place = source.place(attribute.value.at)
+        if not isinstance(attribute.value, Name):
+            raise place.error("expected the name of a class")
+        name = attribute.value.text
+        if name in self.classes:
+            return self.classes[name]
+        if name in KNOWN_CLASSES:
+            return _Class({}, (name,))
+        hint = did_you_mean(name, [*self.classes, *KNOWN_CLASSES])
+        raise place.error(f"unknown class '{name}'{hint}; a class is defined before it is used")
+
+    def allow(self, statement: AllowCollision, source: SourceText) -> None:
+        """Allow two frames to touch."""
+        first, second = statement.first.text, statement.second.text
+        places = source.place(statement.first.at), source.place(statement.second.at)
+        self.allowed.append(AllowedDraft(first, second, "user", *places))
+
+    def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
+        """Declare a frame, then the frames nested in it."""
+        place = source.place(block.name.at)
+        if not block.name.text:
+            raise place.error("a frame needs a name")
+        if depth > 200:
+            raise place.error("frames are nested more than 200 deep")
+        self.packages.limits.refuse_frames(len(self.frames) + 1, place.error)
+        written = [member for member in block.members if isinstance(member, Attribute)]
+        own, parents = self.attributes(written, FRAME_RULES, f"frame '{block.name.text}'", source)
+        values = _merged(own, parents)
+        blocks = [member for member in block.members if isinstance(member, GeometryBlock)]
+        solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
+        tags = [tag for parent in parents for tag in parent.tags]
+        tags += [tag for solid in solids for tag in solid.tags]
+        inertia, geometry = inertia_in(values, solids, place=place)
+        parent, parent_place = _parent(own, values, outer)
+        draft = FrameDraft(
+            name=block.name.text,
+            parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
+            place=place,
+            pose=pose_in(values),
+            joint=joint_in(values, frame=block.name.text, place=place),
+            classes=tuple(dict.fromkeys(tags)),
+            geometry=geometry,
+            inertia=inertia,
+            friction=friction_in(values, solids),
+            parent_place=parent_place,
+        )
+        self.frames.append(self.following(draft))
+        for member in block.members:
+            if isinstance(member, FrameBlock):
+                self.add_frame(member, source, block.name.text, depth + 1)
+
+    def following(self, draft: FrameDraft) -> FrameDraft:
+        """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
+        if draft.joint.type == "fixed":
+            return draft
+        variable = draft.joint.name
+        leader = self.variables.setdefault(variable, draft)
+        if leader is draft:
+            return draft
+        name = draft.name if draft.name not in self.variables else f"{draft.name} ({variable})"
+        ratio = math.hypot(*draft.joint.axis) / math.hypot(*leader.joint.axis)
+        rule = MimicDraft(variable, ratio, 0.0, draft.joint.place or draft.place)
+        return replace(draft, joint=replace(draft.joint, name=name, mimic=rule))
+
+    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> Solid:
+        """Return a shape of a frame."""
+        where = f"the geometry of frame '{frame}'"
+        own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
+        values = _merged(own, reversed(parents))
+        geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
+        if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
+            geometry = replace(geometry, pose=composed(pose_in(own), geometry.pose))
+        return Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
+
+
+def _merged(own: Values, classes: Iterable[_Class]) -> Values:
+    """Return one's own values, completed by those of the classes; earlier classes win."""
+    values = dict(own)
+    for parent in classes:
+        for name, value in parent.values.items():
+            values.setdefault(name, value)
+    return values
+
+
+def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Place | None]:
+    """Return the name of a frame's parent, and where it is written if it is; the empty name is that of the root."""
+    if outer is not None and "parent" in own:
+        raise own["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")
+    if "parent" not in values:
+        return (outer if outer is not None else "world"), None
+    return values["parent"].text or "world", values["parent"].place

@@ -1,0 +1,289 @@
+"""From drafts to a scene.
+
+All drafts of a load go into one scene. Frames are added in the order of the files, except that a frame waits for its
+parent: its ancestors are added just before it. So the order of the joints in a configuration is the order in which the
+files declare them, and a parent may be declared later, or by another file.
+
+A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
+it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
+parts of a link.
+
+Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
+bodies) is the core's business, and what it refuses is reported at the place of the draft. What the drafts of poses,
+joints and shapes are in the core, :mod:`tmkit.formats.spec.values` knows. ``world`` is special: it is the root that
+exists without being declared, and several files may put shapes on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit.errors import DuplicateNameError, FileFormatError
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.spec.model import AllowedDraft, FrameDraft, GroupDraft, PoseDraft, SceneDraft
+from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
+from tmkit.graph import Mimic, SceneEdit, SceneGraph
+
+__all__ = ["WORLD", "add_allowed", "add_drafted_frame", "build_scene", "frames_by_name", "whole_name"]
+
+WORLD = "world"
+
+_PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself
+
+
+def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGraph:
+    """Build one scene from everything that was read.
+
+    Args:
+        drafts: what the files say, in order.
+        loader: loads the meshes.
+
+    Raises:
+        FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
+            place in its file.
+    """
+    frames = frames_by_name(draft for scene in drafts for draft in scene.frames)
+    if frames:
+        loader.packages.limits.refuse_frames(len(frames), next(reversed(frames.values())).place.error)
+    _check_joint_names(frames.values())
+    _check_parents(frames)
+    with SceneGraph(root=None).edit() as edit:
+        if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
+            edit.add_root(WORLD)
+        for body in dict.fromkeys(body for draft in drafts for body in draft.bare_bodies):
+            edit.add_body(body)
+        for draft in _parents_first(frames):
+            add_drafted_frame(edit, draft, loader)
+        _add_noises(edit, frames.values())
+        _add_twists(edit, frames.values())  # when the bodies are there that they refer to
+        _add_stamps(edit, frames.values())
+        _add_mimics(edit, frames)
+        add_allowed(edit, drafts)
+        _add_groups(edit, drafts)
+    return edit.finish()
+
+
+def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
+    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
+
+    Raises:
+        FileFormatError: a name that is declared twice, or a root with a pose, a joint or, as ``world``, a parent.
+    """
+    frames: dict[str, FrameDraft] = {}
+    for draft in drafts:
+        earlier = frames.get(draft.name)
+        if draft.name == WORLD and draft.parent is not None:
+            raise draft.place.error(f"'{WORLD}' is the root of every scene and has no parent")
+        if earlier is not None and draft.name != WORLD:
+            raise draft.place.error(f"the frame '{draft.name}' is already declared at {earlier.place}")
+        if draft.parent is None and (draft.pose != PoseDraft() or draft.joint.type != "fixed"):
+            raise draft.place.error(f"'{draft.name}' is a root, so it has neither a pose nor a joint")
+        frames[draft.name] = draft if earlier is None else _united(earlier, draft)
+    aliases = _aliases(frames)
+    for name, draft in frames.items():
+        if draft.parent in aliases:
+            frames[name] = replace(draft, parent=aliases[draft.parent])
+    return frames
+
+
+def _aliases(frames: Mapping[str, FrameDraft]) -> dict[str, str]:
+    """Return the frames' other names that are nobody's own, and whose they are; of two frames the first has it."""
+    found: dict[str, str] = {}
+    for draft in frames.values():
+        for alias in draft.aliases:
+            if alias not in frames and alias != WORLD:
+                found.setdefault(alias, draft.name)
+    return found
+
+
+def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
+    """Return the ``world`` of two files as one."""
+    return FrameDraft(
+        name=first.name,
+        parent=None,
+        place=first.place,
+        classes=tuple(dict.fromkeys((*first.classes, *second.classes))),
+        geometry=(*first.geometry, *second.geometry),
+        inertia=first.inertia or second.inertia,
+        attributes={**second.attributes, **first.attributes},
+        twist=first.twist or second.twist,
+        twist_noise=first.twist_noise if first.twist else second.twist_noise,
+    )
+
+
+def _check_joint_names(frames: Iterable[FrameDraft]) -> None:
+    """Refuse two joints of one name."""
+    places: dict[str, Place] = {}
+    for draft in frames:
+        if draft.joint.type in ("fixed", "free"):
+            continue
+        name, place = draft.joint.name or draft.name, draft.joint.place or draft.place
+        if name in places:
+            raise place.error(f"the joint '{name}' is already declared at {places[name]}")
+        places[name] = place
+
+
+def _check_parents(frames: dict[str, FrameDraft]) -> None:
+    """Refuse parents that nobody declares and frames that are their own ancestors."""
+    safe = {WORLD}
+    for draft in frames.values():
+        path: dict[str, FrameDraft] = {}
+        current = draft
+        while current.name not in safe:
+            if current.name in path:
+                raise _cycle(list(path), current)
+            path[current.name] = current
+            if current.parent is None or current.parent == WORLD:
+                break
+            if current.parent not in frames:
+                hint = did_you_mean(current.parent, [*frames, WORLD])
+                reason = f"the frame '{current.name}' has the parent '{current.parent}', which no file declares{hint}"
+                raise (current.parent_place or current.place).error(reason)
+            current = frames[current.parent]
+        safe.update(path)
+
+
+def _cycle(path: list[str], first: FrameDraft) -> FileFormatError:
+    """Return the error for frames that are each other's ancestors."""
+    around = [*path[path.index(first.name) :], first.name]
+    return (first.parent_place or first.place).error(f"the parents go round in a circle: {' -> '.join(around)}")
+
+
+def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
+    """Yield the frames in order of declaration, each after its ancestors."""
+    done = {WORLD} if WORLD not in frames else set()
+    for draft in frames.values():
+        waiting: list[FrameDraft] = []
+        current: FrameDraft | None = draft
+        while current is not None and current.name not in done:
+            waiting.append(current)
+            current = frames.get(current.parent) if current.parent is not None else None
+        for ready in reversed(waiting):
+            done.add(ready.name)
+            yield ready
+
+
+def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
+    """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
+    shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
+    with reported(draft.place):
+        if draft.body is not None and draft.body != draft.name:
+            with suppress(DuplicateNameError):  # of its first frame
+                edit.add_body(draft.body)
+        if draft.parent is None:
+            edit.add_root(draft.name, body=draft.body)
+            edit.set_classes(draft.name, draft.classes)
+            edit.set_shapes(draft.name, shapes)
+        else:
+            with reported(draft.joint.place or draft.place):
+                joint = joint_of(draft.joint)
+            pose = moved_by_offset(pose_of(draft.pose), joint, draft.joint.offset)
+            edit.add_frame(
+                draft.name,
+                draft.parent,
+                pose=pose,
+                joint=joint,
+                body=draft.body,
+                classes=draft.classes,
+                shapes=shapes,
+            )
+        if draft.attributes:
+            edit.set_attributes(draft.name, draft.attributes)
+    if draft.inertia is not None:
+        with reported(draft.inertia.place):
+            edit.set_inertia(draft.name, inertia_of(draft.inertia, draft.geometry, shapes))
+
+
+def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say where frames were."""
+    for draft in drafts:
+        if draft.stamps is not None:
+            with reported(draft.place):
+                edit.set_stamped_poses(draft.name, draft.stamps)
+
+
+def _add_noises(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say how sure the poses of frames are."""
+    for draft in drafts:
+        if draft.noise is not None:
+            with reported(draft.place):
+                edit.set_noise(draft.name, draft.noise)
+
+
+def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+    """Say how frames move relative to bodies."""
+    for draft in drafts:
+        if draft.twist is not None:
+            with reported(draft.place):
+                edit.set_twist(draft.name, *draft.twist)
+                edit.set_twist_noise(draft.name, draft.twist_noise)
+
+
+def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
+    """Tie every mimic joint to its leader, now that all joints are there."""
+    leaders = {
+        draft.joint.name or draft.name: draft for draft in frames.values() if draft.joint.type not in ("fixed", "free")
+    }
+    for draft in frames.values():
+        mimic = draft.joint.mimic
+        if mimic is None:
+            continue
+        if mimic.joint not in leaders:
+            hint = did_you_mean(mimic.joint, leaders)
+            raise mimic.place.error(f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}")
+        with reported(mimic.place):
+            rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
+            edit.set_joint(draft.name, joint_of(draft.joint, mimic=rule))
+
+
+def add_allowed(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+    """Let the pairs of frames touch that files allow.
+
+    Raises:
+        FileFormatError: there is no such frame.
+    """
+    drafts = tuple(drafts)
+    aliases = _aliases({frame.name: frame for draft in drafts for frame in draft.frames})
+    for draft in drafts:
+        for pair in draft.allowed:
+            _allow(edit, pair, aliases)
+
+
+def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> None:
+    """Let two frames touch; the first reason given counts."""
+    names = []
+    for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
+        tries = (name, aliases.get(name, name), whole_name(name))
+        meant = next((found for found in tries if found in edit.scene), None)
+        if meant is None:
+            hint = did_you_mean(name, edit.scene.frame_names)
+            raise place.error(f"allow_collision names the unknown frame '{name}'{hint}")
+        names.append(meant)
+    first, second = names
+    if first == second and pair.first != pair.second:
+        return  # two parts of one link
+    with reported(pair.place):
+        if not edit.scene.is_allowed(first, second):
+            edit.allow_collision(first, second, reason=pair.reason)
+
+
+def _add_groups(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+    """Make the groups that files name; those of one name are united. They may hold each other in any order."""
+    united: dict[str, GroupDraft] = {}
+    for group in (group for draft in drafts for group in draft.groups):
+        known = united.get(group.name, replace(group, frames=(), groups=()))
+        frames, groups = (*known.frames, *group.frames), (*known.groups, *group.groups)
+        united[group.name] = replace(known, frames=frames, groups=groups)
+    for name in united:
+        edit.set_group(name)
+    for group in united.values():
+        with reported(group.place):
+            edit.set_group(group.name, frames=group.frames, groups=group.groups)
+
+
+def whole_name(name: str) -> str:
+    """Return the link of which this is a part in the original's names, else the name."""
+    return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)

@@ -1,0 +1,118 @@
+"""From a scene back to a draft, so that a finished scene can be merged with files.
+
+A draft of a scene builds to an equal scene, apart from the order of frames that stand before their parents.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from tmkit._support.source_location import Place
+from tmkit.formats.spec.model import (
+    AllowedDraft,
+    FrameDraft,
+    GeometryDraft,
+    GroupDraft,
+    InertiaDraft,
+    JointDraft,
+    MimicDraft,
+    PoseDraft,
+    SceneDraft,
+)
+from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
+from tmkit.spatial import Pose
+
+__all__ = ["draft_of_scene"]
+
+
+def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
+    """Return what a file would say that declares this scene.
+
+    Args:
+        scene: the scene.
+        path: the file it came from, for messages.
+    """
+    frames = []
+    for name in scene.frame_names:
+        place = Place(f"{path} (frame '{name}')")
+        frame = scene.specification(name)
+        frames.append(
+            FrameDraft(
+                name=name,
+                parent=frame.parent,
+                place=place,
+                pose=_pose(frame.pose),
+                joint=_joint(frame.joint, place),
+                body=frame.body if frame.body != name else None,
+                classes=tuple(frame.classes),
+                geometry=tuple(_geometry(part, place) for part in frame.shapes),
+                inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
+                attributes=frame.attributes,
+                twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
+                twist_noise=frame.twist_noise,
+                stamps=frame.stamps,
+                noise=frame.noise,
+            )
+        )
+    allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]
+    groups = [GroupDraft(name, *_members(scene.group(name)), Place(path)) for name in scene.group_names]
+    return SceneDraft(tuple(frames), tuple(allowed), tuple(groups), scene.bare_bodies)
+
+
+def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the frames and the groups of a group."""
+    return group.frames, group.groups
+
+
+def _pose(pose: Pose) -> PoseDraft:
+    """Return a pose, the default for the identity."""
+    x, y, z = (float(value) for value in pose.translation)
+    a, b, c, w = (float(value) for value in pose.quat_xyzw)
+    if pose == Pose.identity():
+        return PoseDraft()
+    return PoseDraft((x, y, z), quat_xyzw=(a, b, c, w))
+
+
+def _joint(joint: Joint, place: Place) -> JointDraft:
+    """Return a joint."""
+    if not joint.is_actuated:
+        return JointDraft(type=joint.type, place=place)
+    x, y, z = (float(value) for value in joint.axis)
+    rule = joint.mimic
+    return JointDraft(
+        type=joint.type,
+        name=joint.name,
+        axis=(x, y, z),
+        lower=joint.lower,
+        upper=joint.upper,
+        velocity=joint.velocity,
+        effort=joint.effort,
+        damping=joint.damping,
+        friction=joint.friction,
+        mimic=MimicDraft(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None,
+        place=place,
+    )
+
+
+def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
+    """Return a shape."""
+    color = cast(Any, part.color)
+    return GeometryDraft(
+        part.shape,
+        place,
+        _pose(part.pose),
+        color,
+        part.visual,
+        part.collision,
+        level=part.level,
+        friction=part.friction,
+    )
+
+
+def _inertia(inertia: Inertia, place: Place) -> InertiaDraft:
+    """Return an inertia."""
+    x, y, z = (float(value) for value in inertia.center)
+    m = inertia.matrix
+    moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])
+    ixx, ixy, ixz, iyy, iyz, izz = (float(value) for value in moments)
+    return InertiaDraft(inertia.mass, place, PoseDraft((x, y, z)), (ixx, ixy, ixz, iyy, iyz, izz))

@@ -1,0 +1,51 @@
+"""Parts of scenes: files that name frames which only other files declare.
+
+A file of objects may hang them off a table, and a grasp frame off a hand, that come with another file. Loading it alone
+is an error, since half a scene is none. Looking at it alone is useful: then what it hangs things off is a root.
+
+Invariants: what files say of the frames that they declare is unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmkit._support.import_notes import Note
+from tmkit._support.source_location import did_you_mean
+from tmkit.formats.spec.build import WORLD, whole_name
+from tmkit.formats.spec.model import AllowedDraft, FrameDraft, SceneDraft
+
+__all__ = ["with_missing_parents"]
+
+
+def with_missing_parents(drafts: Sequence[SceneDraft], *, note: Note) -> list[SceneDraft]:
+    """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames.
+
+    Args:
+        drafts: what the files say.
+        note: is told of every root added and every pair left out.
+    """
+    frames = [frame for draft in drafts for frame in draft.frames]
+    known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
+    added: dict[str, FrameDraft] = {}
+    for frame in frames:
+        parent = frame.parent
+        if parent is None or parent in known or parent in added:
+            continue
+        place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
+        note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
+        added[parent] = FrameDraft(name=parent, parent=None, place=place)
+    completed = [replace(draft, allowed=_known_pairs(draft, known | {*added}, note)) for draft in drafts]
+    return [SceneDraft(frames=tuple(added.values())), *completed]
+
+
+def _known_pairs(draft: SceneDraft, known: set[str], note: Note) -> tuple[AllowedDraft, ...]:
+    kept = []
+    for pair in draft.allowed:
+        unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
+        if unknown:
+            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is left out")
+        else:
+            kept.append(pair)
+    return tuple(kept)

@@ -1,0 +1,219 @@
+"""What a scene file says, before it is a scene.
+
+The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneDraft`, and one
+builder (:mod:`tmkit.formats.spec.build`) turns any number of drafts into one scene. So files of different formats
+merge, a frame may name a parent that another file declares, and no reader needs to know in which order the graph wants
+its frames. Every draft keeps its :class:`~tmkit._support.source_location.Place`, so that whatever the builder or the
+core refuses is reported where it was written.
+
+Invariants: drafts are immutable and hold no numbers that the reader did not check to be finite; names are not yet
+resolved: a parent, a mimic leader or an allowed pair may be wrong until the scene is built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmkit._support.source_location import Place
+
+if TYPE_CHECKING:
+    from tmkit.graph import EdgeNoise, Shape, StampedPoses
+
+__all__ = [
+    "AllowedDraft",
+    "FrameDraft",
+    "GeometryDraft",
+    "GroupDraft",
+    "InertiaDraft",
+    "JointDraft",
+    "MeshDraft",
+    "MimicDraft",
+    "PoseDraft",
+    "PrimitiveDraft",
+    "SceneDraft",
+]
+
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PoseDraft:
+    """A rigid transform as written: metres, and either a quaternion xyzw or fixed-axis roll, pitch, yaw in radians."""
+
+    translation: Triple = (0.0, 0.0, 0.0)
+    quat_xyzw: Quadruple | None = None
+    rpy: Triple | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MimicDraft:
+    """The joint follows another: ``multiplier * leader + offset``; ``place`` is where that is said."""
+
+    joint: str
+    multiplier: float
+    offset: float
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class JointDraft:
+    """How a frame moves relative to its parent.
+
+    Attributes:
+        type: fixed, revolute, continuous, prismatic or free.
+        name: empty means the name of the frame.
+        axis: in the frame itself; not yet normalised.
+        lower: radians or metres, ``-inf`` when unlimited; likewise ``upper``.
+        velocity: radians or metres a second; ``effort``: newton metres or newtons; ``inf`` when unlimited.
+        damping: N m s/rad or N s/m; ``friction``: N m or N.
+        offset: added to the joint's value wherever the frame stands; the pose of the built frame takes it up.
+    """
+
+    type: str = "fixed"
+    name: str = ""
+    axis: Triple = (0.0, 0.0, 1.0)
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    offset: float = 0.0
+    mimic: MimicDraft | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveDraft:
+    """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
+
+    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in
+    the core; it is built as a convex mesh.
+    """
+
+    kind: str
+    dimensions: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeshDraft:
+    """A mesh file and the factors by which its coordinates are multiplied."""
+
+    path: Path
+    scale: Triple = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryDraft:
+    """One shape on a frame.
+
+    Attributes:
+        shape: what it is; a reader that already holds the core's shape may give that.
+        pose: frame_from_shape.
+        color: red, green, blue, alpha from 0 to 1, or ``None`` when the file leaves it open.
+        visual: whether it is drawn; ``collision``: whether it collides.
+        mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
+        level: how much of it counts in collisions, ``None`` when the file leaves it open.
+        friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
+    """
+
+    shape: PrimitiveDraft | MeshDraft | Shape
+    place: Place
+    pose: PoseDraft = PoseDraft()
+    color: Quadruple | None = None
+    visual: bool = True
+    collision: bool = True
+    mass: float | None = None
+    level: str | None = None
+    friction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InertiaDraft:
+    """Mass properties of a frame's body as written.
+
+    Attributes:
+        mass: kilograms.
+        origin: frame_from_inertial; the centre of mass is its translation.
+        matrix: ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of ``origin``; ``None``
+            means that the mass is spread evenly over the frame's shapes.
+    """
+
+    mass: float
+    place: Place
+    origin: PoseDraft = PoseDraft()
+    matrix: tuple[float, float, float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameDraft:
+    """A frame as declared.
+
+    Attributes:
+        parent: the name of the parent, ``None`` for a root of its own.
+        body: the body it sits on, ``None`` for one of its own name.
+        classes: what the frame is, in the order of mention.
+        friction: coefficient of friction of its surface, ``None`` when the file does not say.
+        parent_place: where the parent is named.
+        aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
+            link, after which the original TMKit names the link's frame.
+        attributes: free tags, by key.
+        twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
+        twist_noise: the error of the twist, ``None`` when it is exact.
+        stamps: the stamped poses of its edge.
+        noise: the error of its pose relative to its parent, ``None`` when it is exact.
+    """
+
+    name: str
+    parent: str | None
+    place: Place
+    pose: PoseDraft = PoseDraft()
+    joint: JointDraft = JointDraft()
+    body: str | None = None
+    classes: tuple[str, ...] = ()
+    geometry: tuple[GeometryDraft, ...] = ()
+    inertia: InertiaDraft | None = None
+    friction: float | None = None
+    parent_place: Place | None = None
+    aliases: tuple[str, ...] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    twist: tuple[str, tuple[float, ...]] | None = None
+    twist_noise: EdgeNoise | None = None
+    stamps: StampedPoses | None = None
+    noise: EdgeNoise | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedDraft:
+    """Two frames that may touch, and why; ``second_place`` is where the second is named, if that is known."""
+
+    first: str
+    second: str
+    reason: str
+    place: Place
+    second_place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDraft:
+    """A group: its frames, and the groups in it. Those of one name in several files are one, with all their members."""
+
+    name: str
+    frames: tuple[str, ...]
+    groups: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SceneDraft:
+    """Everything that one file and what it includes say, in the order in which it is said."""
+
+    frames: tuple[FrameDraft, ...] = ()
+    allowed: tuple[AllowedDraft, ...] = ()
+    groups: tuple[GroupDraft, ...] = ()
+    bare_bodies: tuple[str, ...] = ()

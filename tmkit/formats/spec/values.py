@@ -1,0 +1,180 @@
+"""From drafts to the core's values: poses, joints, shapes, masses.
+
+A draft says what a file says, in the file's own words: a quaternion or roll, pitch and yaw; a joint whose value is
+counted from an offset; a mass that is spread over shapes. Here each becomes the one form that the core has. How drafts
+become frames of a scene is the business of :mod:`tmkit.formats.spec.build`.
+
+What a value may be, the core knows; what it refuses is reported at the place of the draft (:func:`reported`).
+
+Invariants: functions of their arguments, apart from meshes, which are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from tmkit._support.elementary import product
+from tmkit._support.source_location import Place
+from tmkit.errors import FileFormatError, ShapeError, TmkitError
+from tmkit.formats.mesh.frustum import frustum
+from tmkit.formats.mesh.inertias import united_inertia
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.spec.model import (
+    FrameDraft,
+    GeometryDraft,
+    InertiaDraft,
+    JointDraft,
+    MeshDraft,
+    PoseDraft,
+    PrimitiveDraft,
+)
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Continuous,
+    Cylinder,
+    Fixed,
+    Free,
+    Inertia,
+    Joint,
+    Mimic,
+    Prismatic,
+    Revolute,
+    Shape,
+    Sphere,
+)
+from tmkit.spatial import Pose
+
+__all__ = ["attached_of", "inertia_of", "joint_of", "moved_by_offset", "pose_of", "reported", "zero_pose_of"]
+
+
+@contextmanager
+def reported(place: Place) -> Iterator[None]:
+    """Report whatever the core refuses at a place.
+
+    Raises:
+        FileFormatError: the core's reason, with the place.
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except TmkitError as error:
+        raise place.error(str(error)) from error
+
+
+def pose_of(draft: PoseDraft) -> Pose:
+    """Return the core's pose."""
+    if draft.quat_xyzw is not None:
+        return Pose(draft.translation, draft.quat_xyzw)
+    return Pose.from_rpy(draft.translation, draft.rpy) if draft.rpy is not None else Pose(draft.translation)
+
+
+def joint_of(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
+    """Return the core's joint."""
+    if draft.type == "fixed":
+        return Fixed()
+    if draft.type == "free":
+        return Free()
+    if draft.type == "continuous":
+        return Continuous(
+            draft.axis,
+            velocity=draft.velocity,
+            effort=draft.effort,
+            damping=draft.damping,
+            friction=draft.friction,
+            name=draft.name,
+            mimic=mimic,
+        )
+    make = Revolute if draft.type == "revolute" else Prismatic
+    return make(
+        draft.axis,
+        lower=draft.lower,
+        upper=draft.upper,
+        velocity=draft.velocity,
+        effort=draft.effort,
+        damping=draft.damping,
+        friction=draft.friction,
+        name=draft.name,
+        mimic=mimic,
+    )
+
+
+def zero_pose_of(draft: FrameDraft) -> Pose:
+    """Return a frame's pose relative to its parent with its joint at zero."""
+    return moved_by_offset(pose_of(draft.pose), joint_of(draft.joint), draft.joint.offset)
+
+
+def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
+    """Return the pose of a frame whose joint value is counted from ``offset``."""
+    if offset == 0.0:
+        return pose
+    motion = offset * np.asarray(joint.axis)
+    zero = np.zeros(3)
+    return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
+
+
+def attached_of(draft: GeometryDraft, loader: MeshLoader, friction: float | None) -> AttachedShape:
+    """Return a shape on its frame."""
+    with reported(draft.place):
+        shape = _shape(draft, loader)
+        return AttachedShape(
+            shape,
+            pose_of(draft.pose),
+            color=draft.color,
+            visual=draft.visual,
+            collision=draft.collision,
+            friction=draft.friction if draft.friction is not None else friction if draft.collision else None,
+            level=draft.level,
+        )
+
+
+def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
+    """Return the core's shape."""
+    if isinstance(draft.shape, MeshDraft):
+        return loader.load(draft.shape, place=draft.place)
+    if not isinstance(draft.shape, PrimitiveDraft):
+        return draft.shape
+    kind, sizes = draft.shape.kind, draft.shape.dimensions
+    if kind == "box":
+        return Box(sizes)
+    if kind == "frustum":
+        return frustum(*sizes)
+    makers: dict[str, Callable[..., Shape]] = {
+        "sphere": Sphere,
+        "cylinder": Cylinder,
+        "cone": Cone,
+        "capsule": Capsule,
+    }
+    return makers[kind](*sizes)
+
+
+def inertia_of(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:
+    """Return the core's inertia: as written, or spread evenly over the solids of the frame.
+
+    Raises:
+        ShapeError: the solids enclose no volume, or the numbers are no inertia.
+    """
+    if draft.matrix is not None:
+        origin = pose_of(draft.origin)
+        ixx, ixy, ixz, iyy, iyz, izz = draft.matrix
+        matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        if draft.origin.quat_xyzw is not None or draft.origin.rpy not in (None, (0.0, 0.0, 0.0)):
+            matrix = product(origin.rotation, matrix, origin.rotation.T)
+            matrix = 0.5 * (matrix + matrix.T)
+        return Inertia(draft.mass, origin.translation, matrix=matrix)
+    own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
+    if own:
+        return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
+    solids = [shape for shape in shapes if shape.collision] or list(shapes)
+    volume = sum(shape.shape.volume for shape in solids)
+    if solids and not volume:
+        raise ShapeError(
+            "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
+        )
+    return united_inertia([(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids])

@@ -1,0 +1,153 @@
+"""Reading SRDF files.
+
+Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``, ``<virtual_joint>``,
+``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>`` and ``<enable_collisions>``. What other
+programs put into these files (grippers of HPP, rotors of pinocchio, feet of humanoids, sphere approximations) is left
+out with a remark, and so is an element that nobody knows, with the nearest known name: it may be a slip of the pen.
+
+An attribute that is missing or no number is refused with file and line, and so are two groups of one name. Names of
+links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tmkit._support import Note, Place, Remark, RemarkLog, XmlElement, did_you_mean, read_xml
+from tmkit._support.data import resolve_name
+from tmkit.formats.srdf.values import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics, VirtualJoint
+
+__all__ = ["read_srdf"]
+
+KNOWN = (
+    "group",
+    "group_state",
+    "end_effector",
+    "virtual_joint",
+    "passive_joint",
+    "disable_collisions",
+    "disable_default_collisions",
+    "enable_collisions",
+)
+# Elements of other programs, which say nothing that is asked for here.
+FOREIGN = (
+    "gripper",
+    "handle",
+    "contact",
+    "rotor_params",
+    "torque_constant",
+    "specificities",
+    "link_sphere_approximation",
+    "joint_property",
+)
+VIRTUAL_TYPES = ("fixed", "planar", "floating")
+
+
+def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> RobotSemantics:
+    """Read an SRDF file.
+
+    Args:
+        path: the file.
+        note: takes the remarks on what is left out; without it, they are logged as warnings.
+
+    Returns:
+        What the file says; its ``remarks`` list what was left out.
+
+    Raises:
+        MissingFileError: there is no such file; the nearest name is given.
+        FileFormatError: the file is no XML, no SRDF, or declares something twice.
+    """
+    found = resolve_name(Path(path), "scenes")
+    remarks: list[Remark] = []
+    hear = note if note is not None else RemarkLog().note
+
+    def keep(place: Place, text: str) -> None:
+        remarks.append(Remark(place.path, place.line, text))
+        hear(place, text)
+
+    robot = read_xml(found, root="robot", note=keep)
+    robot.refuse_xacro("SRDF")
+    _remark_on_others(robot, KNOWN)
+    return RobotSemantics(
+        name=robot.get("name") or "",
+        groups=tuple(_group(element) for element in robot.children("group")),
+        states=tuple(_state(element) for element in robot.children("group_state")),
+        end_effectors=tuple(_end_effector(element) for element in robot.children("end_effector")),
+        virtual_joints=tuple(_virtual_joint(element) for element in robot.children("virtual_joint")),
+        passive_joints=tuple(element.text("name") for element in robot.children("passive_joint")),
+        disabled=tuple(_pair(element) for element in robot.children("disable_collisions")),
+        unchecked_links=tuple(element.text("link") for element in robot.children("disable_default_collisions")),
+        enabled=tuple(_pair(element) for element in robot.children("enable_collisions")),
+        source=str(found),
+        remarks=tuple(remarks),
+    )
+
+
+def _remark_on_others(parent: XmlElement, known: tuple[str, ...]) -> None:
+    """Make a remark on each kind of child element that is not read, at its first place."""
+    seen: set[str] = set()
+    for child in parent.element:
+        if not isinstance(child.tag, str) or child.tag in known or child.tag in seen:
+            continue
+        seen.add(child.tag)
+        count = len(parent.children(child.tag))
+        what = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
+        hint = "" if child.tag in FOREIGN else did_you_mean(child.tag, known)
+        parent.around(child).remark(f"{what} in <{parent.tag}> is left out{hint}")
+
+
+def _group(element: XmlElement) -> Group:
+    """Return a group."""
+    _remark_on_others(element, ("joint", "link", "chain", "group"))
+    return Group(
+        name=element.text("name"),
+        joints=tuple(child.text("name") for child in element.children("joint")),
+        links=tuple(child.text("name") for child in element.children("link")),
+        chains=tuple(Chain(child.text("base_link"), child.text("tip_link")) for child in element.children("chain")),
+        subgroups=tuple(child.text("name") for child in element.children("group")),
+        place=element.place,
+    )
+
+
+def _state(element: XmlElement) -> GroupState:
+    """Return a named configuration."""
+    _remark_on_others(element, ("joint",))
+    values: dict[str, tuple[float, ...]] = {}
+    name = element.text("name")
+    for child in element.children("joint"):
+        joint = child.text("name")
+        if joint in values:
+            raise child.place.error(f"the state '{name}' gives the joint '{joint}' twice")
+        values[joint] = child.numbers("value", [max(1, len(child.text("value").split()))])
+    return GroupState(name, element.get("group") or "", tuple(values.items()), element.place)
+
+
+def _end_effector(element: XmlElement) -> EndEffector:
+    """Return a hand."""
+    return EndEffector(
+        element.text("name"),
+        element.text("parent_link"),
+        element.text("group"),
+        element.get("parent_group") or "",
+        element.place,
+    )
+
+
+def _virtual_joint(element: XmlElement) -> VirtualJoint:
+    """Return how the robot stands in the world."""
+    kind = element.text("type")
+    if kind not in VIRTUAL_TYPES:
+        hint = did_you_mean(kind, VIRTUAL_TYPES)
+        raise element.place.error(f"unknown type '{kind}' of a virtual joint{hint} (known: {', '.join(VIRTUAL_TYPES)})")
+    return VirtualJoint(
+        element.text("name"), kind, element.text("parent_frame"), element.text("child_link"), element.place
+    )
+
+
+def _pair(element: XmlElement) -> LinkPair:
+    """Return two links that are different."""
+    first, second = element.text("link1"), element.text("link2")
+    if first == second:
+        raise element.place.error(f"<{element.tag}> names the link '{first}' twice, expected two different links")
+    return LinkPair(first, second, element.get("reason") or "", element.place)

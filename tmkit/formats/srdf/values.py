@@ -1,0 +1,261 @@
+"""What an SRDF file says, as values.
+
+The idea: a :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some
+robot has them: public SRDF files name links and joints that their URDF lacks, and what nobody uses need not be right.
+What is used is looked up where it is used, and each part knows its :class:`~tmkit._support.Place`, so that a name that
+is wrong is reported in the line that says it.
+
+Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
+written. Groups have unique names, and so have end effectors, and the states of one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from tmkit._support import Place, Remark, did_you_mean
+from tmkit.errors import SceneError, UnknownNameError
+
+if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
+
+__all__ = ["Chain", "EndEffector", "Group", "GroupState", "LinkPair", "RobotSemantics", "VirtualJoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The links and joints between two links; the joint above ``base`` is no part of it."""
+
+    base: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A set of joints and links with a name: an arm, a hand.
+
+    Attributes:
+        name: of the group.
+        joints: joints that belong to it, fixed ones and virtual ones too.
+        links: links that belong to it, each with the joint above it.
+        chains: chains that belong to it whole.
+        subgroups: names of groups that belong to it whole.
+        place: where it is declared.
+    """
+
+    name: str
+    joints: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    chains: tuple[Chain, ...] = ()
+    subgroups: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A named configuration of a group.
+
+    Attributes:
+        name: of the state.
+        group: the group, "" when the file does not say.
+        values: joints and their values, radians or metres; several numbers for joints of several degrees of freedom.
+        place: where it is declared.
+    """
+
+    name: str
+    group: str
+    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def joint_values(self) -> dict[str, float]:
+        """The values of the joints that have one."""
+        return {joint: numbers[0] for joint, numbers in self.values if len(numbers) == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class EndEffector:
+    """A hand.
+
+    Attributes:
+        name: of the end effector.
+        parent_link: the link it is mounted on.
+        group: the group that it is made of; some files name the arm here.
+        parent_group: the arm that carries it, "" when the file does not say.
+        place: where it is declared.
+    """
+
+    name: str
+    parent_link: str
+    group: str
+    parent_group: str = ""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualJoint:
+    """How the robot stands in the world: ``fixed``, ``planar`` or ``floating``."""
+
+    name: str
+    type: str
+    parent_frame: str
+    child_link: str
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPair:
+    """Two links, and what the file says of why; ``reason`` is "" when it says nothing."""
+
+    link1: str
+    link2: str
+    reason: str = ""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotSemantics:
+    """What an SRDF file says of a robot.
+
+    Attributes:
+        name: of the robot.
+        groups: in order, and so all that follows.
+        states: named configurations.
+        end_effectors: hands.
+        virtual_joints: how the robot stands in the world.
+        passive_joints: joints that no motor drives.
+        disabled: pairs of links that need not be checked against each other.
+        unchecked_links: links that are checked against no other, but for the pairs in ``enabled``.
+        enabled: pairs that are checked although one of the two is in ``unchecked_links``.
+        source: the file, or what else to call the origin in errors.
+        remarks: what the reader left out, each with its place.
+
+    Raises:
+        SceneError: two groups, two end effectors or two states of a group have one name.
+    """
+
+    name: str
+    groups: tuple[Group, ...] = ()
+    states: tuple[GroupState, ...] = ()
+    end_effectors: tuple[EndEffector, ...] = ()
+    virtual_joints: tuple[VirtualJoint, ...] = ()
+    passive_joints: tuple[str, ...] = ()
+    disabled: tuple[LinkPair, ...] = ()
+    unchecked_links: tuple[str, ...] = ()
+    enabled: tuple[LinkPair, ...] = ()
+    source: str = field(default="srdf", compare=False)
+    remarks: tuple[Remark, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        _unique("group", [(group.name, group.place) for group in self.groups])
+        _unique("end effector", [(effector.name, effector.place) for effector in self.end_effectors])
+        _unique("state", [(f"{state.group}/{state.name}", state.place) for state in self.states])
+
+    def __repr__(self) -> str:
+        return (
+            f"RobotSemantics('{self.name}', {len(self.groups)} groups, {len(self.states)} states, "
+            f"{len(self.end_effectors)} end effectors, {len(self.disabled)} disabled pairs)"
+        )
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the groups in order."""
+        return tuple(group.name for group in self.groups)
+
+    def group(self, name: str) -> Group:
+        """Return a group.
+
+        Raises:
+            UnknownNameError: there is none of that name; the error lists those that there are.
+        """
+        return _found("group", name, self.groups, self.source)
+
+    def end_effector(self, name: str) -> EndEffector:
+        """Return an end effector.
+
+        Raises:
+            UnknownNameError: there is none of that name; the error lists those that there are.
+        """
+        return _found("end effector", name, self.end_effectors, self.source)
+
+    def states_of(self, group: str) -> tuple[GroupState, ...]:
+        """Return the states that a group may take on.
+
+        Those are its own, those that name no group, and those of groups that contain it.
+        """
+        around = {"", *(other.name for other in self.groups if group in self._contained(other.name))}
+        own = [state for state in self.states if state.group == group]
+        return (*own, *(state for state in self.states if state.group != group and state.group in around))
+
+    def _contained(self, name: str) -> set[str]:
+        """Return the names of a group and of all groups in it, as far as they exist."""
+        by_name = {group.name: group for group in self.groups}
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            current = waiting.pop()
+            if current not in found and current in by_name:
+                found.add(current)
+                waiting.extend(by_name[current].subgroups)
+        return found
+
+    def strangers(self, scene: SceneGraph) -> tuple[Remark, ...]:
+        """Return a remark for each kind of name that the file has and the scene does not.
+
+        Fixed joints have no name in a scene, so joints count only where they have a value in a state.
+
+        Args:
+            scene: a scene with the robot.
+
+        Returns:
+            None when every name is known; O(names).
+        """
+        frames = set(scene.frame_names)
+        joints = {scene.joint(frame).name for frame in frames} | {joint.name for joint in self.virtual_joints}
+        links = [link for pair in (*self.disabled, *self.enabled) for link in (pair.link1, pair.link2)]
+        uses: dict[str, tuple[str, Iterable[str], set[str]]] = {
+            "collision pairs": ("link", [*links, *self.unchecked_links], frames),
+            "groups": ("link", [link for group in self.groups for link in _links(group)], frames),
+            "end effectors": ("link", [effector.parent_link for effector in self.end_effectors], frames),
+            "states": ("joint", [joint for state in self.states for joint, _ in state.values], joints),
+        }
+        found = []
+        for where, (kind, names, known) in uses.items():
+            unknown = [name for name in dict.fromkeys(names) if name not in known]
+            if unknown:
+                shown = ", ".join(f"'{name}'" for name in unknown[:4]) + (", ..." if len(unknown) > 4 else "")
+                number = f"{len(unknown)} {kind}s" if len(unknown) > 1 else f"a {kind}"
+                hint = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
+                text = f"{where} name {number} that the scene does not have: {shown}{hint}"
+                found.append(Remark(self.source, None, text))
+        return tuple(found)
+
+
+_Named = TypeVar("_Named", Group, EndEffector)
+
+
+def _links(group: Group) -> tuple[str, ...]:
+    """Return the links that a group names."""
+    return (*group.links, *(end for chain in group.chains for end in (chain.base, chain.tip)))
+
+
+def _unique(kind: str, items: Iterable[tuple[str, Place | None]]) -> None:
+    """Refuse a name that comes twice."""
+    seen: dict[str, Place | None] = {}
+    for name, place in items:
+        if name in seen:
+            reason = f"the {kind} '{name.removeprefix('/')}' is declared twice"
+            if place is None:
+                raise SceneError(reason, kind=kind, name=name)
+            raise place.error(f"{reason}, first at {seen[name]}")
+        seen[name] = place
+
+
+def _found(kind: str, name: str, items: Iterable[_Named], source: str) -> _Named:
+    """Return the item of that name."""
+    by_name = {item.name: item for item in items}
+    if name not in by_name:
+        raise UnknownNameError.of(kind, name, by_name, where=source)
+    return by_name[name]

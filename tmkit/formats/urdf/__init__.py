@@ -1,0 +1,1 @@
+"""URDF: robot descriptions read and written."""

@@ -1,0 +1,214 @@
+"""Robot descriptions in URDF.
+
+A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames,
+see :mod:`tmkit.formats.urdf.joints`. The one root link hangs off ``world`` without moving, unless it is called
+``world`` itself. Joints are in the order of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
+
+A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
+out, one without an inertia matrix is a point mass, both with a remark. Links that a joint joins may touch
+(reason ``adjacent``), looking upwards through links that have no collision shape; see
+:mod:`tmkit.formats.urdf.self_collisions` for the pairs that always collide.
+
+What other programs read out of a URDF (transmissions, sensors, ``gazebo``, contacts, safety controllers, calibration,
+textures) is left alone. Slips whose meaning is plain, and that the usual tools overlook, are mended, each with a
+remark (:mod:`tmkit._support.import_notes`); so an inertia that no solid can have becomes that of a point mass.
+Everything else that is wrong is refused with file and line: what a robot file means must not depend on luck. The XML
+itself is read with care, see :mod:`tmkit._support.xml`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tmkit._support.import_notes import Note, unheard
+from tmkit._support.source_location import did_you_mean
+from tmkit._support.xml import XmlElement, read_xml
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.spec.model import AllowedDraft, FrameDraft, InertiaDraft, PoseDraft, SceneDraft
+from tmkit.formats.urdf.joints import SINGLE_TYPES, joint_steps, type_of
+from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
+
+__all__ = ["read_urdf"]
+
+Moments = tuple[float, float, float, float, float, float]
+_POINT: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A joint element with the links it names."""
+
+    element: XmlElement
+    name: str
+    parent: str
+    child: str
+
+
+def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneDraft:
+    """Read a robot description.
+
+    Args:
+        path: the file.
+        packages: where ``package://`` URIs lead.
+        note: takes the remarks about what is mended or left out.
+
+    Raises:
+        FileFormatError: the description is wrong.
+    """
+    robot = read_xml(path, root="robot", note=note)
+    robot.refuse_xacro("URDF")
+    links = _named(robot, "link")
+    packages.limits.refuse_frames(len(links), robot.place.error)
+    if not links:
+        xacro = any("xacro" in uri for uri in robot.element.nsmap.values())
+        raise robot.place.error("the robot has no link" + ("; was the right xacro file expanded?" if xacro else ""))
+    edges = _edges(robot, links)
+    root = _root(links, edges)
+    materials = materials_of(robot)
+    leaders = [edge.name for edge in edges if type_of(edge.element) in SINGLE_TYPES]
+    frames = [_frame(links[root], materials=materials, packages=packages)]
+    for edge in edges:
+        frame = _frame(links[edge.child], materials=materials, packages=packages)
+        frames += _hung(frame, edge, leaders=leaders)
+    return SceneDraft(tuple(frames), _adjacent(frames))
+
+
+def _named(robot: XmlElement, tag: str) -> dict[str, XmlElement]:
+    """Return the links or joints by name, each name once."""
+    found: dict[str, XmlElement] = {}
+    for element in robot.children(tag):
+        name = element.text("name")
+        if name in found:
+            raise element.place.error(f"the {tag} '{name}' is already declared at {found[name].place}")
+        found[name] = element
+    return found
+
+
+def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
+    """Return the joints with the links they join; each link is the child of at most one."""
+    edges: list[_Edge] = []
+    above: dict[str, _Edge] = {}
+    for name, element in _named(robot, "joint").items():
+        ends = []
+        for tag in ("parent", "child"):
+            end = element.needed(tag)
+            link = end.text("link")
+            if link not in links:
+                raise end.place.error(f"the joint '{name}' names the unknown link '{link}'{did_you_mean(link, links)}")
+            ends.append(link)
+        edge = _Edge(element, name, ends[0], ends[1])
+        if edge.child in above:
+            other = above[edge.child]
+            reason = (
+                f"the link '{edge.child}' is already the child of the joint '{other.name}' at {other.element.place}"
+            )
+            raise element.place.error(reason)
+        above[edge.child] = edge
+        edges.append(edge)
+    return edges
+
+
+def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
+    """Return the link that no joint moves, the only one."""
+    above = {edge.child: edge for edge in edges}
+    roots = [name for name in links if name not in above]
+    if len(roots) > 1:
+        names = ", ".join(f"'{name}'" for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
+        reason = f"the robot has {len(roots)} root links ({names}), expected one that all others hang off"
+        raise links[roots[1]].place.error(reason)
+    reached = set(roots)
+    for name in links:
+        path, last = {name: None}, name  # a dictionary, since it is a set in order
+        while last not in reached:
+            edge = above[last]
+            last = edge.parent
+            if last in path:
+                passed = [*path]
+                around = " -> ".join([*passed[passed.index(last) :], last])
+                raise edge.element.place.error(f"the links go round in a circle, each the child of the next: {around}")
+            path[last] = None
+        reached.update(path)
+    return roots[0]
+
+
+def _frame(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> FrameDraft:
+    """Return the frame of a link, on the world as long as no joint puts it elsewhere."""
+    name = link.text("name")
+    inertial = link.child("inertial")
+    return FrameDraft(
+        name,
+        None if name == "world" else "world",
+        link.place,
+        geometry=geometry_of(link, materials=materials, packages=packages),
+        inertia=_inertia(inertial) if inertial is not None else None,
+    )
+
+
+def _hung(frame: FrameDraft, edge: _Edge, *, leaders: Collection[str]) -> list[FrameDraft]:
+    """Return the frame of a link on the joint above it, after the frames between that the joint needs."""
+    frames = []
+    parent, pose, place = edge.parent, origin_of(edge.element), edge.element.place
+    for step in joint_steps(edge.element, leaders=leaders):
+        moved = FrameDraft(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
+        frames.append(replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place))
+        parent, pose = step.frame, PoseDraft()
+    return frames
+
+
+def _inertia(inertial: XmlElement) -> InertiaDraft | None:
+    """Return the mass of a link, ``None`` when there is none or it is written as 0."""
+    mass = inertial.wanted("mass")
+    if mass is None or mass.get("value") is None:
+        (mass or inertial).remark("<inertial> gives no mass; the link has none")
+        return None
+    value = mass.not_negative("value", math.nan)
+    matrix = inertial.wanted("inertia")
+    missing = [name for name in ("ixx", "iyy", "izz") if matrix is None or matrix.get(name) is None]
+    moments = _POINT if matrix is None or missing else _moments(matrix)
+    if value == 0.0:
+        return None
+    if missing:
+        (matrix or inertial).remark(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
+    elif not _possible(moments):
+        (matrix or inertial).remark("no solid has such an inertia; it is taken as that of a point mass")
+        moments = _POINT
+    return InertiaDraft(value, (matrix or inertial).place, origin_of(inertial), moments)
+
+
+def _moments(matrix: XmlElement) -> Moments:
+    """Return the six numbers of an inertia matrix; those off its diagonal may be left out."""
+    ixx, ixy, ixz = matrix.number("ixx"), matrix.number("ixy", 0.0), matrix.number("ixz", 0.0)
+    return ixx, ixy, ixz, matrix.number("iyy"), matrix.number("iyz", 0.0), matrix.number("izz")
+
+
+def _possible(moments: Moments) -> bool:
+    """Whether the matrix is positive semi-definite, up to rounding."""
+    ixx, ixy, ixz, iyy, iyz, izz = moments
+    smallest = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])[0]
+    return bool(smallest >= -1e-9 * (ixx + iyy + izz))
+
+
+def _adjacent(frames: list[FrameDraft]) -> tuple[AllowedDraft, ...]:
+    """Return the pairs of links that joints join, looking upwards through links without a collision shape."""
+    by_name = {frame.name: frame for frame in frames}
+    solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}
+    nearest: dict[str, str | None] = {}  # the nearest solid link above, of the frames that have been asked for
+    pairs = []
+    for frame in frames:
+        path = [frame]
+        while path[-1].name not in nearest:
+            above = by_name.get(path[-1].parent or "")
+            if above is None or above.name in solid:
+                nearest[path[-1].name] = above.name if above is not None else None
+            else:
+                path.append(above)
+        found = nearest[path[-1].name]
+        nearest.update((passed.name, found) for passed in path)
+        if frame.name in solid and found is not None:
+            pairs.append(AllowedDraft(found, frame.name, "adjacent", frame.parent_place or frame.place))
+    return tuple(pairs)

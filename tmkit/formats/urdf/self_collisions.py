@@ -1,0 +1,104 @@
+"""Pairs of links that collide whatever the robot does.
+
+Descriptions of robots are full of neighbours but one whose shapes overlap in every configuration: a cover over two
+links, a mesh that reaches into its grandparent. Checking such a pair would make every configuration collide, so it
+may touch (reason ``always``). It is found by sampling: a pair that collides in each of :data:`SAMPLES` random
+configurations within the limits is taken to collide always. The seed is fixed and the robot is looked at alone, so
+the answer depends on the description only. A pair that is free in a hundredth of the configurations is missed with a
+probability of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this
+pair. Where more links have shapes, or more pairs collide, than robots have, the search would take too long: it is left
+out, with a remark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tmkit._support.import_notes import Note, unheard
+from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.spec.build import build_scene
+from tmkit.formats.spec.model import AllowedDraft, SceneDraft
+
+if TYPE_CHECKING:
+    from tmkit._core import CollisionWorld
+    from tmkit.graph import SceneGraph
+
+__all__ = ["SAMPLES", "always_colliding", "with_always_colliding"]
+
+SAMPLES = 200
+SEED = 0
+MOST_LINKS = 1000
+MOST_PAIRS = 1000
+
+
+def with_always_colliding(robot: SceneDraft, *, loader: MeshLoader, note: Note = unheard) -> SceneDraft:
+    """Return the draft of a robot with the pairs allowed that always collide.
+
+    Args:
+        robot: the robot.
+        loader: loads its meshes.
+        note: is told when the pairs are not looked for.
+
+    Raises:
+        FileFormatError: the robot cannot be built.
+    """
+    places = {frame.name: frame.place for frame in robot.frames}
+    solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]
+    if len(solid) > MOST_LINKS:
+        reason = f"{len(solid)} links have collision shapes, more than {MOST_LINKS}"
+        note(solid[0].place, f"{reason}; pairs of them that always collide are not looked for")
+        return robot
+    pairs = always_colliding(build_scene([robot], loader=loader))
+    if pairs is None:
+        reason = f"more than {MOST_PAIRS} pairs of links collide at some configuration"
+        note(solid[0].place, f"{reason}; those that always do are not looked for")
+        return robot
+    allowed = [AllowedDraft(first, second, "always", places[second]) for first, second in pairs]
+    return replace(robot, allowed=(*robot.allowed, *allowed))
+
+
+def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
+    """Return the pairs of frames that collide in every one of :data:`SAMPLES` random configurations.
+
+    Args:
+        scene: the robot; pairs that it allows already are not looked at.
+
+    Returns:
+        Pairs in frame order; ``None`` when more than :data:`MOST_PAIRS` collide at the first configuration.
+    """
+    from tmkit._core import CollisionWorld
+
+    world = CollisionWorld(scene, margin=0.0)
+    if not world.pairs:
+        return ()
+    remaining: list[tuple[str, str]] | None = None
+    for q in _configurations(scene):
+        remaining = _colliding(world, q, remaining)
+        if not remaining:
+            return ()
+        if len(remaining) > MOST_PAIRS:
+            return None
+    return tuple(remaining or ())
+
+
+def _colliding(
+    world: CollisionWorld, q: npt.NDArray[np.float64], among: list[tuple[str, str]] | None
+) -> list[tuple[str, str]]:
+    """Return the pairs that collide at a configuration, of those in ``among`` when given."""
+    found = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
+    if among is None:
+        return found
+    there = set(found)
+    return [pair for pair in among if pair in there]
+
+
+def _configurations(scene: SceneGraph) -> npt.NDArray[np.float64]:
+    """Return random configurations (SAMPLES, n_joints), uniform within the limits; unlimited joints within +-pi."""
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
+    upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
+    return np.random.default_rng(SEED).uniform(lower, upper, (SAMPLES, len(limits)))

@@ -1,0 +1,210 @@
+"""Shapes and looks of robot descriptions.
+
+Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
+with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
+shape of size 0 is no shape and is left out with a remark, like Bullet's ``cdf`` (a field of distances, for
+collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
+leaves the colour open, with a remark too; a visual mesh that is missing or broken is left out, with a remark. Textures
+are not looked at. A collision mesh that is missing or broken is refused, unless the user wants only those that are
+available, or none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.xml import XmlElement
+from tmkit.errors import FileFormatError, MeshError
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.spec.model import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple
+from tmkit.formats.spec.values import pose_of
+from tmkit.graph import Plane
+from tmkit.spatial import Pose
+
+__all__ = ["Materials", "geometry_of", "materials_of", "origin_of", "with_advice"]
+
+Materials = Mapping[str, Quadruple | None]
+
+
+def origin_of(element: XmlElement) -> PoseDraft:
+    """Return the pose in the ``<origin>`` of an element, the identity when there is none."""
+    origin = element.child("origin")
+    if origin is None:
+        return PoseDraft()
+    zero = (0.0, 0.0, 0.0)
+    rpy = origin.triple("rpy", zero)
+    return PoseDraft(origin.triple("xyz", zero), rpy=rpy if rpy != zero else None)
+
+
+def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
+    """Return the colours of all materials, wherever they are defined; the first definition of a name counts."""
+    materials: dict[str, Quadruple | None] = {}
+    for material in robot.all("material"):
+        name = material.get("name")
+        if name and (material.child("color") is not None or material.child("texture") is not None):
+            materials.setdefault(name, _color(material))
+    return materials
+
+
+def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometryDraft, ...]:
+    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions.
+
+    Args:
+        link: the link.
+        materials: the colours by name.
+        packages: where ``package://`` URIs lead.
+
+    Raises:
+        FileFormatError: a shape is wrong, or its mesh is not there.
+    """
+    found = []
+    for visual in link.children("visual"):
+        shape = _readable(visual, packages)
+        if shape is not None:
+            found.append(replace(shape, color=_visual_color(visual, materials), visual=True, collision=False))
+    for collision in link.children("collision"):
+        shape = _readable(collision, packages)
+        if shape is None:
+            continue
+        for index, drawn in enumerate(found):
+            same = drawn.shape == shape.shape and drawn.pose == shape.pose
+            if same and drawn.visual and not drawn.collision:
+                found[index] = replace(drawn, collision=True)
+                break
+        else:
+            found.append(replace(shape, visual=False, collision=True))
+    return tuple(found)
+
+
+def _color(material: XmlElement) -> Quadruple | None:
+    """Return the colour of a material, ``None`` when it says none or none that can be."""
+    color = material.child("color")
+    if color is None:
+        return None
+    try:
+        red, green, blue, alpha = (*color.numbers("rgba", (3, 4)), 1.0)[:4]
+    except FileFormatError as error:
+        color.remark(f"{error.data['reason']}; the colour is left open")
+        return None
+    if not all(0.0 <= part <= 1.0 for part in (red, green, blue, alpha)):
+        received = f"received '{color.get('rgba')}'"
+        color.remark(f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open")
+        return None
+    return red, green, blue, alpha
+
+
+def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
+    """Return the colour of a visual, its own or that of the material it names."""
+    material = visual.child("material")
+    if material is None:
+        return None
+    if material.child("color") is not None or material.child("texture") is not None:
+        return _color(material)
+    name = material.get("name")
+    if not name:
+        return None
+    if name not in materials:
+        material.remark(f"the material '{name}' is defined nowhere; the colour is left open")
+    return materials.get(name)
+
+
+def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
+    """Return a shape in its place, ``None`` with a remark for a mesh that the robot can do without."""
+    try:
+        return _shape(purpose, packages)
+    except MeshError as error:
+        mesh = next(iter(purpose.all("mesh")), purpose)
+        if purpose.tag == "collision" and packages.meshes == "load":
+            raise with_advice(error, mesh.place) from None
+        mesh.remark(f"{error.data['reason']}; this {purpose.tag} shape is left out")
+        return None
+
+
+def with_advice(error: MeshError, place: Place) -> MeshError:
+    """Return the error about a collision mesh with how to load the robot without it."""
+    advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
+    return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
+
+
+def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
+    """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is left out."""
+    geometry = purpose.needed("geometry")
+    readers: dict[str, Callable[[XmlElement], PrimitiveDraft | None]]
+    readers = {"box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere}
+    known = (*readers, "mesh", "plane", "cdf")
+    found = [element for tag in known for element in geometry.children(tag)]
+    if len(found) != 1:
+        inside = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
+        received = f"received <{'>, <'.join(inside)}>" if inside else "it is empty"
+        accepted = (*readers, "mesh")
+        hint = did_you_mean(inside[0], accepted) if inside and not found else ""
+        raise geometry.place.error(f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}")
+    (element,) = found
+    origin = origin_of(purpose)
+    if element.tag == "plane":
+        return _plane(element, origin)
+    if element.tag == "mesh" and packages.meshes == "skip":
+        return None
+    if element.tag == "cdf":
+        element.remark(f"<cdf> is not URDF; this {purpose.tag} shape is left out")
+        return None
+    shape = _mesh(element, packages) if element.tag == "mesh" else readers[element.tag](element)
+    if shape is None:
+        element.remark(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is left out")
+        return None
+    return GeometryDraft(shape, element.place, origin)
+
+
+def _box(element: XmlElement) -> PrimitiveDraft | None:
+    """Return a box."""
+    size = element.triple("size")
+    if min(size) < 0.0:
+        raise element.place.error(f"'size' of <box>: expected numbers above 0, received '{element.get('size')}'")
+    return PrimitiveDraft("box", size) if min(size) > 0.0 else None
+
+
+def _sphere(element: XmlElement) -> PrimitiveDraft | None:
+    """Return a sphere."""
+    radius = _size(element, "radius")
+    return PrimitiveDraft("sphere", (radius,)) if radius > 0.0 else None
+
+
+def _round(element: XmlElement) -> PrimitiveDraft | None:
+    """Return a cylinder or a capsule, centred as in URDF; a capsule of length 0 is a sphere."""
+    radius, length = _size(element, "radius"), _size(element, "length")
+    if radius > 0.0 and length == 0.0 and element.tag == "capsule":
+        return PrimitiveDraft("sphere", (radius,))
+    return PrimitiveDraft(element.tag, (radius, length)) if min(radius, length) > 0.0 else None
+
+
+def _size(element: XmlElement, name: str) -> float:
+    """Return a radius or a length, which may be 0 but not below."""
+    return element.positive(name) if element.number(name) != 0.0 else 0.0
+
+
+def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
+    """Return a mesh."""
+    name = element.text("filename")
+    factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
+    x, y, z = factors * 3 if len(factors) == 1 else factors
+    path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place, note=element.file.note)
+    return MeshDraft(real_path(path), (x, y, z)) if x and y and z else None
+
+
+def _plane(element: XmlElement, origin: PoseDraft) -> GeometryDraft:
+    """Return the half space below the plane through the origin."""
+    normal = element.triple("normal", (0.0, 0.0, 1.0))
+    length = math.hypot(*normal)
+    if length < 1e-9:
+        raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
+    element.remark("<plane> is not URDF; it becomes the half space below it, as in Bullet")
+    a, b, c = (part / length for part in normal)
+    turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
+    pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)
+    x, y, z = (float(value) for value in pose.translation)
+    i, j, k, w = (float(value) for value in pose.quat_xyzw)
+    return GeometryDraft(Plane(), element.place, PoseDraft((x, y, z), quat_xyzw=(i, j, k, w)))

@@ -1,0 +1,36 @@
+"""Geometric relations in a scene: what is put in and asked says what it means, and is refused where it cannot be.
+
+A frame of a scene is a point and an orientation frame of its name, on its body. So a relation of
+:mod:`tmkit.relations` whose names are frames and bodies of the scene can be asked for (:func:`relate`) in any point,
+axes and representation; a pose can be added as the edge that joins two trees (:func:`add_pose`), a twist as a twist
+edge (:func:`add_twist`). What is given at another point or in other axes than an edge is kept in is converted by the
+poses of the scene, and refused with the reason where these are not known.
+
+The rules of edges are those of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013), in a form
+that can be decided; ``docs/relations.md`` lists them. The core keeps them, and computes the numbers; here are the
+conversions and the queries.
+
+Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
+when a path leads to it: of pose edges for poses, of twist edges for velocities (a zero twist is stored, not implied),
+joined at the common ancestor of both bodies.
+"""
+
+from tmkit.graph.semantic_edges.edges import Node, add_edge
+from tmkit.graph.semantic_edges.integration import differentiated, integrated
+from tmkit.graph.semantic_edges.poses import add_pose, set_pose
+from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
+from tmkit.graph.semantic_edges.twists import add_twist, set_twist
+
+__all__ = [
+    "Node",
+    "add_edge",
+    "add_pose",
+    "add_twist",
+    "differentiated",
+    "gaussian_twist",
+    "integrated",
+    "relate",
+    "set_pose",
+    "set_twist",
+    "transport",
+]

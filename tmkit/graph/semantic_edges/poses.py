@@ -1,0 +1,130 @@
+"""Poses that are put into a scene: as edges between two frames, expressed in the reference frame.
+
+A pose between points that are no frames' origins, or in the axes of a third frame, is converted by the poses that the
+scene has, before the edge is made.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from tmkit._core import Fixed, Joint, SceneGraph
+from tmkit.errors import CycleError, SceneError
+from tmkit.graph.semantic_edges.names import check_names, coord_of, require_conflict_answer
+from tmkit.graph.semantic_edges.queries import orientation_of_frame, position_of_frame
+from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
+from tmkit.spatial import Pose
+
+__all__ = ["OnConflict", "add_pose", "set_pose", "with_pose_edge"]
+
+OnConflict = Literal["refuse", "invert"]
+
+
+def add_pose(
+    scene: SceneGraph,
+    pose: SemanticPose,
+    *,
+    joint: Joint = Fixed(),  # noqa: B008 - a value
+    q: ArrayLike | None = None,
+    on_conflict: OnConflict = "refuse",
+) -> SceneGraph:
+    """Return the scene with the pose of one frame relative to another as an edge.
+
+    The frame must be the root of its tree; where it hangs off the same reference frame already, its pose is changed.
+
+    Args:
+        scene: the scene, which has both frames on the bodies that the pose names.
+        pose: the pose; where it does not relate a frame to a frame, it is converted by the poses of the scene.
+        joint: how the frame moves relative to its reference, at value 0 in this pose.
+        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+        on_conflict: whether a pose that is refused is to be tried the other way round.
+
+    Raises:
+        UnknownNameError: a frame or body that is not there.
+        SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
+        SceneError: the frame has another parent; a body would have two paths; or the pose would move inside a body.
+            The attribute ``rule`` has the name of the rule, such as ``PE3``.
+        CycleError: the reference frame hangs off the frame.
+    """
+    require_conflict_answer(on_conflict)
+    check_names(scene, coord_of(pose, SemanticPose, "add_pose"))
+    between = _between_frames(scene, pose, q)
+    frame, reference = between.coord.ori, between.coord.ref_ori
+    try:
+        return with_pose_edge(scene, frame, reference, _pose_of(between), joint)
+    except SceneError:
+        if on_conflict != "invert":
+            raise
+    turned = between.inverse2()
+    if joint.type != "fixed":
+        message = f"a pose with a joint cannot be turned round: frame '{frame}' has a parent already"
+        raise SceneError(message, frame=frame)
+    return with_pose_edge(scene, reference, frame, _pose_of(turned), joint)
+
+
+def set_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
+    """Return the scene in which the edge between two frames has another pose.
+
+    Args:
+        scene: the scene.
+        pose: the pose of a frame relative to its parent, or of the parent relative to the frame.
+        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+
+    Raises:
+        UnknownNameError: a frame or body that is not there.
+        SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
+        SceneError: there is no such edge, or it is inside a body, where poses are constant.
+    """
+    check_names(scene, coord_of(pose, SemanticPose, "set_pose"))
+    between = _between_frames(scene, pose, q)
+    if scene.parent(between.coord.ref_ori) == between.coord.ori:
+        between = between.inverse2()
+    frame, reference = between.coord.ori, between.coord.ref_ori
+    if scene.parent(frame) != reference:
+        message = f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it with add_pose"
+        raise SceneError(message, frame=frame)
+    return scene.set_pose(frame, _pose_of(between))
+
+
+def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
+    """Return the scene with an edge from one frame to another.
+
+    Raises:
+        SceneError, CycleError: the rules of edges forbid it.
+    """
+    if frame == reference:
+        raise CycleError(f"frame '{frame}' cannot hang off itself", frame=frame, parent=reference, rule="PE1")
+    parent = scene.parent(frame)
+    if parent == reference:
+        return scene.set_pose(frame, pose)
+    if parent is not None:
+        message = f"frame '{frame}' hangs off '{parent}' already, and has one parent only; reparent it"
+        raise SceneError(message, frame=frame, parent=parent, rule="PE3")
+    return scene.attach(frame, reference, pose=pose, joint=joint)
+
+
+def _between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | None) -> SemanticPose:
+    """Return a pose as that of its orientation frame relative to its reference orientation frame, expressed there."""
+    made = SemanticPose(pose.coord, pose.representation)
+    c = made.coord
+    if c.coord != c.ref_ori:
+        axes = orientation_of_frame(scene, c.coord, c.ref_ori, q)
+        position = pose.position.change_coordinate_frame(axes)
+        orientation = pose.orientation.change_coordinate_frame(axes)
+        made = SemanticPose.of(position, orientation)
+    else:
+        made = made.represented_by(VectorAndMatrix)
+    c = made.coord
+    if c.ref_point != c.ref_ori:
+        made = made.change_reference_point(position_of_frame(scene, c.ref_point, c.ref_ori, c.coord, q))
+    if c.point != c.ori:  # the way from the point to the frame's origin, in the axes of the reference frame
+        way = position_of_frame(scene, c.ori, c.point, c.ori, q).numbers[0]
+        coord = PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
+        made = made.change_point(SemanticPosition(coord, PositionVector(made.numbers[1] @ way)))
+    return made
+
+
+def _pose_of(pose: SemanticPose) -> Pose:
+    return Pose.from_rotation_matrix(*pose.numbers)

@@ -1,0 +1,224 @@
+"""Candidates: the ways of carrying out an action, and what they are told.
+
+A domain answers an action of the task plan with a lazy sequence of *candidates*, best first: :class:`Pick` with a
+grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`Change` with classes of
+frames, or :class:`Impossible` with a reason. A candidate is anything that can :meth:`Candidate.refine` itself into
+motions, given an :class:`ActionContext`: the scene version in which it happens, the arms, and the samplers.
+
+Invariants: candidates are values; a context is made anew for each visit of a node, so its random numbers depend on the
+way to that node and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.grasps.sampling import Grasp
+from tmkit.manipulation.placements.sampling import Placement
+from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.failures import FailureKind, MotionFailure
+from tmkit.plans.observations import CovarianceRows
+from tmkit.plans.values import Configuration
+from tmkit.spatial import Pose
+
+__all__ = ["ActionContext", "Candidate", "Change", "Impossible", "MoveTo", "Pick", "Place"]
+
+
+@dataclass(frozen=True, eq=False)
+class ActionContext:
+    """Where an action is to be carried out.
+
+    Attributes:
+        scene: the version before the action.
+        q: (n_joints,) configuration before the action.
+        rng: random generator for sampled choices, seeded for this visit.
+        sampling: the samplers of the planning run; None outside one.
+        arms: works out the motions of each arm, by name; the first is the one that acts when nobody says which.
+        asked: objects and supports for which placements were asked for so far, in this visit.
+    """
+
+    scene: SceneGraph
+    q: Configuration
+    rng: np.random.Generator
+    sampling: Sampling | None = None
+    arms: Mapping[str, ArmMotion] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def samplers(self) -> Samplers:
+        """Which sampler is asked for which object."""
+        return self._sampling().samplers
+
+    def grasps(self, item: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
+        """Return the grasps of an object by an arm, the first unless another is named; see :meth:`Sampling.grasps`."""
+        arm = None if robot is None else self.arm(robot).manipulator
+        return self._sampling().grasps(self.scene, item, manipulator=arm)
+
+    def placements(self, item: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
+        """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
+        self.asked.append((item, support))
+        arm = None if robot is None else self.arm(robot).manipulator
+        return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng, manipulator=arm)
+
+    def _sampling(self) -> Sampling:
+        if self.sampling is None:
+            raise ConfigurationError("this context was made without 'sampling', so it knows no grasps and placements")
+        return self.sampling
+
+    def arm(self, name: str) -> ArmMotion:
+        """Return what works out the motions of an arm.
+
+        Raises:
+            UnknownNameError: no such arm takes part.
+        """
+        if name not in self.arms:
+            raise UnknownNameError.of("arm", name, self.arms)
+        return self.arms[name]
+
+
+class Candidate(Protocol):
+    """One way of carrying out an action."""
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for it, and failures in between.
+
+        Args:
+            arm: works out the motions of the plan's first arm.
+            context: where the action is to be carried out; its ``arms`` has all arms.
+            seed: seed of all searches.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Pick an object with one grasp.
+
+    Attributes:
+        item: frame of the object.
+        grasp: how to hold it.
+        robot: name of the arm; the first when left out.
+        lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm when left out.
+        slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
+    """
+
+    item: str
+    grasp: Grasp
+    robot: str | None = None
+    lift: float | None = None
+    slip: CovarianceRows | None = None
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for it, and failures in between."""
+        arm = arm if self.robot is None else context.arm(self.robot)
+        return arm.pick(
+            context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place the held object at rest on a support.
+
+    Attributes:
+        item: frame of the object.
+        support: frame that it comes to rest on.
+        pose: support_from_item.
+        robot: name of the arm; the first when left out.
+        lift: metres from above by which it is lowered straight down; 6 cm when left out.
+        slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
+    """
+
+    item: str
+    support: str
+    pose: Pose
+    robot: str | None = None
+    lift: float | None = None
+    slip: CovarianceRows | None = None
+
+    @classmethod
+    def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
+        """Return the candidate that puts an object where a placement says, with the first arm or a named one."""
+        return cls(item, placement.support, placement.support_from_item, robot)
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for it, and failures in between."""
+        arm = arm if self.robot is None else context.arm(self.robot)
+        return arm.place(
+            context.scene,
+            context.q,
+            item=self.item,
+            support=self.support,
+            pose=self.pose,
+            seed=seed,
+            lift=self.lift,
+            slip=self.slip,
+        )
+
+
+@dataclass(frozen=True)
+class MoveTo:
+    """Move an arm to a configuration, with what the hand holds.
+
+    Attributes:
+        joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
+        name: what to call the place, for the plan and for failures.
+        robot: name of the arm; the first when left out.
+    """
+
+    joints: Mapping[str, float]
+    name: str
+    robot: str | None = None
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the motion to it, or why there is none."""
+        arm = arm if self.robot is None else context.arm(self.robot)
+        return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change what frames are and move nothing: washing, cooking, switching on.
+
+    Attributes:
+        changes: the classes that frames gain and lose.
+        choice: what was chosen, in words, for the plan.
+    """
+
+    changes: tuple[ClassChange, ...]
+    choice: str = ""
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the one way to do it.
+
+        Raises:
+            SceneError: a class that is added though it is there, or removed though it is not.
+        """
+        del arm, seed
+        yield Refinement((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """No way to carry out an action, in any state: yield it as the only candidate, and no plan uses the action again.
+
+    Attributes:
+        cause: why, in words, for the explanation; the same cause has the same words.
+        is_proved: whether that is proved; if it rests on samples, as grasps of meshes do, the action is tried again.
+    """
+
+    cause: str
+    is_proved: bool = True
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield the failure."""
+        del arm, context, seed
+        yield MotionFailure("choosing", self.cause, is_final=self.is_proved, kind=FailureKind.NO_CHOICE)

@@ -1,0 +1,189 @@
+"""Handing over: an object goes from one arm's hand to another's without being put down.
+
+The giving arm carries the object to an *exchange pose* that both arms reach. The taking arm moves behind its grasp,
+approaches straight along its tool's z axis and closes its hand; from then on the object belongs to it. The giving hand
+opens and leaves straight backwards. As in picking and placing, the straight pieces are worked out first, from the
+contact outwards, and only then are paths searched to their ends.
+
+Both hands touch the object from the taker's approach to the giver's retreat, and at no other time; the rules of contact
+(:class:`tmkit.motion.CollisionRules`) say so to planner and checker alike.
+
+Invariants: as for :class:`tmkit.manipulation.ArmMotion`: what is yielded has passed, in every segment, the recheck that
+a plan's checker will repeat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit._support.elementary import cos, dot, norm, sin
+from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.primitives import NearPairs, Phase
+from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
+from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.values import Configuration, Reparenting, SegmentKind
+from tmkit.spatial import Pose
+
+__all__ = ["Handover", "handovers"]
+
+_SPINS = 8  # turns of the giving tool about its axis that are tried
+_TILTS = (0.0, math.pi / 6, -math.pi / 6)  # radians by which the giving tool may point below or above the horizontal
+
+
+@dataclass(frozen=True)
+class Handover:
+    """Give a held object to another arm.
+
+    Attributes:
+        item: frame of the object, which hangs off the giver's hand.
+        giver: name of the arm that holds it.
+        taker: name of the arm that takes it.
+        grasp: how the taker holds it.
+        exchange: root_from_item, where it changes hands.
+    """
+
+    item: str
+    giver: str
+    taker: str
+    grasp: Grasp
+    exchange: Pose
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for it, one for each way in which both arms reach the object, and failures in between."""
+        del arm
+        exchange = _Exchange(self, context.arm(self.giver), context.arm(self.taker), context, seed)
+        return exchange.attempts()
+
+
+def handovers(
+    context: ActionContext, item: str, *, giver: str, taker: str, points: Iterable[ArrayLike]
+) -> Iterator[Handover]:
+    """Yield handovers at given points, the hands opposite each other.
+
+    The giving tool points from the giver's base towards the taker's, level first, then tilted; the taker takes the side
+    of the object that faces it.
+
+    Args:
+        context: where the action is to be carried out.
+        item: frame of the object, in the giver's hand.
+        giver: name of the arm that holds it.
+        taker: name of the arm that takes it.
+        points: (3,) points of the root at which the giver's tool may be, best first.
+    """
+    scene, q = context.scene, context.q
+    giving, taking = context.arm(giver).manipulator, context.arm(taker).manipulator
+    root = scene.root(item)
+    bases = [scene.pose(arm.base, root, q=q).translation for arm in (giving, taking)]
+    across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
+    across /= norm(across) or 1.0
+    tool_from_item = scene.pose(item, giving.tool, q=q)
+    item_from_tool = tool_from_item.inverse()
+    facing = [
+        grasp for grasp in context.grasps(item, robot=taker) if _cosine(item_from_tool, grasp.object_from_tool) < -0.9
+    ]
+    for point in points:
+        for tilt in _TILTS:
+            axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
+            for spin in range(_SPINS):
+                exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_item
+                for grasp in facing:
+                    yield Handover(item, giver, taker, grasp, exchange)
+
+
+def _cosine(first: Pose, second: Pose) -> float:
+    """Return the cosine of the angle between two tools' z axes."""
+    return dot(first.rotate([0.0, 0.0, 1.0]), second.rotate([0.0, 0.0, 1.0]))
+
+
+def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
+    """Return root_from_tool at a point, its z axis along ``axis`` and turned about it."""
+    level = np.cross(axis, [0.0, 0.0, 1.0])
+    level /= norm(level)
+    x = cos(spin) * level + sin(spin) * np.cross(axis, level)
+    return Pose.from_rotation_matrix(point, np.column_stack([x, np.cross(axis, x), axis]))
+
+
+class _Exchange:
+    """One handover being worked out."""
+
+    def __init__(
+        self, candidate: Handover, giver: ArmMotion, taker: ArmMotion, context: ActionContext, seed: int
+    ) -> None:
+        self.candidate, self.giver, self.taker, self.seed = candidate, giver, taker, seed
+        self.scene, self.q = context.scene, context.q
+        self.near: NearPairs = giver.pieces.near_pairs(self.scene, self.q)
+        self.carried = giver.pieces.phase(self.scene, self.near, touched=candidate.item)
+        self.before = taker.pieces.phase(self.scene, self.near, touched=candidate.item)
+
+    def attempts(self) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions and failures."""
+        item, giver = self.candidate.item, self.giver
+        if self.scene.parent(item) != giver.manipulator.tip:
+            cause = f"'{item}' is not in the hand of '{self.candidate.giver}'"
+            yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
+            return
+        root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, item, q=self.q)
+        what = "reaching the exchange"
+        for q in giver.pieces.contacts(self.carried, root_from_tool, q=self.q, seed=self.seed, what=what):
+            if isinstance(q, MotionFailure):
+                yield q
+            else:
+                yield from self._taken_at(q)
+
+    def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for one configuration of the giver."""
+        taker, scene, item = self.taker, self.scene, self.candidate.item
+        q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
+        root_from_item = scene.pose(item, scene.root(item), q=q_exchange)
+        target = root_from_item @ self.candidate.grasp.object_from_tool
+        what = "reaching what the other hand holds"
+        for q_take in taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what):
+            if isinstance(q_take, MotionFailure):
+                yield q_take
+                continue
+            try:
+                yield self._exchange(q_exchange, q_open, q_take)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
+        giver, taker, scene, item = self.giver, self.taker, self.scene, self.candidate.item
+        width = self.candidate.grasp.width
+        q_held = taker.pieces.with_gripper(scene, q_take, taker.manipulator.gripper_values(width))
+        faults = grip_faults(scene, q_held, taker.manipulator, item=item)
+        if faults:
+            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+        change = Reparenting(item, taker.manipulator.tip, scene.pose(item, taker.manipulator.tip, q=q_held))
+        taken = change.applied(scene, q_held)
+        both = giver.pieces.phase(taken, self.near, touched=item)
+        q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
+        away = taker.pieces.retreat(self.before, q_take, what="approach")
+        taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
+        giver.pieces.check_hand(both, q_held, q_let, what="release")
+        back = giver.pieces.retreat(both, q_let, what="retreat")
+        transfer = giver.pieces.search(self.carried, self.q, q_exchange, seed=self.seed, what="transfer")
+        giver.require_hold(self.carried, transfer, item=item, what="transfer")
+        taker.require_hold(both, back, item=item, what="retreat")
+        free = taker.pieces.phase(scene, self.near)
+        taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
+        transit = taker.pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")
+        segments = (
+            giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=item, phase=self.carried),
+            taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),
+            taker.segment(SegmentKind.APPROACH, away[::-1], q=q_open, held=item, phase=self.before),
+            taker.segment(SegmentKind.GRASP, q_take[None], q=q_held, held=item, phase=self.before, change=change),
+            giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=item, phase=both),
+            giver.segment(SegmentKind.RETREAT, back, q=q_let, held=item, phase=both),
+        )
+        return Refinement(segments, taken, back[-1], f"at {_place(q_exchange, self.carried, item)}")
+
+
+def _place(q: Configuration, phase: Phase, item: str) -> str:
+    point = phase.scene.pose(item, phase.scene.root(item), q=q).translation
+    return f"({', '.join(f'{number:.3f}' for number in point)})"

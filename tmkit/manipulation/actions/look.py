@@ -1,0 +1,97 @@
+"""Looking: an uncertain scene is measured through a camera, and what is not sure becomes surer.
+
+A camera that is fixed looks from where it is. One that an arm carries is brought to a view first: above the object,
+looking down at it from one of a few distances and sides. Either way the step of the plan ends with an
+:class:`tmkit.plans.Observation`, and its scene is the one that follows when what is expected is measured.
+
+Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a look that does not see its object is a failure, which says
+why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.plans.failures import FailureKind, MotionFailure
+from tmkit.plans.observations import CameraModel, Observation, with_observations
+from tmkit.spatial import Pose
+
+__all__ = ["Look"]
+
+_DISTANCES = (0.5, 0.8, 0.2)  # shares of the way from the nearest to the farthest that a camera sees
+_TILTS = (0.0, 0.35)  # radians by which the view may lean
+_SIDES = 4
+
+
+@dataclass(frozen=True)
+class Look:
+    """Look at an object through a camera.
+
+    Attributes:
+        item: frame of the object.
+        camera: frame of class ``camera``.
+        robot: name of the arm that carries the camera, should one do so; the first when left out.
+    """
+
+    item: str
+    camera: str
+    robot: str | None = None
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions to views of the object, the look itself where the camera is fixed, and failures in between.
+
+        Raises:
+            SceneError: the frame is no camera, or does not say how well it sees.
+        """
+        arm = arm if self.robot is None else context.arm(self.robot)
+        scene = context.scene
+        if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
+            yield self._seen(Refinement((), scene, context.q, ""))
+            return
+        for root_from_camera in self._views(context):
+            yield from self._from(root_from_camera, arm, context, seed)
+
+    def _views(self, context: ActionContext) -> Iterator[Pose]:
+        """Yield root_from_camera from where the object is seen, from straight above first."""
+        scene = context.scene
+        model = CameraModel.of(scene, self.camera)
+        point = scene.pose(self.item, scene.root(self.item), q=context.q).translation
+        down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
+        for tilt in _TILTS:
+            for share in _DISTANCES:
+                distance = model.nearest + share * (model.farthest - model.nearest)
+                for side in range(_SIDES):
+                    turn = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, side * math.tau / _SIDES])
+                    lean = Pose.exp([0.0, 0.0, 0.0, tilt, 0.0, 0.0])
+                    yield Pose(point) @ turn @ lean @ down @ Pose([0.0, 0.0, -distance])
+
+    def _from(
+        self, root_from_camera: Pose, arm: ArmMotion, context: ActionContext, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions that bring the camera to a view, and look."""
+        scene, q, pieces = context.scene, context.q, arm.pieces
+        root_from_tool = root_from_camera @ scene.pose(arm.manipulator.tool, self.camera, q=q)
+        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=pieces.rules.held(scene))
+        for found in pieces.contacts(phase, root_from_tool, q=q, seed=seed, what="reaching a view"):
+            if isinstance(found, MotionFailure):
+                yield found
+                continue
+            there = dict(zip(arm.manipulator.joints, found[arm.manipulator.joint_indices(scene)].tolist(), strict=True))
+            for attempt in arm.move(scene, q, joints=there, name=f"a view of {self.item}", seed=seed):
+                yield attempt if isinstance(attempt, MotionFailure) else self._seen(attempt)
+
+    def _seen(self, there: Refinement) -> Refinement | MotionFailure:
+        """Return what a look from where the arm is now leads to, or why the object is not seen."""
+        fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.item, q=there.q)
+        if fault is not None:
+            return MotionFailure("looking", fault, kind=FailureKind.NO_CHOICE)
+        looked = (Observation(self.item, self.camera),)
+        q = np.asarray(there.q)
+        scene = with_observations(there.scene, looked, q=q)
+        return replace(there, scene=scene, observations=looked, choice=f"{self.item} from {self.camera}")

@@ -1,0 +1,212 @@
+"""Operating a mechanism: the hand takes a handle and moves a drawer or door by it.
+
+The arm approaches the handle straight along the tool's z axis and closes its hand; then the mechanism's joint goes from
+its value to the wanted one while the tool keeps its pose relative to the handle. Inverse kinematics closes the chain at
+small steps of the joint, each from the configuration of the last one, and where the straight line in joint space
+between two steps strays, a step is put between. At the end the hand opens and leaves straight backwards.
+
+Nothing changes its parent: what lies in a drawer hangs off it and comes along. The joint's value is in the
+configuration, where planner, checker and plan files find it.
+
+Invariants: as for :class:`tmkit.manipulation.ArmMotion`; along the path the tool strays from its place at the handle by
+less than half of what the checker allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmkit.errors import ConfigurationError
+from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
+from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
+from tmkit.motion import InverseKinematicsStatus, inverse_kinematics, recheck_path
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.values import Configuration, SegmentKind
+from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, frames_moved_by, mechanism_joint, moved_frames
+from tmkit.spatial import Pose
+
+__all__ = ["Operate"]
+
+_SLIDE_STEP, _TURN_STEP = 0.005, 0.02  # metres and radians of the joint between steps, at most
+_LARGEST_JUMP = 0.3  # radians that a joint of the arm may move in a step
+_HALVINGS = 6  # of a step whose middle strays
+_POSITION_TOLERANCE, _ROTATION_TOLERANCE = 1e-6, 1e-6  # metres and radians of inverse kinematics at each step
+_THERE = 1e-6  # metres or radians from the wanted value at which there is nothing to do
+
+
+@dataclass(frozen=True)
+class Operate:
+    """Move a drawer or a door by its handle.
+
+    Attributes:
+        handle: frame of the handle, rigidly joined to the frame on the joint.
+        to: where the joint is to go, metres or radians.
+        grasp: how to hold the handle.
+        joint: the joint; when left out, the one that carries the handle.
+        robot: name of the arm; the first when left out.
+    """
+
+    handle: str
+    to: float
+    grasp: Grasp
+    joint: str | None = None
+    robot: str | None = None
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for it, one for each way to reach the handle, and failures in between.
+
+        Raises:
+            ConfigurationError: the handle is none of the joint.
+        """
+        arm = arm if self.robot is None else context.arm(self.robot)
+        carrying = mechanism_joint(context.scene, self.handle, arms=arm.pieces.rules.arms)
+        if carrying is None or self.joint not in (None, carrying):
+            wanted = f"joint '{self.joint}'" if self.joint is not None else "any joint but an arm's"
+            raise ConfigurationError(f"'{self.handle}' is no handle of {wanted}", joint=self.joint)
+        operation = _Operation(self, arm, context, carrying, seed)
+        return operation.attempts()
+
+
+class _Operation:
+    """One drawer or door being moved."""
+
+    def __init__(self, candidate: Operate, arm: ArmMotion, context: ActionContext, joint: str, seed: int) -> None:
+        self.candidate, self.arm, self.joint, self.seed = candidate, arm, joint, seed
+        self.scene, self.q = context.scene, context.q
+        self.entry = self.scene.joint_names.index(joint)
+
+    def attempts(self) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions and failures."""
+        fault = self._fault()
+        if fault is not None:
+            yield fault
+            return
+        scene, pieces, handle = self.scene, self.arm.pieces, self.candidate.handle
+        q_open = pieces.with_gripper(scene, self.q, self.arm.manipulator.gripper_open)
+        near = (*pieces.near_pairs(scene, self.q), *self._near_at_end())
+        phase = pieces.phase(scene, near, touched=handle)
+        target = scene.pose(handle, scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
+        for q_grasp in pieces.contacts(phase, target, q=q_open, seed=self.seed, what="reaching the handle"):
+            if isinstance(q_grasp, MotionFailure):
+                yield q_grasp
+                continue
+            try:
+                yield self._operate(phase, near, q_open, q_grasp)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def _fault(self) -> MotionFailure | None:
+        """Return why the joint cannot go there, whatever the arm does."""
+        to, phase = self.candidate.to, f"moving '{self.joint}'"
+        lower, upper = self.scene.joint_limits[self.entry]
+        if not lower <= to <= upper:
+            cause = f"{to:.6g} is outside its limits from {lower:.6g} to {upper:.6g}"
+            return MotionFailure(phase, cause, is_final=True, kind=FailureKind.JOINT_LIMIT)
+        if abs(to - float(self.q[self.entry])) <= _THERE:
+            return MotionFailure(phase, f"it is at {to:.6g} already", kind=FailureKind.NO_CHOICE)
+        moved = frames_moved_by(self.scene, self.joint)
+        for parked in self.arm.pieces.rules.parked:
+            if {parked.frame_a, parked.frame_b} & moved:
+                pair = (parked.frame_a, parked.frame_b)
+                cause = f"'{pair[0]}' and '{pair[1]}' overlap at the start"
+                return MotionFailure(phase, cause, (pair,), is_final=True, kind=FailureKind.COLLISION)
+        return None
+
+    def _near_at_end(self) -> NearPairs:
+        """Return what the mechanism comes near to where the joint goes, such as the frame of a closed door."""
+        pieces, scene = self.arm.pieces, self.scene
+        end = np.array(self.q)
+        end[self.entry] = self.candidate.to
+        moved, arms = frames_moved_by(scene, self.joint), moved_frames(scene, *pieces.rules.arms)
+        return tuple(
+            (a, b)
+            for a, b in pieces.rules.near_pairs(scene, end, margin=PLANNING_MARGIN)
+            if (a in moved) != (b in moved) and not {a, b} & arms
+        )
+
+    def _operate(self, phase: Phase, near: NearPairs, q_open: Configuration, q_grasp: Configuration) -> Refinement:
+        arm, pieces, scene, handle = self.arm.manipulator, self.arm.pieces, self.scene, self.candidate.handle
+        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(self.candidate.grasp.width))
+        faults = grip_faults(scene, q_held, arm, item=handle)
+        if faults:
+            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+        away = pieces.retreat(phase, q_grasp, what="approach")
+        pieces.check_hand(phase, q_grasp, q_held, what="grasp")
+        moved = self._moved(phase, q_held)
+        q_let = pieces.with_gripper(scene, moved[-1], arm.gripper_open)
+        pieces.check_hand(phase, moved[-1], q_let, what="release")
+        back = pieces.retreat(phase, q_let, what="retreat")
+        free = pieces.phase(scene, near)
+        pieces.check_hand(free, self.q, q_open, what="opening the hand")
+        transit = pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")
+        make, joint = self.arm.segment, self.joint
+        segments = (
+            make(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),
+            make(SegmentKind.APPROACH, away[::-1], q=q_open, held=handle, phase=phase),
+            make(SegmentKind.GRASP, q_grasp[None], q=q_held, held=handle, phase=phase),
+            make(SegmentKind.OPERATE, moved, q=q_held, held=handle, phase=phase, mechanism=joint),
+            make(SegmentKind.RELEASE, moved[-1][None], q=q_let, held=handle, phase=phase),
+            make(SegmentKind.RETREAT, back, q=q_let, held=handle, phase=phase),
+        )
+        choice = f"{joint} to {self.candidate.to:.3f}, grasp {self.candidate.grasp.name}"
+        return Refinement(segments, scene, back[-1], choice)
+
+    def _moved(self, phase: Phase, start: Configuration) -> Configuration:
+        """Return the path (k, n_joints) along which the tool holds the handle and the joint goes to its value."""
+        scene, tool, handle = self.scene, self.arm.manipulator.tool, self.candidate.handle
+        handle_from_tool = scene.pose(tool, handle, q=start)
+        slides = scene.joint(scene.joint_frame(self.joint)).type == "prismatic"
+        length = abs(self.candidate.to - float(start[self.entry]))
+        count = max(1, math.ceil(length / (_SLIDE_STEP if slides else _TURN_STEP)))
+        rows = [start]
+        for value in np.linspace(float(start[self.entry]), self.candidate.to, count + 1)[1:]:
+            rows += self._bridge(rows[-1], float(value), handle_from_tool, _HALVINGS)
+        path: Configuration = np.array(rows)
+        for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
+            found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
+            if not found.ok:
+                pairs = (found.pair,) if found.pair is not None else ()
+                cause = f"'{pairs[0][0]}' and '{pairs[0][1]}' collide" if pairs else f"limit of joint '{found.joint}'"
+                kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
+                raise PieceFailedError("moving the handle", cause, pairs, kind=kind)
+        return path
+
+    def _bridge(
+        self, before: Configuration, value: float, handle_from_tool: Pose, halvings: int
+    ) -> list[Configuration]:
+        """Return configurations from ``before`` to a value of the joint, so close that the tool does not stray."""
+        scene, arm, handle = self.scene, self.arm.manipulator, self.candidate.handle
+        at = np.array(before)
+        at[self.entry] = value
+        found = inverse_kinematics(
+            scene,
+            arm.tool,
+            target=scene.pose(handle, scene.root(handle), q=at) @ handle_from_tool,
+            joints=arm.joints,
+            q=at,
+            restarts=0,
+            position_tolerance=_POSITION_TOLERANCE,
+            rotation_tolerance=_ROTATION_TOLERANCE,
+        )
+        if found.status is not InverseKinematicsStatus.SOLVED:
+            raise PieceFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
+        after = np.array(found.q)
+        if np.max(np.abs(after - before)) > _LARGEST_JUMP:
+            cause = "the arm would jump to another configuration"
+            raise PieceFailedError("moving the handle", cause, kind=FailureKind.STRAIGHT_LINE)
+        middle = scene.pose(arm.tool, handle, q=(before + after) / 2)
+        metres, radians = handle_from_tool.distance(middle)
+        if metres < CLOSURE_DISTANCE / 4 and radians < CLOSURE_ANGLE / 4:
+            return [after]
+        if halvings == 0:
+            raise PieceFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
+        half = (float(before[self.entry]) + value) / 2
+        first = self._bridge(before, half, handle_from_tool, halvings - 1)
+        return [*first, *self._bridge(first[-1], value, handle_from_tool, halvings - 1)]

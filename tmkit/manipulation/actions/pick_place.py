@@ -1,0 +1,336 @@
+"""Picking and placing with one arm, checked in the scene versions in which they happen.
+
+To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
+lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
+straight backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives
+configurations at the contact, the lines lead from there to free space, and only then is a path searched to their end.
+So a grasp that cannot be left again costs no path search. To *move*, it goes to given joint values with whatever is in
+the hand.
+
+Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed,
+in every segment, the recheck that a plan's checker will repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
+from tmkit.motion import CollisionRules, MotionPlanner
+from tmkit.pddl import GroundAction
+from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.observations import CovarianceRows, Observation
+from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+__all__ = ["ArmMotion", "Refinement", "arm_motions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """An action made motion.
+
+    Attributes:
+        segments: the motion.
+        scene: the scene version after it.
+        q: (n_joints,) configuration after it.
+        choice: what was chosen, in words.
+        changes: the classes that frames gain and lose after the motion; ``scene`` has them.
+        observations: what is looked at after the motion; ``scene`` has what is expected of it.
+    """
+
+    segments: tuple[Segment, ...]
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    choice: str
+    changes: tuple[ClassChange, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+    def step(self, action: GroundAction) -> PlanStep:
+        """Return the step of a plan that carries an action out so."""
+        return PlanStep(
+            action, self.segments, self.scene, self.q, self.choice, self.changes, observations=self.observations
+        )
+
+
+class ArmMotion:
+    """Works out picks, places and moves of one arm.
+
+    Args:
+        manipulator: the arm.
+        budget: how hard to try.
+        rules: what may touch while this arm acts; when left out, those that hold wherever a plan starts.
+        clock: where time is counted.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
+    """
+
+    def __init__(
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
+    ) -> None:
+        self.manipulator = manipulator
+        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
+
+    def pick(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        item: str,
+        grasp: Grasp,
+        seed: int,
+        lift: float | None = None,
+        slip: CovarianceRows | None = None,
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions that pick an object with one grasp, one for each way to reach it.
+
+        Args:
+            scene: the scene before.
+            q: (n_joints,) configuration before.
+            item: frame of the object.
+            grasp: how to hold it.
+            seed: seed of all searches.
+            lift: metres by which it is lifted straight up; those of the budget when left out.
+            slip: the covariance that the closing hand adds; none when left out.
+
+        Yields:
+            Refinements, and failures in between.
+        """
+        arm, pieces = self.manipulator, self.pieces
+        q_open = pieces.with_gripper(scene, q, arm.gripper_open)
+        near = pieces.near_pairs(scene, q)
+        before = pieces.phase(scene, near, touched=item, support=scene.parent(item))
+        root_from_tool = scene.pose(item, scene.root(item), q=q) @ grasp.object_from_tool
+        for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
+            if isinstance(q_grasp, MotionFailure):
+                yield q_grasp
+                continue
+            try:
+                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed, lift, slip)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def place(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        item: str,
+        support: str,
+        pose: Pose,
+        seed: int,
+        lift: float | None = None,
+        slip: CovarianceRows | None = None,
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions that place the held object, one for each way to reach the place.
+
+        Args:
+            scene: the scene before, in which the object hangs off the hand.
+            q: (n_joints,) configuration before.
+            item: frame of the object.
+            support: frame that it comes to rest on.
+            pose: support_from_item, at rest.
+            seed: seed of all searches.
+            lift: metres by which it is lowered straight down; those of the budget's lift when left out.
+            slip: the covariance that the opening hand adds; none when left out.
+
+        Yields:
+            Refinements, and failures in between.
+        """
+        arm, pieces = self.manipulator, self.pieces
+        change = Reparenting(item, support, pose, slip)
+        near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
+        held = pieces.phase(scene, near, touched=item, support=support)
+        root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
+        root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)
+        for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
+            if isinstance(q_place, MotionFailure):
+                yield q_place
+                continue
+            try:
+                yield self._place_at(held, near, q, q_place, change, seed, lift)
+            except PieceFailedError as failed:
+                yield failed.failure
+
+    def move(
+        self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
+
+        Args:
+            scene: the scene before.
+            q: (n_joints,) configuration before.
+            joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
+            name: what to call the place, for the plan and for failures.
+            seed: seed of all searches.
+
+        Yields:
+            One refinement or failure.
+
+        Raises:
+            UnknownNameError: a joint that is none of the arm's.
+        """
+        for joint in joints:
+            if joint not in self.manipulator.joints:
+                raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
+        pieces = self.pieces
+        held = pieces.rules.held(scene)
+        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held)
+        try:
+            path = pieces.search(phase, q, scene.configuration(dict(joints), base=q), seed=seed, what=f"to {name}")
+            if held is not None:
+                self.require_hold(phase, path, item=held, what=f"to {name}")
+        except PieceFailedError as failed:
+            yield failed.failure
+            return
+        kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
+        segment = self.segment(kind, path, q=q, held=held, phase=phase)
+        yield Refinement((segment,), scene, path[-1], f"to {name}")
+
+    def _pick_at(
+        self,
+        before: Phase,
+        near: NearPairs,
+        q_before: Configuration,
+        q: Configuration,
+        q_grasp: Configuration,
+        item: str,
+        grasp: Grasp,
+        seed: int,
+        lift: float | None,
+        slip: CovarianceRows | None,
+    ) -> Refinement:
+        arm, pieces, scene = self.manipulator, self.pieces, before.scene
+        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
+        change = Reparenting(item, arm.tip, scene.pose(item, arm.tip, q=q_held), slip)
+        held_scene = change.applied(scene, q_held)
+        held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
+        with pieces.clock.phase(PlanningPhase.COLLISION):
+            faults = grip_faults(scene, q_held, arm, item=item)
+        if faults:
+            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+        away = pieces.retreat(before, q_grasp, what="approach")
+        pieces.check_hand(before, q_grasp, q_held, what="grasp")
+        lifted = pieces.rise(held, q_held, what="lift", height=lift)
+        self.require_hold(held, lifted, item=item, what="lift")
+        free = pieces.phase(scene, near)
+        pieces.check_hand(free, q_before, q, what="opening the hand")
+        transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
+        segments = (
+            self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
+            self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=item, phase=before),
+            self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=item, phase=before, change=change),
+            self.segment(SegmentKind.LIFT, lifted, q=q_held, held=item, phase=held),
+        )
+        return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
+
+    def _place_at(
+        self,
+        held: Phase,
+        near: NearPairs,
+        q: Configuration,
+        q_place: Configuration,
+        reparenting: Reparenting,
+        seed: int,
+        lift: float | None,
+    ) -> Refinement:
+        arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
+        q_open = pieces.with_gripper(held.scene, q_place, arm.gripper_open)
+        released_scene = reparenting.applied(held.scene, q_open)
+        released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
+        raised = pieces.rise(held, q_place, what="lowering", height=lift)
+        self.require_hold(held, raised, item=item, what="lowering")
+        pieces.check_hand(held, q_place, q_open, what="release")
+        away = pieces.retreat(released, q_open, what="retreat")
+        carried = pieces.phase(held.scene, near, touched=item)
+        transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
+        self.require_hold(carried, transfer, item=item, what="transfer")
+        segments = (
+            self.segment(SegmentKind.TRANSFER, transfer, q=q, held=item, phase=carried),
+            self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=item, phase=held),
+            self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=item, phase=held, change=reparenting),
+            self.segment(SegmentKind.RETREAT, away, q=q_open, held=item, phase=released),
+        )
+        place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
+        return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+    def require_hold(self, phase: Phase, path: Configuration, *, item: str, what: str) -> None:
+        """Prove that the hand holds an object along a path (k, n_joints).
+
+        Raises:
+            PieceFailedError: the object is too heavy to be held like that.
+        """
+        fault = hold_fault(phase.scene, path, self.manipulator, item=item)
+        if fault is not None:
+            raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
+
+    def segment(
+        self,
+        kind: SegmentKind,
+        path: Configuration,
+        *,
+        q: Configuration,
+        held: str | None,
+        phase: Phase,
+        change: Reparenting | None = None,
+        mechanism: str | None = None,
+    ) -> Segment:
+        """Return a segment of this arm.
+
+        Args:
+            kind: what the arm does.
+            path: (k, n_joints) configurations.
+            q: (n_joints,) a configuration with the fingers as they are at its end.
+            held: the object, or handle, that is handled.
+            phase: the version in which it happens, with what may touch.
+            change: the change of the scene at its end.
+            mechanism: the joint that the hand moves by its handle.
+        """
+        arm, names = self.manipulator, phase.scene.joint_names
+        joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
+        own_path = np.array(path[:, [names.index(joint) for joint in joints]])
+        own_path.flags.writeable = False
+        gripper = self.pieces.gripper_of(q, phase.scene)
+        return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change)
+
+
+def arm_motions(
+    manipulators: Sequence[Manipulator],
+    *,
+    budget: MotionBudget,
+    rules: CollisionRules | None = None,
+    clock: PhaseClock | None = None,
+    motion_planner: MotionPlanner | None = None,
+) -> dict[str, ArmMotion]:
+    """Return what works out the motions of several arms, by the arms' names and in their order.
+
+    Args:
+        manipulators: the arms.
+        budget: how hard to try.
+        rules: what may touch, whichever of them acts; when left out, what holds wherever a plan starts.
+        clock: where time is counted.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
+    """
+    if rules is None:
+        rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
+    return {
+        arm.name: ArmMotion(
+            arm, budget=budget, rules=rules.acting(arm.name), clock=clock, motion_planner=motion_planner
+        )
+        for arm in manipulators
+    }

@@ -1,0 +1,367 @@
+"""The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
+
+Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds
+with and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
+:class:`MotionFailure`; the actions above turn it into a value again, so that it never leaves the planner.
+
+Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker
+uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
+from tmkit.motion import (
+    CollisionRules,
+    CollisionWorld,
+    Exemption,
+    InverseKinematicsStatus,
+    MotionPlanner,
+    PathAnswer,
+    PathCheck,
+    PathQuery,
+    PathStatus,
+    RrtConnect,
+    StraightLineStatus,
+    inverse_kinematics,
+    inverse_kinematics_solutions,
+    proved_search,
+    reach_excess,
+    recheck_path,
+    straight_line,
+)
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.values import Configuration, Reparenting
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import moved_frames
+from tmkit.spatial import Pose
+
+__all__ = [
+    "CHECK_RESOLUTION",
+    "CHECK_TRAVEL",
+    "PLANNING_RESOLUTION",
+    "WIDE_MARGIN",
+    "MotionBudget",
+    "MotionPieces",
+    "NearPairs",
+    "Phase",
+]
+
+NearPairs = tuple[tuple[str, str], ...]
+"""Pairs of frames that need not keep the planning margin during an action."""
+
+PLANNING_RESOLUTION = 0.01
+"""Radians or metres between checked configurations while planning."""
+
+CHECK_RESOLUTION = 0.003
+"""Radians or metres between checked configurations in the final check."""
+
+CHECK_TRAVEL = 0.001
+"""Metres of tool travel between checked configurations in the final check."""
+
+
+WIDE_MARGIN = 0.005
+"""Metres that searched paths keep from everything, where one is soon found so."""
+
+_WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
+_AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
+
+
+@dataclass(frozen=True)
+class MotionBudget:
+    """How hard to try.
+
+    Attributes:
+        inverse_kinematics_solutions: distinct configurations to look for at a contact.
+        path_iterations: iterations of one path search.
+        approach: metres of the straight approach and retreat.
+        lift: metres of the straight lift and lowering.
+    """
+
+    inverse_kinematics_solutions: int = 4
+    path_iterations: int = 2000
+    approach: float = 0.08
+    lift: float = 0.06
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A version of the scene with what may touch meanwhile.
+
+    Attributes:
+        scene: the version.
+        exemptions: pairs that may be nearer than the margin.
+        world: collision world with the planning margin.
+        check_world: the same without margin.
+        near: pairs that need not keep the margin.
+    """
+
+    scene: SceneGraph
+    exemptions: tuple[Exemption, ...]
+    world: CollisionWorld
+    check_world: CollisionWorld
+    near: NearPairs = ()
+
+
+class MotionPieces:
+    """Finds the pieces of one arm's motions.
+
+    Args:
+        manipulator: the arm.
+        budget: how hard to try.
+        rules: what may touch; when left out, those that hold wherever a plan starts.
+        clock: where time is counted.
+        motion_planner: what finds paths between configurations.
+    """
+
+    def __init__(
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
+    ) -> None:
+        self.manipulator = manipulator
+        self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
+        self.clock = clock if clock is not None else PhaseClock()
+        self.budget = budget
+        self.rules = rules if rules is not None else CollisionRules(manipulator)
+        self._world: CollisionWorld | None = None  # the last ones, from which those of the next versions are moved
+        self._check_world: CollisionWorld | None = None
+
+    @timed(PlanningPhase.COLLISION)
+    def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
+        """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
+
+        Without it two blocks that stand side by side would keep the arm from doing anything.
+        """
+        return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
+
+    @timed(PlanningPhase.COLLISION)
+    def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
+        """Return the pairs of an object and the still world that are nearer than the margin where it comes to rest.
+
+        Without it nothing could be put where two tables of one height overlap.
+        """
+        resting = scene.reparent(change.frame, change.parent, pose=change.pose)
+        kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
+        return tuple(
+            (a, b)
+            for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN, source=self._world)
+            if change.frame in (a, b) and (b if a == change.frame else a) not in kept
+        )
+
+    @timed(PlanningPhase.COLLISION)
+    def phase(
+        self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
+    ) -> Phase:
+        """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
+        exemptions = self.rules.exemptions(scene, touched=touched, support=support)
+        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
+        check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
+        self._world, self._check_world = world, check_world
+        return Phase(scene, exemptions, world, check_world, near)
+
+    def contacts(
+        self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
+    ) -> Iterator[Configuration | MotionFailure]:
+        """Yield free configurations (n_joints,) with the tool at a pose, nearest to ``q`` first; else one failure."""
+        arm = self.manipulator
+        with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+            found = inverse_kinematics_solutions(
+                phase.scene,
+                arm.tool,
+                target=root_from_tool,
+                joints=arm.joints,
+                q=q,
+                count=self.budget.inverse_kinematics_solutions,
+                world=phase.world,
+                seed=seed,
+            )
+        if found.status is InverseKinematicsStatus.SOLVED:
+            yield from found.configurations
+        elif found.blocking_pairs:
+            pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
+            cause = f"every configuration found collides, mostly {_named(pairs[0])}"
+            nearest = self._nearest(phase, root_from_tool, q, seed)
+            yield MotionFailure(what, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
+        elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
+            cause, nearest = "the pose is out of the arm's reach", self._nearest(phase, root_from_tool, q, seed)
+            excess = reach_excess(phase.scene, arm, root_from_tool=root_from_tool, q=q)
+            yield MotionFailure(what, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest)
+        else:
+            cause = "no configuration of the arm was found for the pose"
+            nearest = self._nearest(phase, root_from_tool, q, seed)
+            yield MotionFailure(what, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
+
+    @timed(PlanningPhase.INVERSE_KINEMATICS)
+    def _nearest(self, phase: Phase, root_from_tool: Pose, q: Configuration, seed: int) -> Configuration:
+        """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
+        arm = self.manipulator
+        found = inverse_kinematics(
+            phase.scene, arm.tool, target=root_from_tool, joints=arm.joints, q=q, seed=seed, restarts=3
+        )
+        return found.q
+
+    def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool backs off along its z axis."""
+        root_from_tool = self._tool(phase, start)
+        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
+
+    def rise(self, phase: Phase, start: Configuration, *, what: str, height: float | None = None) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool rises along the root's z axis.
+
+        Args:
+            phase: where it happens.
+            start: (n_joints,) configuration at the bottom.
+            what: what is being tried, for failures.
+            height: metres; those of the budget when left out.
+        """
+        root_from_tool = self._tool(phase, start)
+        rise = np.array([0.0, 0.0, self.budget.lift if height is None else height])
+        target = Pose(root_from_tool.translation + rise, root_from_tool.quat_xyzw)
+        return self._line(phase, start, target, what)
+
+    def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
+        """Return a free path (k, n_joints) from start to goal, with room to spare where one is soon found so.
+
+        Raises:
+            PieceFailedError: none was found; it says why, and what was in the way.
+        """
+        goal = self.with_gripper_of(goal, start, phase.scene)
+        wide = self._wide_world(phase, start, goal)
+        with self.clock.phase(PlanningPhase.PATH_SEARCH):
+            found = self._path(phase, wide, start, goal, seed=seed, iterations=_WIDE_ITERATIONS)
+            if found.status is not PathStatus.SOLVED:
+                found = self._path(phase, phase.world, start, goal, seed=seed)
+        if found.status is PathStatus.SOLVED:
+            return found.path
+        pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
+        causes = {
+            PathStatus.START_IN_COLLISION: "its start collides",
+            PathStatus.GOAL_IN_COLLISION: "its end collides",
+            PathStatus.START_OUT_OF_LIMITS: f"its start is outside the limits of joint '{found.joint}'",
+            PathStatus.GOAL_OUT_OF_LIMITS: f"its end is outside the limits of joint '{found.joint}'",
+            PathStatus.RECHECK_FAILED: "the path found did not pass the fine check",
+        }
+        cause = causes.get(found.status, "no path was found")
+        if found.pair is not None:
+            pairs = (found.pair, *(pair for pair in pairs if pair != found.pair))
+        if pairs:
+            cause += f", {_named(pairs[0])} being in the way"
+        beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
+        kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
+        q = start if found.status in _AT_START else goal
+        raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
+
+    @timed(PlanningPhase.COLLISION)
+    def _wide_world(self, phase: Phase, start: Configuration, goal: Configuration) -> CollisionWorld:
+        """Return the world in which all keep the wide margin but what is nearer at either end of a path."""
+        scene, exemptions, near = phase.scene, phase.exemptions, phase.near
+        wide = self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, source=phase.world)
+        contacts = [contact for q in (start, goal) for contact in wide.contacts(q)]
+        if not contacts:
+            return wide
+        close = [(contact.frame_a, contact.frame_b) for contact in contacts]
+        return self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
+
+    def _path(
+        self,
+        phase: Phase,
+        world: CollisionWorld,
+        start: Configuration,
+        goal: Configuration,
+        *,
+        seed: int,
+        iterations: int | None = None,
+    ) -> PathAnswer:
+        """Search for a path in a world, within the budget's iterations or fewer."""
+        limit = self.budget.path_iterations
+        query = PathQuery(
+            world,
+            self.manipulator.joints,
+            start,
+            goal[None],
+            seed=seed,
+            iterations=limit if iterations is None else min(iterations, limit),
+            resolution=PLANNING_RESOLUTION,
+            check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
+        )
+        return proved_search(self.motion_planner, query)
+
+    @timed(PlanningPhase.COLLISION)
+    def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
+        """Prove that the hand can open or close where the arm stands.
+
+        Raises:
+            PieceFailedError: something is in the way of the fingers.
+        """
+        result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
+        if not result.ok:
+            pairs = (result.pair,) if result.pair is not None else ()
+            cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
+            kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
+            raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
+
+    def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
+        """Return ``q`` with the given finger joint values."""
+        return scene.configuration(dict(values), base=q)
+
+    def with_gripper_of(self, q: Configuration, like: Configuration, scene: SceneGraph) -> Configuration:
+        """Return ``q`` with the fingers as in ``like``."""
+        return self.with_gripper(scene, q, self.gripper_of(like, scene))
+
+    def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
+        """Return the finger joint values of a configuration."""
+        names = scene.joint_names
+        return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
+
+    def _tool(self, phase: Phase, q: Configuration) -> Pose:
+        return phase.scene.pose(self.manipulator.tool, phase.scene.root(self.manipulator.tool), q=q)
+
+    @timed(PlanningPhase.STRAIGHT_LINES)
+    def _line(self, phase: Phase, start: Configuration, target: Pose, what: str) -> Configuration:
+        arm = self.manipulator
+        line = straight_line(
+            phase.scene, arm.tool, start=start, target=target, joints=arm.joints, world=phase.world,
+            resolution=PLANNING_RESOLUTION,
+        )  # fmt: skip
+        if line.status is StraightLineStatus.COLLISION and line.pair is not None:
+            cause = f"the straight line collides, {_named(line.pair)}"
+            raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start))
+        if line.status is not StraightLineStatus.SOLVED:
+            causes = {
+                StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
+                StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
+                StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
+            }
+            limit = line.status is StraightLineStatus.JOINT_LIMIT
+            kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
+            cause = causes.get(line.status, "no straight line")
+            raise PieceFailedError(what, cause, kind=kind, q=_end_of(line.path, start))
+        result = recheck_path(
+            phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
+        )
+        if not result.ok:
+            pairs = (result.pair,) if result.pair is not None else ()
+            cause = "the straight line did not pass the fine check"
+            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
+        return line.path
+
+
+def _end_of(path: Configuration, start: Configuration) -> Configuration:
+    """Return where a line ends that could not be followed to its end."""
+    return path[-1] if len(path) else start
+
+
+def _named(pair: tuple[str, str]) -> str:
+    return f"'{pair[0]}' and '{pair[1]}'"

@@ -1,0 +1,1 @@
+"""Grasps: poses of a hand at which it can hold an object."""

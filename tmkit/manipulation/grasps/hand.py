@@ -1,0 +1,134 @@
+"""Whether a hand alone can hold an object as a grasp says: the hand at that pose, the object, and nothing else.
+
+The check takes the hand's frames out of the scene (all that hangs off the arm's tip) and hangs the object off the hand
+by six joints of its own, so that a grasp is a configuration, and hundreds of grasps are one batch for the collision
+checker. A grasp passes when
+
+* the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
+  else;
+* the open hand, at the grasp and on the straight way to it, does not run into the object.
+
+These are the rules that planner and plan checker use, so what fails here would fail there.
+
+Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import atan2, cos
+from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
+from tmkit.motion import CollisionWorld
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.robots import Manipulator
+from tmkit.robots.movable import movable_frames
+from tmkit.spatial import Pose
+
+__all__ = ["HandCheck", "yaw_pitch_roll"]
+
+_APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
+_PREFIX = "grasped"
+_SLIDES, _TURNS = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0), (1, 0, 0))
+
+
+class HandCheck:
+    """A hand and an object without the rest of the world.
+
+    Args:
+        scene: the scene with the arm.
+        solids: collision shapes of the object, in its frame.
+        manipulator: the arm; :meth:`fits` says whether the scene has its hand.
+    """
+
+    def __init__(self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator) -> None:
+        self.manipulator = manipulator
+        tip = manipulator.tip
+        hand = scene.extract(tip)
+        for item in movable_frames(hand):
+            if item in hand and item != tip:
+                hand = hand.remove_frame(item, subtree=True)
+        self._tip_from_tool = hand.pose(manipulator.tool, tip, q=hand.zero_configuration())
+        frame = tip
+        frames = [f"{_PREFIX}/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll")]
+        with hand.edit() as edit:
+            for name, axis in zip(frames, (*_SLIDES, *_TURNS), strict=True):
+                joint = Prismatic(axis, name=name) if frames.index(name) < 3 else Continuous(axis, name=name)
+                edit.add_frame(name, frame, joint=joint, shapes=tuple(solids) if name == frames[-1] else ())
+                frame = name
+        self._item, self._joints = frames[-1], frames
+        self._scene = edit.finish()
+        self._world = self._collision_world()
+
+    @staticmethod
+    def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
+        """Tell whether a scene has the hand whole: tip, tool, contact links and finger joints, with shapes."""
+        tip = manipulator.tip
+        if tip not in scene or manipulator.tool not in scene:
+            return False
+        below = {tip, *scene.subtree(tip)}
+        joints = {scene.joint(frame).name for frame in below}
+        links = manipulator.contact_links
+        return (
+            bool(links)
+            and {manipulator.tool, *links} <= below
+            and set(manipulator.gripper_joints) <= joints
+            and all(any(attached.collision for attached in scene.shapes(link)) for link in links)
+        )
+
+    def passed(self, poses: Sequence[Pose], widths: Sequence[float]) -> NDArray[np.bool_]:
+        """Tell for grasps (n) whether the hand can take them.
+
+        Args:
+            poses: object_from_tool of each.
+            widths: metres between the fingers of each.
+        """
+        free = np.ones(len(poses), dtype=bool)
+        opened = [dict(self.manipulator.gripper_open)] * len(poses)
+        closed = [self.manipulator.gripper_values(width) for width in widths]
+        for fingers, back in ((opened, 0.0), (closed, 0.0), *((opened, back) for back in _APPROACH)):
+            left = np.flatnonzero(free).tolist()  # most that fail do so at the grasp itself
+            if left:
+                rows = [self._row(poses[i] @ Pose([0.0, 0.0, -back]), fingers[i]) for i in left]
+                free[left] = np.logical_not(self._world.in_collision_batch(np.array(rows)))
+        for i in np.flatnonzero(free).tolist():
+            free[i] = self._holds(self._row(poses[i], closed[i]))
+        return free
+
+    def _holds(self, closed: NDArray[np.float64]) -> bool:
+        """Tell whether every contact link is at the object."""
+        tolerance = self.manipulator.contact_tolerance
+        for link in self.manipulator.contact_links:
+            contact = self._world.distance(link, self._item, closed)
+            if contact is None or contact.distance > tolerance:
+                return False
+        return True
+
+    def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
+        """Return the configuration in which the hand is at the object like this."""
+        tip_from_item = self._tip_from_tool @ object_from_tool.inverse()
+        values = [*tip_from_item.translation, *yaw_pitch_roll(tip_from_item.rotation)]
+        return np.asarray(self._scene.configuration({**dict(zip(self._joints, values, strict=True)), **fingers}))
+
+    def _collision_world(self) -> CollisionWorld:
+        """Return the world in which only the object and the hand are compared."""
+        links = set(self.manipulator.contact_links)
+        margins = {}
+        for a, b, _ in CollisionWorld(self._scene).pairs:
+            if self._item not in (a, b):
+                margins[a, b] = -math.inf
+            elif {a, b} & links:
+                margins[a, b] = -self.manipulator.contact_tolerance
+        return CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
+
+
+def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
+    pitch = atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    if cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
+        return atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
+    return atan2(rotation[1, 0], rotation[0, 0]), pitch, atan2(rotation[2, 1], rotation[2, 2])

@@ -1,0 +1,303 @@
+"""Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups.
+
+A parallel hand holds an object at two points when the line between them lies in the friction cones of both (an
+*antipodal* pair; Nguyen, "Constructing force-closure grasps", 1988). Points are sampled on the surface, the middles of
+the largest flat parts first and then by area; from each a ray goes inwards, and where it leaves the object again is the
+partner, the nearest one and the farthest (the wall of a cup, and the whole cup). Where the two normals are not opposite
+the ray is cast again along their mean, which finds the pairs on wedges. The tool comes from eight directions around the
+line, either way round.
+
+A suction cup needs a flat patch with room for its rim. Triangles that lie in one plane and hang together are a patch;
+the places are the middle of its area and points of a grid, the whole rim inside the patch.
+
+Points are taken on the mesh itself. The collision checker, unless told otherwise, sees its convex hull: the hand check
+drops what cannot be reached there, such as the hollow of an L. Of meshes with more than 20,000 triangles the hull is
+sampled, too.
+
+Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most opposite and that
+hold near the centre of mass, and patches whose line of pull passes near it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import cos, dot, norm, norms, product
+from tmkit.graph import Shape
+from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
+
+__all__ = [
+    "FRICTION",
+    "ContactPair",
+    "SuctionPoint",
+    "antipodal_pairs",
+    "distinct_pairs",
+    "suction_points",
+]
+
+FRICTION = 0.5
+"""Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
+
+_SAMPLES = 320  # points on the surface
+_FLAT_PARTS = 24  # middles of flat parts among them
+_PAIRS, _PAIRS_OF_AXIS = 240, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
+_NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
+_RAYS_AT_ONCE = 1_000_000  # rays times triangles
+_PATCH_POINTS = 6  # places kept on one patch
+_INSIDE = 1e-9
+_STARTED = 1e-6  # metres from its start at which a ray may meet something
+
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two points of a surface between which it can be held.
+
+    Attributes:
+        middle: (3,) point half way, metres.
+        axis: (3,) unit vector from the first to the second.
+        width: metres between them.
+        alignment: the smaller cosine of the angles between the line and the two normals.
+    """
+
+    middle: Vectors
+    axis: Vectors
+    width: float
+    alignment: float
+
+
+@dataclass(frozen=True)
+class SuctionPoint:
+    """A place for a suction cup.
+
+    Attributes:
+        point: (3,) metres.
+        normal: (3,) outward unit normal of the patch.
+        tangent: (3,) unit vector along the longest side of the patch.
+        room: metres to the edge of the patch.
+    """
+
+    point: Vectors
+    normal: Vectors
+    tangent: Vectors
+    room: float
+
+
+def antipodal_pairs(
+    shape: Shape,
+    *,
+    centre: Vectors,
+    widths: tuple[float, float],
+    rng: np.random.Generator,
+    friction: float = FRICTION,
+) -> list[ContactPair]:
+    """Return pairs of contacts on a mesh, best first.
+
+    Args:
+        shape: the mesh.
+        centre: (3,) its centre of mass.
+        widths: smallest and largest metres between the contacts.
+        rng: for the samples.
+        friction: coefficient at the contacts.
+    """
+    triangles = closed_triangles(shape)
+    if not len(triangles):
+        return []
+    normals = triangle_normals(triangles)
+    points, inward = _samples(triangles, normals, rng)
+    least = 1.0 / math.hypot(1.0, friction)  # the cosine of the friction cone's angle
+    found = list(_pairs(triangles, normals, points, inward, widths, least))
+    size = norm(np.ptp(triangles.reshape(-1, 3), axis=0))
+
+    def badness(pair: ContactPair) -> tuple[float, float, float, float, float]:
+        offset = norm(np.cross(pair.middle - centre, pair.axis)) / size
+        return (round(1.0 - pair.alignment + offset, 6), round(pair.width, 9), *np.round(pair.middle, 9).tolist())
+
+    return distinct_pairs(sorted(found, key=badness), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+
+
+def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:
+    """Return pairs that are no near copies of an earlier one, at most so many, and so many of nearly one direction."""
+    kept: list[ContactPair] = []
+    for pair in pairs:
+        if len(kept) == limit:
+            break
+        parallel = [other for other in kept if abs(dot(pair.axis, other.axis)) > _PARALLEL]
+        is_new = all(norm(pair.middle - other.middle) >= _NEAR for other in parallel)
+        if is_new and len(parallel) < of_axis:
+            kept.append(pair)
+    return kept
+
+
+def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[SuctionPoint]:
+    """Return places for a suction cup on the flat patches of a mesh, best first.
+
+    Args:
+        shape: the mesh.
+        centre: (3,) its centre of mass.
+        rim: radius of the cup's rim, metres.
+    """
+    triangles = closed_triangles(shape)
+    if not len(triangles):
+        return []
+    found = [
+        place
+        for patch, edges in flat_patches(triangles, least_area=math.pi * rim * rim)
+        for place in _patch_points(triangles[patch], edges, rim, centre)
+    ]
+
+    def badness(place: SuctionPoint) -> tuple[float, ...]:
+        lever = norm(np.cross(centre - place.point, place.normal))
+        return (round(float(lever), 6), *np.round([*-place.normal[::-1], *place.point], 9).tolist())
+
+    return sorted(found, key=badness)
+
+
+def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
+    """Return points (n, 3) on the surface with their inward normals."""
+    areas = triangle_areas(triangles)
+    points, inward = [], []
+    for patch, _ in flat_patches(triangles, most=_FLAT_PARTS):
+        middles = triangles[patch].mean(axis=1)
+        middle = (middles * areas[patch][:, None]).sum(axis=0) / areas[patch].sum()
+        points.append(middle)
+        inward.append(-normals[patch[0]])
+    chosen = rng.choice(len(triangles), size=_SAMPLES, p=areas / areas.sum())
+    u, v = rng.random((2, _SAMPLES))
+    is_beyond = u + v > 1.0
+    u[is_beyond], v[is_beyond] = 1.0 - u[is_beyond], 1.0 - v[is_beyond]
+    a, b, c = (triangles[chosen, k] for k in range(3))
+    spread = a + u[:, None] * (b - a) + v[:, None] * (c - a)
+    return np.concatenate([np.array(points).reshape(-1, 3), spread]), np.concatenate(
+        [np.array(inward).reshape(-1, 3), -normals[chosen]]
+    )
+
+
+def _pairs(
+    triangles: Vectors,
+    normals: Vectors,
+    points: Vectors,
+    inward: Vectors,
+    widths: tuple[float, float],
+    least: float,
+) -> Iterator[ContactPair]:
+    """Yield the pairs that rays from points find, with both normals within the cone."""
+    again: list[tuple[Vectors, Vectors, Vectors, float]] = []
+    for start, own, hits in zip(points, inward, _rays(triangles, points, inward), strict=True):
+        exits = _exits(hits, normals, own)
+        for distance, index in dict.fromkeys(exits[:1] + exits[-1:]):
+            alignment = dot(normals[index], own)
+            if alignment >= least and widths[0] <= distance <= widths[1]:
+                yield ContactPair(start + distance / 2 * own, own, distance, min(1.0, alignment))
+            mean = own + normals[index]
+            length = norm(mean)
+            if 1e-9 < length < 2.0 - 1e-9:
+                again.append((start, own, mean / length, distance))
+    if not again:
+        return
+    starts, axes = np.array([start for start, *_ in again]), np.array([axis for _, _, axis, _ in again])
+    for (start, own, axis, near), hits in zip(again, _rays(triangles, starts, axes), strict=True):
+        exits = _exits(hits, normals, axis)
+        if exits:
+            distance, index = min(exits, key=lambda hit: abs(hit[0] - near))
+            alignment = min(dot(own, axis), dot(normals[index], axis))
+            if alignment >= least and widths[0] <= distance <= widths[1]:
+                yield ContactPair(start + distance / 2 * axis, axis, distance, min(1.0, alignment))
+
+
+def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> list[tuple[float, int]]:
+    """Return the hits of a ray at which it leaves the object, nearest first."""
+    return [(distance, index) for distance, index in hits if dot(normals[index], axis) > _INSIDE]
+
+
+def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
+    """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
+
+    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell: by
+    BLAS, whose last bits do not matter, since the balls are larger than rounding is by far.
+    """
+    middles = triangles.mean(axis=1)
+    balls = norms(triangles - middles[:, None]).max(axis=1) + _STARTED
+    at_once = max(1, _RAYS_AT_ONCE // len(triangles))
+    found: list[list[tuple[float, int]]] = []
+    for begin in range(0, len(starts), at_once):
+        start, along = starts[begin : begin + at_once], directions[begin : begin + at_once]
+        ahead = along @ middles.T - np.einsum("ij,ij->i", start, along)[:, None]
+        squares = (middles**2).sum(axis=1)[None] - 2.0 * start @ middles.T + (start**2).sum(axis=1)[:, None]
+        rows, indices = np.nonzero(squares - ahead**2 <= balls**2)
+        distances = _distances(triangles[indices], start[rows], along[rows])
+        hits: list[list[tuple[float, int]]] = [[] for _ in range(len(start))]
+        for row, index, distance in zip(rows.tolist(), indices.tolist(), distances.tolist(), strict=True):
+            if distance > _STARTED:
+                hits[row].append((distance, index))
+        found += [sorted(of_ray) for of_ray in hits]
+    return found
+
+
+def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDArray[np.float64]:
+    """Return how far (n,) along each of n rays its triangle lies, -1 where it misses (Moller and Trumbore, 1997)."""
+    a = triangles[:, 0]
+    first, second = triangles[:, 1] - a, triangles[:, 2] - a
+    across = np.cross(directions, second)
+    volume = np.einsum("ij,ij->i", across, first)
+    is_met = np.abs(volume) > 1e-15
+    volume = np.where(is_met, volume, 1.0)
+    offset = starts - a
+    turned = np.cross(offset, first)
+    u = np.einsum("ij,ij->i", across, offset) / volume
+    v = np.einsum("ij,ij->i", directions, turned) / volume
+    is_met &= (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
+    return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
+
+
+def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vectors) -> list[SuctionPoint]:
+    """Return places on one patch with room for the rim, those nearest to the centre of mass first."""
+    areas = triangle_areas(triangles)
+    if areas.sum() < math.pi * rim * rim or not len(edges):
+        return []
+    normal = np.einsum("ij,i->j", triangle_normals(triangles), areas)
+    normal /= norm(normal)
+    sides = edges[:, 1] - edges[:, 0]
+    tangent = sides[int(np.argmax(np.round(norms(sides), 9)))]
+    tangent = tangent - dot(tangent, normal) * normal
+    tangent /= norm(tangent)
+    axes = np.column_stack([tangent, np.cross(normal, tangent)])
+    origin = (triangles.mean(axis=1) * areas[:, None]).sum(axis=0) / areas.sum()
+    flat, outline = (np.einsum("...i,ij->...j", corners - origin, axes) for corners in (triangles, edges))
+    target = product(centre - origin, axes)
+    low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
+    step = max(rim, float(np.max(high - low)) / 16, 1e-3)
+    grid = [np.arange(math.ceil(a / step), math.floor(b / step) + 1) * step for a, b in zip(low, high, strict=True)]
+    points = np.concatenate([np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T])
+    room = np.where(_is_in_any(points, flat), _distance_to_sides(points, outline), -1.0)
+    order = np.lexsort((points[:, 1], points[:, 0], np.round(norms(points - target), 9)))
+    kept: list[int] = []
+    for i in order.tolist():
+        is_new = all(norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
+        if room[i] >= max(rim, 1e-4) and is_new and len(kept) < _PATCH_POINTS:
+            kept.append(i)
+    return [SuctionPoint(origin + product(axes, points[i]), normal, tangent, float(room[i])) for i in kept]
+
+
+def _is_in_any(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
+    """Tell for points (n, 2) whether they are in any of some triangles (m, 3, 2), counter-clockwise."""
+    inside = np.ones((len(points), len(triangles)), dtype=bool)
+    for k in range(3):
+        start, along = triangles[:, k], triangles[:, (k + 1) % 3] - triangles[:, k]
+        offset = points[:, None] - start[None]
+        inside &= along[None, :, 0] * offset[..., 1] - along[None, :, 1] * offset[..., 0] >= -1e-12
+    return np.asarray(inside.any(axis=1))
+
+
+def _distance_to_sides(points: Vectors, sides: Vectors) -> NDArray[np.float64]:
+    """Return the distance (n,) of points (n, 2) to the nearest of some segments (m, 2, 2)."""
+    start, along = sides[:, 0], sides[:, 1] - sides[:, 0]
+    offset = points[:, None] - start[None]
+    share = np.clip(np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0)
+    return np.asarray(norms(offset - share[..., None] * along[None]).min(axis=1))

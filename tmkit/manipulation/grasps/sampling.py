@@ -1,0 +1,306 @@
+"""Grasps: where a hand may hold an object.
+
+A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with the distance of the
+fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
+
+:func:`grasps_of` gives them for every kind of shape: boxes, cylinders, balls and capsules by formulas
+(:mod:`tmkit.manipulation.grasps.shapes`), meshes by sampling (:mod:`tmkit.manipulation.grasps.meshes`), clouds
+and height fields by the box around them, several shapes by the box around all and by each of them. Grasps of meshes and
+of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it;
+without a hand in the scene, several shapes have the grasps of the box alone.
+
+Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
+(whether the arm gets there is another question).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import circle, cos, dot, norm, norms, sin
+from tmkit.errors import SceneError
+from tmkit.graph import AttachedShape, SceneGraph, Shape
+from tmkit.manipulation.grasps.hand import HandCheck
+from tmkit.manipulation.grasps.holding import Load
+from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
+from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
+from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp, tool_pose
+from tmkit.manipulation.placements.stable_faces import solid_centre
+from tmkit.motion.regions.solids import reach
+from tmkit.robots import Manipulator, pair_distance
+from tmkit.spatial import Pose
+
+__all__ = [
+    "FINGER_CLEARANCE",
+    "Grasp",
+    "all_grasps_are_known",
+    "cup_rim",
+    "firmly_held",
+    "grasps_of",
+    "grip_faults",
+    "hold_fault",
+]
+
+_RIM_POINTS = 8
+_RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
+_ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
+_APPROACHES = 8  # directions around the line between two contacts
+_HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
+_PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
+
+
+def grasps_of(
+    scene: SceneGraph, item: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
+) -> tuple[Grasp, ...]:
+    """Return the grasps of an object by one hand, in a fixed order.
+
+    Args:
+        scene: the scene with the object.
+        item: frame of the object.
+        manipulator: the arm whose hand grasps.
+        rng: for what is sampled; seeded by 0 when left out.
+
+    Returns:
+        Grasps; none when nothing of the object fits the hand.
+
+    Raises:
+        SceneError: the object has no collision shape to hold it by, or one without an end.
+    """
+    solids = tuple(attached for attached in scene.shapes(item) if attached.collision)
+    if not solids:
+        raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
+    if any(attached.shape.kind == "plane" for attached in solids):
+        raise SceneError(f"object '{item}' has a plane, which no hand can grasp", frame=item)
+    hand = _Hand(scene, manipulator, rng if rng is not None else np.random.default_rng(0))
+    if len(solids) == 1:
+        inertia = scene.inertia(item)
+        centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
+        return tuple(_of_one(hand, solids[0], centre))
+    size, around = _box_around(solids)
+    found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
+    if hand.is_whole:
+        for number, solid in enumerate(solids, start=1):
+            of_part = _of_one(hand, solid, solid_centre(solid))
+            found += [Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}") for grasp in of_part]
+        found = hand.feasible(solids, found)
+    return tuple(found)
+
+
+def all_grasps_are_known(scene: SceneGraph, item: str) -> bool:
+    """Tell whether :func:`grasps_of` giving none proves that there are none: it does not for what is sampled.
+
+    It does for one box, cylinder, ball or capsule; meshes are sampled, and of several shapes some grasps are not tried.
+    """
+    solids = [attached for attached in scene.shapes(item) if attached.collision]
+    return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
+
+
+def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> tuple[str, ...]:
+    """Return in words what is wrong with the way a closed hand holds an object; nothing when every finger is at it."""
+    faults: list[str] = []
+    for link in manipulator.contact_links:
+        gap = pair_distance(scene, q, frame_a=link, frame_b=item)
+        if gap > manipulator.contact_tolerance:
+            faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{item}'")
+        elif gap < -manipulator.contact_tolerance:
+            faults.append(f"'{link}' overlaps with '{item}' by {-gap * 1000:.1f} mm")
+    return tuple(faults)
+
+
+def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> str | None:
+    """Return in words why a hand cannot hold an object along a path; None when it can.
+
+    Args:
+        scene: the scene, with the object in the hand.
+        path: (k, n_joints) configurations.
+        manipulator: the arm.
+        item: frame of the object.
+    """
+    root, tool_from_item = scene.root(manipulator.tool), scene.pose(item, manipulator.tool, q=path[0])
+    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=tool_from_item, rim=rim)
+    if load.largest_share() <= 1.0:
+        return None
+    downs = (-scene.pose(manipulator.tool, root, q=row).rotation[2] for row in _densely(path))
+    share, said = max(load.share(down) for down in downs)
+    if share <= 1.0:
+        return None
+    grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
+    much = f"{share:.1f} times what {grip} holds" if math.isfinite(share) else f"and {grip} holds nothing"
+    return f"'{item}' is too heavy for the hand so: {said}, {much}"
+
+
+def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield configurations (n_joints,) along a path (k, n_joints), a few hundredths of a radian apart."""
+    yield path[0]
+    for before, after in pairwise(path):
+        count = max(1, math.ceil(float(np.max(np.abs(after - before))) / _HOLD_RESOLUTION))
+        for k in range(1, count + 1):
+            yield before + (after - before) * (k / count)
+
+
+def firmly_held(scene: SceneGraph, item: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
+    """Tell for grasps (n) of an object whether the hand bears its weight whichever way it is turned."""
+    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=Pose(), rim=rim)
+    inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
+    return [
+        replace(load, centre=tool_from_item.apply(load.centre)).largest_share() <= 1.0 for tool_from_item in inverses
+    ]
+
+
+class _Hand:
+    """A hand in a scene, and what chance it is given."""
+
+    def __init__(self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator) -> None:
+        self.scene, self.manipulator, self.rng = scene, manipulator, rng
+        self.is_suction = manipulator.gripper_kind == "suction"
+        self.rim = _rim_radius(scene, manipulator) if self.is_suction else 0.0
+        self.is_whole = HandCheck.fits(scene, manipulator)
+
+    def box_grasps(self, size: NDArray[np.float64]) -> Iterator[Grasp]:
+        """Yield the grasps of a box (3,)."""
+        return suction_faces(size, self.rim) if self.is_suction else box_grasps(size, self.manipulator)
+
+    def feasible(self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]) -> list[Grasp]:
+        """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
+        if self.is_whole:
+            check = HandCheck(self.scene, solids, manipulator=self.manipulator)
+            kept = check.passed([grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps])
+            return [grasp for grasp, is_good in zip(grasps, kept, strict=True) if is_good]
+        found = []
+        for grasp in grasps:
+            back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
+            depth = reach(tuple(solids), back) - dot(back, grasp.object_from_tool.translation)
+            if self.is_suction or depth <= self.manipulator.finger_depth:
+                found.append(grasp)
+        return found
+
+
+def _moved(grasp: Grasp, pose: Pose) -> Grasp:
+    return Grasp(pose @ grasp.object_from_tool, grasp.width, grasp.name)
+
+
+def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
+    """Return the grasps of one solid; ``centre`` is the centre of mass in the frame that it is attached to."""
+    shape, arm, kind = solid.shape, hand.manipulator, solid.shape.kind
+    own_centre = solid.pose.inverse().apply(centre)
+    made: Iterable[Grasp]
+    pose = solid.pose
+    if kind == "mesh" and solid.level != "box":
+        if not hand.is_suction:
+            return _pinches(hand, solid, own_centre)
+        cups = [_moved(grasp, pose) for grasp in _cups(shape, own_centre, hand.rim)]
+        return hand.feasible((solid,), cups)
+    if kind == "cylinder":
+        radius, length = shape.dimensions
+        made = suction_caps(radius, length, hand.rim) if hand.is_suction else cylinder_grasps(radius, length, arm)
+    elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
+        made = ()
+    elif not hand.is_suction and kind == "sphere":
+        made = ball_grasps(shape.dimensions[0], arm)
+    elif not hand.is_suction and kind == "capsule":
+        radius, length = shape.dimensions
+        made = cylinder_grasps(radius, length, arm, cap=radius)
+    else:
+        size, pose = _box_around((solid,))
+        made = hand.box_grasps(size)
+    return [_moved(grasp, pose) for grasp in made]
+
+
+def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
+    """Return side lengths and centre of a box around all shapes; a single shape keeps its own axes."""
+    if len(shapes) == 1:
+        lower, upper = shapes[0].shape.bounds
+        return upper - lower, shapes[0].pose @ Pose((lower + upper) / 2)
+    corners = []
+    for attached in shapes:
+        bounds = np.array(attached.shape.bounds)
+        grid = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+        corners.append(attached.pose.apply(grid))
+    points = np.concatenate(corners)
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    return upper - lower, Pose((lower + upper) / 2)
+
+
+def _pinches(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
+    """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can."""
+    arm = hand.manipulator
+    widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
+    pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng)
+    made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
+    feasible = set(hand.feasible((solid,), [grasp for _, grasp in made]))
+    usable = {id(pair) for pair, grasp in made if grasp in feasible}
+    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+    numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
+    return [
+        Grasp(grasp.object_from_tool, grasp.width, f"between points {numbers[id(pair)]}, {grasp.name}")
+        for pair, grasp in made
+        if id(pair) in numbers and grasp in feasible
+    ]
+
+
+def _around(pair: ContactPair) -> Iterator[Grasp]:
+    """Yield the grasps of a contact pair, in the mesh's frame: from eight sides, from above first, either way round."""
+    down = np.array([0.0, 0.0, -1.0]) if abs(pair.axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
+    first = down - dot(down, pair.axis) * pair.axis
+    first /= norm(first)
+    second = np.cross(pair.axis, first)
+    for k in range(_APPROACHES):
+        angle = 2.0 * math.pi * k / _APPROACHES
+        approach = cos(angle) * first + sin(angle) * second
+        for turn in (1.0, -1.0):
+            name = f"turned {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
+            yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
+
+
+def _cups(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
+    """Yield the grasps of a mesh by a suction cup, in its own frame: four turns at each place."""
+    for number, place in enumerate(suction_points(shape, centre=centre, rim=rim), start=1):
+        across = np.cross(place.normal, place.tangent)
+        for quarter, closing in enumerate((place.tangent, across, -place.tangent, -across)):
+            name = f"on flat place {number}, turned {90 * quarter} degrees"
+            yield Grasp(tool_pose(place.point, -place.normal, closing), 0.0, name)
+
+
+def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
+    """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
+
+    The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
+    """
+    radius = _rim_radius(scene, manipulator)
+    turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)
+    rim = radius * np.column_stack([circle(turns), np.zeros(_RIM_POINTS)])
+    return np.concatenate([np.zeros((1, 3)), rim]) if radius > 0.0 else np.zeros((1, 3))
+
+
+def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
+    tool, radius = manipulator.tool, 0.0
+    at = scene.at(scene.zero_configuration())
+    for link in manipulator.contact_links:
+        if link not in scene or tool not in scene:
+            continue
+        for attached in scene.shapes(link):
+            points = at.pose(link, tool).apply(attached.pose.apply(_outline(attached)))
+            foot = points[np.abs(points[:, 2]) <= _RIM_DEPTH]
+            radius = max([radius, *norms(foot[:, :2]).tolist()])
+    return radius
+
+
+def _outline(attached: AttachedShape) -> NDArray[np.float64]:
+    """Return points (n, 3) of a shape, in its own frame, that tell how wide it is at its ends."""
+    shape = attached.shape
+    if shape.kind == "mesh":
+        return np.asarray(shape.vertices, dtype=float)
+    lower, upper = shape.bounds
+    if shape.kind in ("cylinder", "cone"):
+        return np.array([[x, y, z] for z in (lower[2], upper[2]) for x, y in ((upper[0], 0.0), (0.0, upper[1]))])
+    if shape.kind == "box":
+        return np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
+    return np.zeros((0, 3))

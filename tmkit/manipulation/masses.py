@@ -1,0 +1,95 @@
+"""What frames that move together weigh.
+
+What the scene says counts; where it is silent, volume times a density, and a bounding box for the moments of inertia.
+
+Invariants: functions of the scene and the density alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import dot, product
+from tmkit.graph import Inertia, SceneGraph
+from tmkit.manipulation.placements.stable_faces import solid_centre
+from tmkit.spatial import Pose
+
+__all__ = ["ball_inertia", "lumped_inertia"]
+
+_DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known, not even a shape
+
+
+def ball_inertia(mass: float, radius: float) -> Inertia:
+    """Return the inertia of a ball, kg and metres, about its middle."""
+    return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
+
+
+def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
+    """Return the inertia of rigidly joined frames as one body, in the axes of the first.
+
+    Masses of the scene count; only when there are none at all do the collision shapes count with ``density`` (kg/m^3).
+
+    Args:
+        scene: the scene.
+        frames: frames that no moving joint parts, the reference first.
+        density: kg/m^3, for a body without masses.
+
+    Returns:
+        Mass, centre, and moments about the centre, in the axes of ``frames[0]``.
+    """
+    parts: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
+    bodies: set[str] = set()
+    for frame in frames:
+        inertia = scene.inertia(frame)
+        if inertia is not None and inertia.mass > 0.0 and scene.body(frame) not in bodies:
+            bodies.add(scene.body(frame))
+            base_from_frame = scene.pose(frame, frames[0])
+            rotation = base_from_frame.rotation
+            matrix = _moments(inertia)
+            parts.append((inertia.mass, base_from_frame.apply(inertia.center), product(rotation, matrix, rotation.T)))
+    if not parts:
+        parts = _parts_of_shapes(scene, frames, density)
+    if not parts:
+        return ball_inertia(_DEFAULT_LINK_MASS, 0.05)
+    mass = sum(part[0] for part in parts)
+    center = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
+    matrix = np.zeros((3, 3))
+    for part_mass, part_center, part_matrix in parts:
+        offset = part_center - center
+        matrix += part_matrix + part_mass * (dot(offset, offset) * np.eye(3) - np.outer(offset, offset))
+    return Inertia(mass, center, matrix=matrix)
+
+
+def _moments(inertia: Inertia) -> NDArray[np.float64]:
+    """Return the moments (3, 3) of an inertia; those of a small ball when it is a point."""
+    matrix = np.asarray(inertia.matrix, dtype=float)
+    return matrix if np.trace(matrix) > 0.0 else 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
+
+
+def _parts_of_shapes(
+    scene: SceneGraph, frames: Sequence[str], density: float
+) -> list[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
+    """Return mass, centre and moments of each collision shape, taken as a box as large as its bounds.
+
+    A mesh has its own centre of mass, for on that depends whether it stands.
+    """
+    parts = []
+    for frame in frames:
+        base_from_frame = scene.pose(frame, frames[0])
+        for attached in scene.shapes(frame):
+            if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):  # no volume to weigh
+                continue
+            if not attached.shape.volume > 0.0:
+                continue
+            lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
+            base_from_shape: Pose = base_from_frame @ attached.pose
+            mass = density * attached.shape.volume
+            squares = (upper - lower) ** 2
+            moments = mass / 12.0 * np.diag([squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]])
+            rotation = base_from_shape.rotation
+            centre = solid_centre(attached.moved(base_from_shape))
+            parts.append((mass, centre, product(rotation, moments, rotation.T)))
+    return parts

@@ -1,0 +1,168 @@
+"""Placements: where an object may be put down.
+
+A :class:`Placement` is a frame to rest on and the pose at which the object rests. Candidates come lazily, in two
+orders. *Packed* is for regions that are to hold many things: first the corners of the region, then places that touch
+its edge and a neighbour, then those that touch two neighbours, then a grid, then random ones. So things end up side by
+side along the edges, where the hand still finds room, and eight blocks fit where four dropped anywhere would fill the
+place. *Near* is for large surfaces: a grid, nearest to where the object is now first.
+
+Where an object fits is worked out by polygons (:mod:`tmkit.manipulation.placements.postures`): its outline from
+above must lie in the area, and keep away from the outlines of what stands at its height. That is exact for upright
+prisms; of an overhanging neighbour it takes the outline for the whole, and so misses places under it, but gives none
+that collide.
+
+An object is put down on a stable face (:mod:`tmkit.manipulation.placements.stable_faces`): upright, where it stands so,
+else on any; or on any in every case, when the settings ask for it.
+
+Invariants: each placement's outline lies in the area. Only on a frame all of whose surfaces are too small for it, an
+object is put down with its centre of mass over the middle of one, if it stays there. Equal arguments and generators in
+equal states give equal sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.placements.order import ranked_places
+from tmkit.manipulation.placements.postures import PlacementSettings, Posture, postures_on
+from tmkit.motion.regions.solids import collision_solids
+from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+__all__ = [
+    "Placement",
+    "PlacementSettings",
+    "placements_in_region",
+    "placements_on_surface",
+]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A place for an object.
+
+    Attributes:
+        support: frame that it comes to rest on, off which it will hang.
+        support_from_item: pose of the object at rest.
+        name: the place in words.
+    """
+
+    support: str
+    support_from_item: Pose
+    name: str
+
+
+def placements_in_region(
+    scene: SceneGraph,
+    item: str,
+    region: str | SupportSurface,
+    *,
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None = None,
+    settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:
+    """Yield places for an object in a region, packing it beside what is there.
+
+    Args:
+        scene: the scene; what the object hangs off does not matter.
+        item: frame of the object.
+        region: frame with a flat box, or part of a surface; see :func:`region_surface`.
+        q: (n_joints,) configuration; None where no joint is between the frames asked about.
+        rng: for the random placements at the end.
+        manipulator: the arm, whose own links are in nobody's way, and which fills a region from its far side.
+        settings: how to sample.
+
+    Raises:
+        SceneError: no such region, or an object that cannot rest.
+        UnknownNameError: no such frame.
+    """
+    surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
+    yield from _placements(scene, item, (surface,), q, rng, manipulator, settings or PlacementSettings())
+
+
+def placements_on_surface(
+    scene: SceneGraph,
+    item: str,
+    support: str,
+    *,
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None = None,
+    settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:
+    """Yield places for an object on the level tops of a frame, near to where it is first; see the function above.
+
+    Raises:
+        SceneError: the support has no level top, or an object that cannot rest.
+        UnknownNameError: no such frame.
+    """
+    surfaces = support_surfaces(scene, support, q=q)
+    if not surfaces:
+        raise SceneError(f"'{support}' has no level top that anything could rest on", frame=support)
+    yield from _placements(scene, item, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False))
+
+
+def _placements(
+    scene: SceneGraph,
+    item: str,
+    surfaces: Sequence[SupportSurface],
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None,
+    settings: PlacementSettings,
+) -> Iterator[Placement]:
+    solids = collision_solids(scene, item, q)
+    for may_overhang in (False, True):
+        rows = []
+        for surface in surfaces:
+            postures = list(
+                postures_on(scene, item, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
+            )
+            origin = _origin(scene, item, surface, q, manipulator, settings)
+            if postures:
+                rows.append(_on_one(surface, postures, origin, rng, settings))
+        if rows or settings.is_packed:
+            break
+    while rows:  # the boards of a shelf take turns
+        found = [(row, next(row, None)) for row in rows]
+        yield from (placement for _, placement in found if placement is not None)
+        rows = [row for row, placement in found if placement is not None]
+
+
+def _on_one(
+    surface: SupportSurface,
+    postures: Sequence[Posture],
+    origin: NDArray[np.float64],
+    rng: np.random.Generator,
+    settings: PlacementSettings,
+) -> Iterator[Placement]:
+    """Yield the placements on one surface."""
+    for where, found in ranked_places(postures, origin, rng, settings):
+        for posture, point in found:
+            pose = Pose([*point, posture.height]) @ posture.rotation
+            name = f"{where} at ({point[0]:.3f}, {point[1]:.3f}), {posture.name}"
+            yield Placement(surface.support, surface.support_from_surface @ pose, name)
+
+
+def _origin(
+    scene: SceneGraph,
+    item: str,
+    surface: SupportSurface,
+    q: ArrayLike | None,
+    manipulator: Manipulator | None,
+    settings: PlacementSettings,
+) -> NDArray[np.float64]:
+    """Return the point (2,) that order is about: the arm's base for packing, else where the object is."""
+    frame = item if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
+    if scene.root(frame) != scene.root(surface.support):
+        frame = surface.support
+    surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, surface.support, q=q)
+    return np.asarray(surface_from_frame.translation[:2])

@@ -1,0 +1,213 @@
+"""Stable faces: the ways in which an object can rest on a level surface.
+
+An object that rests on a plane touches it with a facet of its convex hull, and stays if its centre of mass is above the
+inside of that facet. So the faces are read off the hull: coplanar triangles merged, one face for each facet over which
+the centre of mass lies. How far inside it lies is the face's *margin*: the object falls over when its support is
+narrower by so much. Round solids have no facets where they are round; a cylinder stands on its caps, and a cylinder, a
+capsule or a ball may also lie, in any of a few turns about its axis, and *rolls* then.
+
+Where the scene gives masses they say where the centre of mass is; else the solids are taken to be of one density, a
+mesh that encloses no volume to be as heavy as its hull.
+
+Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at least (unless it
+rolls); faces are in a fixed order, the most stable first, and equal solids have equal faces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._support.elementary import cos, dot, norms, product, sin
+from tmkit.errors import SceneError, ShapeError
+from tmkit.formats.mesh.inertias import solid_inertia
+from tmkit.graph import AttachedShape, Mesh, SceneGraph
+from tmkit.motion.regions.polygons import ConvexPolygon
+from tmkit.motion.regions.solids import reach, solid_points, solids_under
+from tmkit.spatial import Pose
+
+__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "solid_centre", "stable_faces"]
+
+LEAST_MARGIN = 0.002
+"""Metres by which the centre of mass must be inside a face for the face to count."""
+
+_COPLANAR = cos(1e-3)  # of the angle between the normals of triangles of one facet
+_SAME_HEIGHT = 1e-5  # metres between the corners of one facet, across it
+_ROLLS = 8  # turns about the axis in which a round object may lie
+_ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class StableFace:
+    """A way of resting.
+
+    Attributes:
+        rotation: surface_from_item without translation: turns the face downwards.
+        outline: the face, about the object's origin, in the x and y of the surface.
+        centre: (2,) the point below the centre of mass, in the same coordinates.
+        height: metres of the object's origin above the surface.
+        margin: metres of that point from the edge of the face; 0 where the object rolls.
+        rolls: whether it is round there.
+        name: in words: the object's direction that points up.
+    """
+
+    rotation: Pose
+    outline: ConvexPolygon
+    centre: Vector
+    height: float
+    margin: float
+    rolls: bool
+    name: str
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether the object's z axis points up, within a degree."""
+        return float(self.rotation.rotation[2, 2]) >= cos(math.radians(1.0))
+
+
+def stable_faces(
+    scene: SceneGraph, item: str, *, q: ArrayLike | None = None, least_margin: float = LEAST_MARGIN
+) -> tuple[StableFace, ...]:
+    """Return the ways in which an object can rest, with all that hangs off it, the most stable first.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        q: (n_joints,) configuration; None where the object has no joints.
+        least_margin: metres that the centre of mass must be inside a face.
+
+    Raises:
+        SceneError: the object has no collision shape, or a plane.
+        UnknownNameError: no such frame.
+    """
+    solids = solids_under(scene, item, q=q)
+    if not solids or any(attached.shape.kind == "plane" for attached in solids):
+        what = "has no collision shape" if not solids else "has a plane"
+        raise SceneError(f"object '{item}' {what}, so it cannot rest on anything", frame=item)
+    centre = centre_of_mass(scene, item, q=q)
+    faces = [face for face in _faces(solids, centre) if face.rolls or face.margin >= least_margin]
+    return tuple(sorted(faces, key=lambda face: (face.rolls, -round(_steadiness(face, centre), 9))))
+
+
+def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) -> Vector:
+    """Return the centre of mass (3,) of an object and all that hangs off it, in its frame."""
+    masses: list[tuple[float, Vector]] = []
+    for frame in scene.subtree(item):
+        inertia = scene.inertia(frame)
+        if inertia is not None and inertia.mass > 0.0:
+            masses.append((inertia.mass, scene.pose(frame, item, q=q).apply(inertia.center)))
+    if not masses:
+        masses = [_volume_and_centre(attached) for attached in solids_under(scene, item, q=q)]
+    total = sum(mass for mass, _ in masses)
+    if not total > 0.0:
+        return np.asarray(np.mean([centre for _, centre in masses], axis=0))
+    return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total
+
+
+def solid_centre(attached: AttachedShape) -> Vector:
+    """Return the centre of mass (3,) of a solid of one density, in the frame that it is attached to."""
+    return _volume_and_centre(attached)[1]
+
+
+def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:
+    """Return cubic metres and centre (3,) of a solid of one density, in the frame that it is attached to."""
+    shape = attached.shape
+    lower, upper = shape.bounds
+    if shape.kind in ("point_cloud", "height_field"):
+        return float(np.prod(upper - lower)), attached.pose.apply((lower + upper) / 2)
+    try:
+        centre, _ = solid_inertia(shape, 1.0)
+        if np.all(centre >= lower) and np.all(centre <= upper):  # else some of a mesh's faces look inwards
+            return float(shape.volume), attached.pose.apply(centre)
+    except ShapeError:
+        pass
+    import trimesh
+
+    hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
+    convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
+    return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
+
+
+def _steadiness(face: StableFace, centre: Vector) -> float:
+    """Return the tangent of the angle by which the object must be tilted to fall over."""
+    return face.margin / max(1e-9, face.height + float(face.rotation.rotate(centre)[2]))
+
+
+def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:
+    kind, axes = solids[0].shape.kind, solids[0].pose.rotation
+    if len(solids) == 1 and kind == "box":
+        for normal in (sign * axis for axis in axes.T[::-1] for sign in (-1.0, 1.0)):
+            yield _face(solids, centre, normal)
+        return
+    if len(solids) > 1 or kind not in ("cylinder", *_ROUND):
+        for normal in _facet_normals(solids):
+            yield _face(solids, centre, normal)
+        return
+    if kind in ("cylinder", "cone"):
+        for sign in (-1.0, 1.0) if kind == "cylinder" else (-1.0,):
+            yield _face(solids, centre, sign * axes[:, 2])
+    if kind == "sphere":
+        for normal in (sign * axis for axis in axes.T[::-1] for sign in (-1.0, 1.0)):
+            yield _face(solids, centre, normal, rolls=True)
+    elif kind != "cone":
+        for k in range(_ROLLS):
+            angle = k * math.tau / _ROLLS
+            yield _face(solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], rolls=True)
+
+
+def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, rolls: bool = False) -> StableFace:
+    """Return the face on which an object rests when a direction of its frame points down."""
+    rotation = _turned_down(down)
+    height = reach(solids, down)
+    points = np.concatenate([solid_points(attached) for attached in solids])
+    depths = product(points, down)
+    lowest = points[depths >= float(np.max(depths)) - _SAME_HEIGHT]
+    outline = ConvexPolygon.around(rotation.apply(lowest)[:, :2])
+    below = rotation.apply(centre)[:2]
+    margin = 0.0 if rolls else float(outline.depth(below)[0])
+    return StableFace(rotation, outline, below, height, margin, rolls, f"{_direction(-down)} up")
+
+
+def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:
+    """Return the outward normals of the facets of the hull, those that touch round solids left out."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    clouds = [solid_points(attached) for attached in solids]
+    is_round = np.concatenate(
+        [np.full(len(cloud), attached.shape.kind in _ROUND) for attached, cloud in zip(solids, clouds, strict=True)]
+    )
+    try:
+        hull = ConvexHull(np.concatenate(clouds))
+    except QhullError:
+        return []  # flat as paper: nothing that physics could put down
+    corners = hull.points[hull.simplices]
+    areas = norms(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+    order = np.lexsort((*np.round(hull.equations.T, 6), -np.round(areas, 12)))
+    found: list[Vector] = []
+    for i in order:
+        normal = hull.equations[i, :3]
+        if not np.any(is_round[hull.simplices[i]]) and all(dot(normal, other) < _COPLANAR for other in found):
+            found.append(normal)
+    return found
+
+
+def _turned_down(down: Vector) -> Pose:
+    """Return the smallest rotation that brings a direction to -z; half a turn about x for +z."""
+    if down[2] > 1.0 - 1e-12:
+        return Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
+    axis = np.cross(down, [0.0, 0.0, -1.0])
+    return Pose([0.0, 0.0, 0.0], [*axis, 1.0 - float(down[2])])
+
+
+def _direction(direction: Vector) -> str:
+    """Return a direction of the object's frame in words."""
+    along = int(np.argmax(np.abs(direction)))
+    if abs(direction[along]) > _COPLANAR:
+        return f"{'+' if direction[along] > 0.0 else '-'}{'xyz'[along]}"
+    return "(" + ", ".join(f"{number + 0.0:.2f}" for number in np.round(direction, 2)) + ")"

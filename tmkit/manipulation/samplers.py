@@ -1,0 +1,334 @@
+"""Samplers: who proposes grasps and placements, and how to put one's own in their place.
+
+A *sampler* is anything that can be called with a request and gives values: a :class:`GraspSampler` gives grasps for a
+:class:`GraspRequest`, a :class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. A plain
+function will do. :class:`Samplers` says which one is asked for which object; it is immutable, starts with those of this
+package, and one's own are added for a class of frames or a kind of shape::
+
+    samplers = tk.Samplers().with_grasps(by_the_handle, of_class="mug")
+    result = tk.plan(scene, domain="blocks", goal="(on a b)", samplers=samplers)
+
+The planner holds a :class:`Sampling` for a planning run: the registry, the arm, the seed, and the grasps worked out so
+far. A domain's semantics asks it through :class:`~tmkit.manipulation.ActionContext`.
+
+Invariants: what is asked last registered first, and only one is asked. What a sampler gives is checked; nonsense is a
+:class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one shape by one hand are computed once a run,
+with a generator that depends on the seed and the shape alone, so they do not depend on who asks first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import ConfigurationError, SamplerError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
+from tmkit.manipulation.placements.sampling import Placement, placements_in_region, placements_on_surface
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+__all__ = [
+    "GraspRequest",
+    "GraspSampler",
+    "PlacementRequest",
+    "PlacementSampler",
+    "Samplers",
+    "Sampling",
+    "sample_grasps",
+    "sample_placements",
+]
+
+Configuration = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GraspRequest:
+    """What a grasp sampler is asked.
+
+    Attributes:
+        scene: the scene with the object.
+        item: frame of the object.
+        manipulator: the arm whose hand grasps.
+        rng: random generator, seeded by the plan's seed and the object's shapes.
+    """
+
+    scene: SceneGraph
+    item: str
+    manipulator: Manipulator
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementRequest:
+    """What a placement sampler is asked.
+
+    Attributes:
+        scene: the scene; the object may be in the hand.
+        q: (n_joints,) configuration.
+        item: frame of the object.
+        support: frame to put it on: a surface, a region, or another object.
+        manipulator: the arm that puts it there.
+        rng: random generator, seeded for this visit of an action.
+    """
+
+    scene: SceneGraph
+    q: Configuration
+    item: str
+    support: str
+    manipulator: Manipulator
+    rng: np.random.Generator
+
+
+class GraspSampler(Protocol):
+    """Proposes grasps; a function of this signature is one."""
+
+    def __call__(self, request: GraspRequest, /) -> Iterable[Grasp]:
+        """Return finitely many grasps, best first; the same for equal requests."""
+        ...
+
+
+class PlacementSampler(Protocol):
+    """Proposes placements; a function of this signature is one."""
+
+    def __call__(self, request: PlacementRequest, /) -> Iterable[Placement]:
+        """Yield placements, best first; the same for equal requests."""
+        ...
+
+
+def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
+    """Return the grasps that this package knows for an object: the sampler asked when nobody registered another."""
+    return grasps_of(request.scene, request.item, manipulator=request.manipulator, rng=request.rng)
+
+
+def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
+    """Yield the placements that this package knows: packed in a region, else near to where the object is.
+
+    A region is a frame of class ``region``.
+    """
+    sampler = placements_in_region if "region" in request.scene.classes(request.support) else placements_on_surface
+    return sampler(
+        request.scene,
+        request.item,
+        request.support,
+        q=request.q,
+        rng=request.rng,
+        manipulator=request.manipulator,
+    )
+
+
+_Sampler = TypeVar("_Sampler")
+
+
+@dataclass(frozen=True)
+class _Rule(Generic[_Sampler]):
+    """For which objects a sampler is asked; None where anything will do."""
+
+    sampler: _Sampler
+    of_class: str | None
+    of_kind: str | None
+    on_class: str | None = None
+
+    def fits(self, scene: SceneGraph, item: str, support: str | None = None) -> bool:
+        if self.of_class is not None and self.of_class not in scene.classes(item):
+            return False
+        if self.on_class is not None and (support is None or self.on_class not in scene.classes(support)):
+            return False
+        kinds = (attached.shape.kind for attached in scene.shapes(item) if attached.collision)
+        return self.of_kind is None or self.of_kind in kinds
+
+
+@dataclass(frozen=True)
+class Samplers:
+    """Which sampler is asked for which object; a value.
+
+    ``Samplers()`` holds the samplers of this package alone.
+    """
+
+    _grasps: tuple[_Rule[GraspSampler], ...] = ()
+    _placements: tuple[_Rule[PlacementSampler], ...] = ()
+
+    def with_grasps(
+        self, sampler: GraspSampler, *, of_class: str | None = None, of_kind: str | None = None
+    ) -> Samplers:
+        """Return a registry in which a sampler is asked for the grasps of some objects.
+
+        Args:
+            sampler: the sampler.
+            of_class: the class that the object's frame must have; left out, any.
+            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must have; left out, any.
+
+        Raises:
+            ConfigurationError: the sampler cannot be called.
+        """
+        return replace(self, _grasps=(_Rule(_callable(sampler), of_class, of_kind), *self._grasps))
+
+    def with_placements(
+        self,
+        sampler: PlacementSampler,
+        *,
+        of_class: str | None = None,
+        of_kind: str | None = None,
+        on_class: str | None = None,
+    ) -> Samplers:
+        """Return a registry in which a sampler is asked for the placements of some objects.
+
+        Args:
+            sampler: the sampler.
+            of_class: the class that the object's frame must have; left out, any.
+            of_kind: the kind that one of its collision shapes must have; left out, any.
+            on_class: the class that the support must have; left out, any.
+
+        Raises:
+            ConfigurationError: the sampler cannot be called.
+        """
+        return replace(self, _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements))
+
+    def grasp_sampler(self, scene: SceneGraph, item: str) -> GraspSampler:
+        """Return the sampler that is asked for the grasps of an object."""
+        return next((rule.sampler for rule in self._grasps if rule.fits(scene, item)), sample_grasps)
+
+    def placement_sampler(self, scene: SceneGraph, item: str, support: str) -> PlacementSampler:
+        """Return the sampler that is asked for the placements of an object on a support."""
+        found = (rule.sampler for rule in self._placements if rule.fits(scene, item, support))
+        return next(found, sample_placements)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """The samplers at work in one planning run.
+
+    Attributes:
+        samplers: which sampler is asked for which object.
+        manipulator: the arm, of several the first.
+        seed: seed of the run, at least 0.
+    """
+
+    samplers: Samplers
+    manipulator: Manipulator
+    seed: int = 0
+    _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
+
+    def grasps(self, scene: SceneGraph, item: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
+        """Return the grasps of an object, best first; computed once for the same object (or shape, by our sampler).
+
+        Args:
+            scene: the scene with the object.
+            item: frame of the object.
+            manipulator: the arm whose hand grasps, when it is not the first.
+
+        Raises:
+            SamplerError: the sampler fails, or gives what is no grasp for this hand.
+            SceneError: the object has no shape to grasp it by.
+            UnknownNameError: no such frame.
+        """
+        sampler = self.samplers.grasp_sampler(scene, item)
+        shapes = tuple(attached for attached in scene.shapes(item) if attached.collision)
+        arm = manipulator or self.manipulator
+        key: tuple[object, ...] = (sampler, arm.name, scene.extract(item))
+        if sampler is sample_grasps:
+            inertia = scene.inertia(item)
+            solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)  # of any colour
+            key = (sampler, arm.name, solids, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
+        if key not in self._known:
+            content = "".join(attached.shape.digest for attached in shapes)
+            digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
+            request = GraspRequest(scene, item, arm, np.random.default_rng((self.seed, digest)))
+            found = _asked(sampler, request, f"for '{item}'", is_ours=sampler is sample_grasps)
+            self._known[key] = tuple(_checked_grasp(grasp, sampler, item, arm) for grasp in found)
+        return self._known[key]
+
+    def placements(
+        self,
+        scene: SceneGraph,
+        item: str,
+        support: str,
+        *,
+        q: Configuration,
+        rng: np.random.Generator,
+        manipulator: Manipulator | None = None,
+    ) -> Iterator[Placement]:
+        """Yield placements of an object on a support, best first.
+
+        Args:
+            scene: the scene.
+            item: frame of the object.
+            support: frame of a surface, a region or another object.
+            q: (n_joints,) configuration.
+            rng: generator of this visit.
+            manipulator: the arm that puts it there, when it is not the first.
+
+        Raises:
+            SamplerError: the sampler fails, or gives what is no placement.
+            SceneError: the support has nothing to rest on, or the object cannot rest.
+            UnknownNameError: no such frame.
+        """
+        sampler = self.samplers.placement_sampler(scene, item, support)
+        request = PlacementRequest(scene, q, item, support, manipulator or self.manipulator, rng)
+        what = f"for '{item}' on '{support}'"
+        for placement in _asked(sampler, request, what, is_ours=sampler is sample_placements):
+            yield _checked_placement(placement, sampler, scene, what)
+
+
+_Request = TypeVar("_Request", contravariant=True)
+_Value = TypeVar("_Value", covariant=True)
+
+
+class _AnySampler(Protocol[_Request, _Value]):
+    def __call__(self, request: _Request, /) -> Iterable[_Value]: ...
+
+
+def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str, *, is_ours: bool) -> Iterator[_Value]:
+    """Yield what a sampler gives, its own failures made errors that name it."""
+    try:
+        yield from sampler(request)
+    except Exception as error:
+        if is_ours:
+            raise
+        raise _error(sampler, f"fails {what}: {type(error).__name__}: {error}") from error
+
+
+def _checked_grasp(grasp: object, sampler: GraspSampler, item: str, manipulator: Manipulator) -> Grasp:
+    if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
+        raise _error(sampler, f"gives {grasp!r} for '{item}', which is no Grasp")
+    if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
+        raise _error(sampler, f"gives a grasp of '{item}' with numbers that are not finite: {grasp!r}")
+    if manipulator.gripper_kind == "parallel":
+        low, high = manipulator.width_closed, manipulator.width_open
+        if not low <= grasp.width <= high:
+            opening = f"the hand of '{manipulator.name}' opens from {low:g} to {high:g} m"
+            raise _error(sampler, f"gives a grasp of '{item}' that is {grasp.width:g} m wide, but {opening}")
+    return grasp
+
+
+def _checked_placement(placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str) -> Placement:
+    if not isinstance(placement, Placement) or not isinstance(placement.support_from_item, Pose):
+        raise _error(sampler, f"gives {placement!r} {what}, which is no Placement")
+    if placement.support not in scene:
+        unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)
+        raise _error(sampler, f"gives a placement {what} on an {unknown.message}")
+    if not _is_finite(placement.support_from_item):
+        raise _error(sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}")
+    return placement
+
+
+def _is_finite(pose: Pose) -> bool:
+    return bool(np.all(np.isfinite(pose.as_array())))
+
+
+def _callable(sampler: _Sampler) -> _Sampler:
+    if not callable(sampler):
+        raise ConfigurationError(f"a sampler is something to call with a request, which {sampler!r} is not")
+    return sampler
+
+
+def _error(sampler: object, what: str) -> SamplerError:
+    named = sampler if hasattr(sampler, "__qualname__") else type(sampler)
+    name = str(getattr(named, "__qualname__", named))
+    return SamplerError(f"sampler '{name}' {what}", sampler=name)

@@ -1,0 +1,138 @@
+"""Domains written in Python instead of PDDL.
+
+The idea: parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``, because nothing is
+shorter; all the rest is Python. A predicate is called like a function to speak of something, and what an action needs,
+adds and deletes are lists. What comes out are the same values as from a file, checked in the same way::
+
+    inside = make_predicate("in", "?item - item ?tray - tray")
+    holding = make_predicate("holding", "?item - item")
+    take = make_action(
+        "take", "?item - item ?tray - tray",
+        needs=[inside("?item", "?tray")], adds=[holding("?item")], deletes=[inside("?item", "?tray")],
+    )
+
+Anything else that PDDL can say is said by the values of :mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and
+``effects`` any effects.
+
+Names are kept as they are given. Those from files are lower case, so a domain that is to be written to one should have
+no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tmkit.errors import TaskError
+from tmkit.pddl.formulas import Add, And, Atom, Delete, Effect, EffectAnd, Formula, Parameter
+from tmkit.pddl.model import Action, Axiom, Domain
+from tmkit.pddl.vocabulary import Predicate, Type
+
+__all__ = ["make_action", "make_axiom", "make_domain", "make_parameters", "make_predicate"]
+
+
+def make_parameters(text: str) -> tuple[Parameter, ...]:
+    """Return the names in a typed list, each with its types.
+
+    Args:
+        text: names, types behind a dash: ``"?a ?b - block ?t - (either table tray)"``. Without one, any object.
+
+    Raises:
+        TaskError: a dash without names before it or a type behind it.
+    """
+    words = text.replace("(", " ( ").replace(")", " ) ").split()
+    found: list[Parameter] = []
+    waiting: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word != "-":
+            waiting.append(word)
+            continue
+        types = _types(words)
+        if not waiting or not types or {"(", ")"} & {*waiting, *types}:
+            raise TaskError.at(f"parameters '{text}'", "expected names, '-' and a type, or '(either ...)' of types")
+        found += [Parameter(name, types) for name in waiting]
+        waiting = []
+    if {"(", ")"} & set(waiting):
+        raise TaskError.at(f"parameters '{text}'", "unexpected parenthesis")
+    return (*found, *(Parameter(name) for name in waiting))
+
+
+def _types(words: list[str]) -> tuple[str, ...]:
+    """Take one type, or several within ``(either ...)``, off the front of ``words``; none when there is none."""
+    if words[:2] == ["(", "either"] and ")" in words:
+        end = words.index(")")
+        types = tuple(words[2:end])
+        del words[: end + 1]
+        return types
+    return (words.pop(0),) if words else ()
+
+
+def make_predicate(name: str, parameters: str = "") -> Predicate:
+    """Return a predicate; calling it gives an atom.
+
+    Args:
+        name: what it is called.
+        parameters: a typed list of variables.
+    """
+    return Predicate(name, make_parameters(parameters))
+
+
+def make_action(
+    name: str,
+    parameters: str = "",
+    *,
+    needs: Iterable[Formula] = (),
+    adds: Iterable[Atom] = (),
+    deletes: Iterable[Atom] = (),
+    effects: Iterable[Effect] = (),
+) -> Action:
+    """Return an action schema.
+
+    Args:
+        name: what it is called.
+        parameters: a typed list of variables.
+        needs: what must hold before it.
+        adds: what holds after it.
+        deletes: what no longer holds after it; an atom that is added too, holds.
+        effects: effects of other kinds.
+    """
+    changes = (*map(Add, adds), *map(Delete, deletes), *effects)
+    return Action(name, make_parameters(parameters), And(tuple(needs)), EffectAnd(changes))
+
+
+def make_axiom(predicate: Predicate, condition: Formula) -> Axiom:
+    """Return the rule that a derived predicate holds of all its parameters that satisfy a condition."""
+    return Axiom(predicate.name, predicate.parameters, condition)
+
+
+def make_domain(
+    name: str,
+    *,
+    types: str = "",
+    constants: str = "",
+    predicates: Iterable[Predicate],
+    actions: Iterable[Action],
+    axioms: Iterable[Axiom] = (),
+) -> Domain:
+    """Return a domain.
+
+    Args:
+        name: what it is called.
+        types: a typed list of types, each with that above it: ``"cup plate - dish dish tray"``.
+        constants: a typed list of objects that every problem has.
+        predicates: all predicates, the derived ones too.
+        actions: the action schemas.
+        axioms: the rules for derived predicates.
+
+    Raises:
+        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived predicate that is
+            changed by an action or depends on its own negation.
+    """
+    return Domain(
+        name,
+        types=tuple(Type(kind.name, kind.types) for kind in make_parameters(types)),
+        constants=make_parameters(constants),
+        predicates=tuple(predicates),
+        actions=tuple(actions),
+        axioms=tuple(axioms),
+    )

@@ -1,0 +1,1 @@
+"""Parsing: PDDL text to domains and problems, with positions in every error."""

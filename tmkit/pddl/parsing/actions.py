@@ -1,0 +1,132 @@
+"""What an ``:action`` section of a PDDL file declares.
+
+The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when`` inside ``when``,
+``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar wants one order and knows one level. So the lists
+are followed here, and the grammar is asked for what it knows: parameters, conditions and single effects. An ``and``
+directly inside another one is dissolved; otherwise an effect keeps the shape that it was written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
+
+from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
+from tmkit.pddl.model import Action
+from tmkit.pddl.parsing.grammar import EFFECTS
+from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
+from tmkit.pddl.vocabulary import Vocabulary
+from tmkit.pddl.writer import is_writable
+
+__all__ = ["ActionReader"]
+
+_KEYS = (":parameters", ":precondition", ":effect")
+
+
+class ActionReader:
+    """Reads the actions of one domain.
+
+    Args:
+        source: the file.
+        words: the names that may be used.
+        derived: predicates that must not be changed.
+    """
+
+    def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
+        self._source = source
+        self._builder = TreeBuilder(source, words, keywords=EFFECTS, derived=derived)
+
+    def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
+        """Return the actions of all ``(:action ...)`` sections."""
+        found: dict[str, Action] = {}
+        for group in groups:
+            token, action = self._action(group)
+            if action.name in found:
+                raise self._source.error(token, f"action '{action.name}' is declared twice")
+            found[action.name] = action
+        return tuple(found.values())
+
+    def _action(self, group: Group) -> tuple[Token, Action]:
+        name = group.parts[1] if len(group.parts) > 1 else group.closing
+        if not isinstance(name, Token) or not is_writable(name.text):
+            raise self._source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
+        given = self._parts(group)
+        parameters: tuple[Parameter, ...] = ()
+        if ":parameters" in given:
+            parameters = self._parameters(*given[":parameters"])
+        scope = {parameter.name: parameter.types for parameter in parameters}
+        precondition: Formula = ALWAYS
+        if ":precondition" in given:
+            precondition = self._condition(given[":precondition"][1], scope)
+        effect: Effect = NO_EFFECT
+        if ":effect" in given and given[":effect"][1].parts:
+            effect = self._effect(given[":effect"][1], scope)
+        return name, Action(name.text, parameters, precondition, effect)
+
+    def _parts(self, group: Group) -> dict[str, tuple[Token, Group]]:
+        given: dict[str, tuple[Token, Group]] = {}
+        rest = iter(group.parts[2:])
+        for key in rest:
+            if not isinstance(key, Token) or key.text not in _KEYS:
+                token = key.first if isinstance(key, Group) else key
+                raise self._source.error(token, f"unexpected '{token.text}'; expected {', '.join(_KEYS)} or ')'")
+            if key.text in given:
+                raise self._source.error(key, f"'{key.text}' is given twice")
+            value = next(rest, group.closing)
+            if not isinstance(value, Group):
+                raise self._source.error(value, f"expected '(' after '{key.text}'")
+            given[key.text] = (key, value)
+        return given
+
+    def _parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
+        """Return the parameters in a list, read as those of an action; ``key`` is the word before them."""
+        spelling = self._builder.spelling()
+        for word in ("(", ":action", "name", ":parameters"):
+            spelling.verbatim(word, key)
+        spelling.verbatim("(", variables.opening)
+        spelling.typed(variables.parts)
+        for word in (")", ")"):
+            spelling.verbatim(word, variables.closing)
+        spelling.require(pddlParser.actionDef)
+        return self._builder.parameters(variables.parts)
+
+    def _condition(self, group: Group, scope: Scope) -> Formula:
+        return self._builder.formula(group, scope) if group.parts else ALWAYS
+
+    # ----------------------------------------------------------------------------------------------------- effects
+
+    def _effect(self, group: Group, scope: Scope) -> Effect:
+        match group.head:
+            case "and":
+                return EffectAnd(tuple(self._effect(part, scope) for part in self._dissolved(group)))
+            case "when":
+                condition, inner = self._two_lists(group)
+                return When(self._condition(condition, scope), self._effect(inner, scope))
+            case "forall":
+                variables, inner = self._two_lists(group)
+                parameters = self._parameters(group.first, variables)
+                return ForEach(parameters, self._effect(inner, extended(scope, parameters)))
+        return self._builder.primitive_effect(group, scope)
+
+    def _dissolved(self, conjunction: Group) -> Iterator[Group]:
+        for part in conjunction.parts[1:]:
+            if not isinstance(part, Group):
+                raise self._source.error(part, f"unexpected '{part.text}'; expected '(' or ')'")
+            if part.head == "and":
+                yield from self._dissolved(part)
+            else:
+                yield part
+
+    def _two_lists(self, group: Group) -> tuple[Group, Group]:
+        """Return the two lists that follow the first word of a list."""
+        parts = group.parts[1:]
+        for part in (*parts[:2], *[group.closing][len(parts) // 2 :]):
+            if not isinstance(part, Group):
+                raise self._source.error(part, f"unexpected '{part.text}'; expected '('")
+        for part in parts[2:]:
+            token = part.opening if isinstance(part, Group) else part
+            raise self._source.error(token, f"unexpected '{token.text}'; expected ')'")
+        first, second = (part for part in parts if isinstance(part, Group))
+        return first, second

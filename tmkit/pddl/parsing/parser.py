@@ -1,0 +1,305 @@
+"""Reading PDDL domains, problems and goals.
+
+The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists; each section
+is then given to pddlpy's grammar (:mod:`tmkit.pddl.parsing.grammar`), and its parse tree to a listener that collects
+what the section declares. So sections may stand in any order and an error in one is told in terms of that one.
+
+The reader is strict: what it does not understand or support it refuses, with file, line, column and a caret, and it
+never guesses. In particular it refuses double and unknown names, wrong numbers and types of arguments, undeclared
+variables, a problem of another domain, and text after the end. It does *not* ask that ``:requirements`` lists every
+feature used, because most published domains would fail. Everything is lower-cased.
+
+``:derived`` sections, for which pddlpy's grammar rule is of no use, are read as an action with the rule's condition as
+precondition, and lifted out again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
+from tmkit.pddl.formulas import And, Formula
+from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.parsing.source import Group, Source, Token, task_error
+from tmkit.pddl.state import State
+from tmkit.pddl.vocabulary import Types
+
+if TYPE_CHECKING:
+    from tmkit.pddl.parsing import sections
+
+__all__ = ["load_domain", "load_problem", "parse_domain", "parse_goal", "parse_problem", "read_pddl"]
+
+REQUIREMENTS = frozenset(
+    {
+        ":action-costs",
+        ":adl",
+        ":conditional-effects",
+        ":constraints",
+        ":derived-predicates",
+        ":disjunctive-preconditions",
+        ":durative-actions",
+        ":equality",
+        ":existential-preconditions",
+        ":fluents",
+        ":negation",
+        ":negative-preconditions",
+        ":numeric-fluents",
+        ":object-fluents",
+        ":preferences",
+        ":quantified-preconditions",
+        ":strips",
+        ":timed-initial-literals",
+        ":typing",
+        ":universal-preconditions",
+    }
+)
+_DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
+_PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
+_UNSUPPORTED = {
+    ":durative-action": "durative actions are not supported",
+    ":constraints": "trajectory constraints are not supported",
+    ":process": "processes are not supported",
+    ":event": "events are not supported",
+    ":length": "plan length bounds are not supported",
+}
+_REPEATABLE = frozenset({":action", ":derived"})
+
+
+def load_domain(path: str | Path) -> Domain:
+    """Read a domain file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        MissingFileError: the file is not there.
+        TaskError: the file is not a domain; says where and why.
+    """
+    return parse_domain(read_pddl(path), source=str(path))
+
+
+def load_problem(path: str | Path, domain: Domain, *, objects: Mapping[str, str | Types] | None = None) -> Problem:
+    """Read a problem file of a domain.
+
+    Args:
+        path: the file.
+        domain: the domain that the problem must name.
+        objects: see :func:`parse_problem`.
+
+    Raises:
+        MissingFileError: the file is not there.
+        TaskError: the file is not a problem of that domain; says where and why.
+    """
+    return parse_problem(read_pddl(path), domain, source=str(path), objects=objects)
+
+
+def parse_domain(text: str, *, source: str = "domain") -> Domain:
+    """Read a domain from text.
+
+    Args:
+        text: the text.
+        source: what to call the text in messages.
+
+    Raises:
+        TaskError: the text is not a domain; says where and why.
+    """
+    return _Frame(Source(source, text), kind="domain", known=_DOMAIN_SECTIONS).domain()
+
+
+def parse_problem(
+    text: str, domain: Domain, *, source: str = "problem", objects: Mapping[str, str | Types] | None = None
+) -> Problem:
+    """Read a problem from text.
+
+    Args:
+        text: the text.
+        domain: the domain that the problem must name.
+        source: what to call the text in messages.
+        objects: objects that there are anyway, as those of a scene, with their types. Then the problem need not declare
+            them, and need not have an ``:init``, which is empty if left out.
+
+    Raises:
+        TaskError: the text is not a problem of that domain; says where and why.
+    """
+    return _Frame(Source(source, text), kind="problem", known=_PROBLEM_SECTIONS).problem(domain, objects)
+
+
+def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
+    """Read a goal such as ``(on a b)`` or ``(and (on a b) (not (clear c)))``; several in a row are all meant.
+
+    Args:
+        text: the text; upper and lower case are the same, also in the names of objects.
+        domain: the domain that declares the predicates.
+        objects: the objects that may be named, besides the constants, with their types.
+        source: what to call the text in messages.
+
+    Returns:
+        The formula, with objects spelled as in ``objects``.
+
+    Raises:
+        TaskError: the text is not a goal over these names; says where and why.
+    """
+    from tmkit.pddl.parsing import sections
+
+    origin = Source(source, text)
+    groups = origin.groups()
+    if not groups:
+        raise origin.error(origin.end, "expected a goal such as (on a b), but there is none")
+    spelling: dict[str, str] = {}
+    for name in objects:
+        if spelling.setdefault(name.lower(), name) != name:
+            reason = f"objects '{spelling[name.lower()]}' and '{name}' differ only in case, which PDDL does not see"
+            raise TaskError.at(source, reason)
+    lowered = {n.lower(): (types,) if isinstance(types, str) else tuple(types) for n, types in objects.items()}
+    reader = sections.SectionReader(origin, domain)
+    formulas = [reader.goal(group, domain.vocabulary_with(lowered)) for group in groups]
+    renamed = [sections.renamed(formula, spelling) for formula in formulas]
+    return renamed[0] if len(renamed) == 1 else And(tuple(renamed))
+
+
+def read_pddl(path: str | Path) -> str:
+    """Return the text of a file that may be anything; a byte order mark is left out.
+
+    Raises:
+        MissingFileError: the file is not there.
+        TaskError: the file cannot be read, is too large, or is not UTF-8 text.
+    """
+    limit = ReadingLimits().text_bytes
+    try:
+        data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
+    except TaskError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise _missing(Path(path)) from None
+        raise
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        origin = Source(str(path), data.decode("utf-8", errors="replace"))
+        place = Token("", len(data[: error.start].decode("utf-8")))
+        raise origin.error(place, f"the file is not UTF-8 text: byte {error.start} is not valid") from None
+
+
+def _missing(path: Path) -> MissingFileError:
+    """Return the error that a file is not there, with the nearest name in its folder."""
+    near = None
+    with contextlib.suppress(OSError):
+        near = nearest_name(path.name, (entry.name for entry in path.parent.iterdir()))
+    hint = f"; did you mean '{path.parent / near}'?" if near else ""
+    return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
+
+
+class _Frame:
+    """The outermost list of a file and its sections by keyword."""
+
+    def __init__(self, source: Source, *, kind: str, known: tuple[str, ...]) -> None:
+        self.source = source
+        self.kind = kind
+        whole = source.groups()
+        if not whole:
+            raise source.error(source.end, f"expected (define ({kind} NAME) ...), but the text is empty")
+        for extra in whole[1:]:
+            raise source.error(extra.opening, f"stray text after the end of the {kind}")
+        self.header, entries = self._split(whole[0])
+        self.sections = self._sections(entries, known)
+
+    def _split(self, whole: Group) -> tuple[Group, tuple[Token | Group, ...]]:
+        if whole.head != "define":
+            raise self.source.error(whole.first, f"expected (define ({self.kind} NAME) ...)")
+        header = whole.parts[1] if len(whole.parts) > 1 else whole.closing
+        if not isinstance(header, Group) or header.head != self.kind:
+            where = header.first if isinstance(header, Group) else header
+            raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'")
+        return header, whole.parts[2:]
+
+    def _sections(self, entries: Iterable[Token | Group], known: tuple[str, ...]) -> dict[str, list[Group]]:
+        found: dict[str, list[Group]] = {name: [] for name in known}
+        for entry in entries:
+            if not isinstance(entry, Group):
+                raise self.source.error(entry, f"stray '{entry.text}'; expected a section such as ({known[-1]} ...)")
+            if entry.head in _UNSUPPORTED:
+                raise self.source.error(entry.first, _UNSUPPORTED[entry.head])
+            if entry.head not in found:
+                reason = UnknownNameError.of(f"section of a {self.kind}", entry.head, known).message
+                raise self.source.error(entry.first, reason)
+            if found[entry.head] and entry.head not in _REPEATABLE:
+                raise self.source.error(entry.first, f"there is already a section '{entry.head}'")
+            found[entry.head].append(entry)
+        return found
+
+    def _required(self, name: str) -> Group:
+        if not self.sections[name]:
+            raise self.source.error(self.source.end, f"the {self.kind} has no section ({name} ...)")
+        return self.sections[name][0]
+
+    def _optional(self, name: str, read: Callable[[Group], Any]) -> Any:
+        """Return what ``read`` makes of the section, or an empty tuple when it is left out or empty."""
+        return read(self.sections[name][0]) if self.sections[name] and len(self.sections[name][0].parts) > 1 else ()
+
+    def _requirements(self) -> tuple[str, ...]:
+        for group in self.sections[":requirements"]:
+            for part in group.parts[1:]:
+                token = part.first if isinstance(part, Group) else part
+                if token.text not in REQUIREMENTS:
+                    raise self.source.error(token, UnknownNameError.of("requirement", token.text, REQUIREMENTS).message)
+        found: tuple[str, ...] = self._optional(":requirements", self._reader().requirements)
+        return found
+
+    def _reader(self, domain: Domain | None = None) -> sections.SectionReader:
+        from tmkit.pddl.parsing import sections
+
+        return sections.SectionReader(self.source, domain)
+
+    def domain(self) -> Domain:
+        """Return the domain that the file describes."""
+        reader = self._reader()
+        name, requirements = reader.header(self.header), self._requirements()
+        reader.declare(types=self._optional(":types", reader.types))
+        reader.declare(constants=self._optional(":constants", reader.objects))
+        reader.declare(predicates=self._optional(":predicates", reader.predicates))
+        reader.declare(functions=self._optional(":functions", reader.functions))
+        axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
+        reader.check_axioms(axioms, self.sections[":derived"])
+        actions = reader.actions(self.sections[":action"])
+        return Domain(
+            name,
+            requirements=requirements,
+            types=reader.declared.types,
+            constants=reader.declared.constants,
+            predicates=reader.declared.predicates,
+            functions=reader.declared.functions,
+            actions=actions,
+            axioms=axioms,
+            source=self.source.name,
+        )
+
+    def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
+        """Return the problem that the file describes, with objects that are known without it."""
+        reader = self._reader(domain)
+        name = reader.header(self.header)
+        reader.check_domain(self._required(":domain"))
+        self._requirements()
+        objects = {name: (types,) if isinstance(types, str) else tuple(types) for name, types in (known or {}).items()}
+        objects |= {item.name: item.types for item in self._optional(":objects", reader.objects)}
+        words = domain.vocabulary_with(objects)
+        needs_init = known is None or self.sections[":init"]
+        state, values = reader.init(self._required(":init"), words) if needs_init else (State(), {})
+        goal_section = self._required(":goal")
+        if len(goal_section.parts) != 2 or not isinstance(goal_section.parts[1], Group):
+            raise self.source.error(goal_section.first, "expected exactly one formula in (:goal FORMULA)")
+        minimize = self._optional(":metric", reader.metric)
+        return Problem(
+            name,
+            domain,
+            objects=objects,
+            init=state,
+            goal=reader.goal(goal_section.parts[1], words),
+            metric=minimize or Metric.PLAN_LENGTH,
+            values=values,
+            source=self.source.name,
+        )

@@ -1,0 +1,269 @@
+"""What each section of a PDDL file declares.
+
+The idea: one method per section. It asks pddlpy's grammar whether the section is well formed, and then collects the
+declarations, each checked against everything declared before. This module imports pddlpy (a quarter of a second), so
+the parser imports it only when there is something to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
+
+from tmkit.pddl.formulas import ALWAYS, Fact, Formula, Parameter
+from tmkit.pddl.model import Action, Axiom, Domain, Metric
+from tmkit.pddl.parsing.actions import ActionReader
+from tmkit.pddl.parsing.grammar import Rule, Spelling
+from tmkit.pddl.parsing.initial import InitReader
+from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
+from tmkit.pddl.state import State
+from tmkit.pddl.strata import negative_cycle
+from tmkit.pddl.substitution import substitute
+from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary
+
+__all__ = ["Declared", "SectionReader", "renamed"]
+
+_LISTS = frozenset({"either"})
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declarations of a domain that were read so far."""
+
+    types: tuple[Type, ...] = ()
+    constants: tuple[Parameter, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    functions: tuple[Function, ...] = ()
+
+
+class SectionReader:
+    """Reads the sections of one file.
+
+    Args:
+        source: the file.
+        domain: for a problem, its domain; ``None`` while a domain is read.
+    """
+
+    def __init__(self, source: Source, domain: Domain | None = None) -> None:
+        self.source = source
+        self.declared = Declared()
+        self._domain = domain
+        self._derived: frozenset[str] = frozenset() if domain is None else domain.derived_predicates
+
+    def declare(self, **sections: Any) -> None:
+        """Take note of what a section declared, so that later sections may use it."""
+        self.declared = replace(self.declared, **{name: tuple(items) for name, items in sections.items()})
+
+    def _vocabulary(self) -> Vocabulary:
+        if self._domain is not None:
+            return self._domain.vocabulary
+        declared = self.declared
+        objects = {constant.name: constant.types for constant in declared.constants}
+        return Vocabulary(declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects)
+
+    def _builder(self) -> TreeBuilder:
+        return TreeBuilder(self.source, self._vocabulary())
+
+    def _spelling(self, keywords: frozenset[str] = _LISTS) -> Spelling:
+        return Spelling(self.source, keywords=keywords)
+
+    def _typed(self, group: Group, rule: Rule) -> list[tuple[Token, tuple[Token, ...]]]:
+        """Return the items of a list that consists of a keyword or name and a typed list, each with its types."""
+        spelling = self._spelling()
+        spelling.verbatim("(", group.opening)
+        spelling.word(group.first)
+        spelling.typed(group.parts[1:])
+        spelling.verbatim(")", group.closing)
+        spelling.require(rule)
+        return typed_items(group.parts[1:])
+
+    def _unique(self, kind: str, names: Iterable[Token]) -> None:
+        seen: set[str] = set()
+        for token in names:
+            if token.text in seen:
+                raise self.source.error(token, f"{kind} '{token.text}' is declared twice")
+            seen.add(token.text)
+
+    # ------------------------------------------------------------------------------------------------------ headers
+
+    def header(self, group: Group) -> str:
+        """Return the name in ``(domain NAME)`` or ``(problem NAME)``."""
+        return self._name(group, pddlParser.domainName if group.head == "domain" else pddlParser.problemDecl).text
+
+    def _name(self, group: Group, rule: Rule) -> Token:
+        spelling = self._spelling(frozenset({"domain", "problem"}))
+        spelling.group(group)
+        spelling.require(rule)
+        return group.parts[1].first
+
+    def check_domain(self, group: Group) -> None:
+        """Check that ``(:domain NAME)`` names the domain."""
+        token = self._name(group, pddlParser.problemDomain)
+        if self._domain is not None and token.text != self._domain.name:
+            reason = f"the problem is one of domain '{token.text}', but the domain given is '{self._domain.name}'"
+            raise self.source.error(token, reason)
+
+    def requirements(self, group: Group) -> tuple[str, ...]:
+        """Return the keywords of ``(:requirements ...)``; whether they are known was checked before."""
+        return tuple(part.text for part in group.parts[1:] if isinstance(part, Token))
+
+    # ------------------------------------------------------------------------------------------------- declarations
+
+    def types(self, group: Group) -> tuple[Type, ...]:
+        """Return the types of ``(:types ...)``, and after them the parents that are named but not declared."""
+        items = self._typed(group, pddlParser.typesDef)
+        above: dict[str, dict[str, None]] = {}  # a type given twice, as in some published domains, is below both
+        for item, parents in items:
+            above.setdefault(item.text, {}).update(dict.fromkeys(parent.text for parent in parents))
+        for name in [parent for parents in above.values() for parent in parents]:
+            above.setdefault(name, {})
+        types = tuple(
+            Type(name, tuple(parent for parent in parents if parent != "object") or ("object",))
+            for name, parents in above.items()
+            if name != "object"
+        )
+        words = Vocabulary(types, predicates=(), functions=(), objects={})
+        if wrong := words.hierarchy_fault():
+            raise self.source.error(next(item for item, _ in items if item.text == wrong[0]), wrong[1].reason)
+        return types
+
+    def objects(self, group: Group) -> tuple[Parameter, ...]:
+        """Return the objects of ``(:objects ...)`` or ``(:constants ...)``."""
+        items = self._typed(group, pddlParser.constantsDef if group.head == ":constants" else pddlParser.objectDecl)
+        builder = self._builder()
+        self._unique("object", (item for item, _ in items))
+        constants = self._vocabulary().objects
+        for item, _ in items:
+            if item.text in constants:
+                raise self.source.error(item, f"object '{item.text}' is already a constant of the domain")
+        return tuple(Parameter(item.text, tuple(map(builder.type_name, types)) or ("object",)) for item, types in items)
+
+    def _signatures(self, group: Group, *, whole: Rule, each: Rule) -> list[tuple[Token, tuple[Parameter, ...]]]:
+        """Return the names and parameters that a section declares in lists."""
+        spelling, builder = self._spelling(), self._builder()
+        spelling.verbatim("(", group.opening)
+        before: Token | Group = group.opening
+        for part in group.parts:
+            if isinstance(before, Token) and before.text == "-" and isinstance(part, Token) and part.text == "number":
+                spelling.verbatim("number", part)
+            else:
+                spelling.outlined([part])
+            before = part
+        spelling.verbatim(")", group.closing)
+        spelling.require(whole)
+        found = []
+        for part in group.parts[1:]:
+            if isinstance(part, Group):
+                items = part.parts[1:]
+                self._typed(part, each)
+                found.append((part.first, builder.parameters(items, distinct=False)))
+        return found
+
+    def predicates(self, group: Group) -> tuple[Predicate, ...]:
+        """Return the predicates of ``(:predicates ...)``."""
+        found: dict[str, tuple[Parameter, ...]] = {}
+        rules = {"whole": pddlParser.predicatesDef, "each": pddlParser.atomicFormulaSkeleton}
+        for token, parameters in self._signatures(group, **rules):
+            types = [parameter.types for parameter in found.setdefault(token.text, parameters)]
+            if types != [parameter.types for parameter in parameters]:  # the same once more does no harm
+                raise self.source.error(token, f"predicate '{token.text}' is declared twice, with other parameters")
+        return tuple(Predicate(name, parameters) for name, parameters in found.items())
+
+    def functions(self, group: Group) -> tuple[Function, ...]:
+        """Return the functions of ``(:functions ...)``."""
+        rules = {"whole": pddlParser.functionsDef, "each": pddlParser.atomicFunctionSkeleton}
+        found = self._signatures(group, **rules)
+        self._unique("function", (token for token, _ in found))
+        return tuple(Function(token.text, parameters) for token, parameters in found)
+
+    # --------------------------------------------------------------------------------------------- actions and axioms
+
+    def axiom(self, group: Group) -> Axiom:
+        """Return the rule of ``(:derived (PREDICATE PARAMETERS) CONDITION)``, read as an action's precondition."""
+        parts = group.parts
+        if len(parts) != 3 or not isinstance(parts[1], Group) or not isinstance(parts[2], Group):
+            raise self.source.error(group.first, "expected (:derived (PREDICATE PARAMETERS) CONDITION)")
+        head, condition = parts[1], parts[2]
+        if not head.head:
+            raise self.source.error(head.first, "expected the name of a derived predicate")
+        spelling = self._spelling()
+        for word, origin in (("(", group.opening), (":action", group.first), ("name", head.first)):
+            spelling.verbatim(word, origin)
+        spelling.verbatim(":parameters", head.opening)
+        spelling.verbatim("(", head.opening)
+        spelling.typed(head.parts[1:])
+        for word, origin in ((")", head.closing), (")", group.closing)):
+            spelling.verbatim(word, origin)
+        spelling.require(pddlParser.actionDef)
+        builder = self._builder()
+        parameters, scope = self._axiom_head(head, builder)
+        return Axiom(head.head, parameters, builder.formula(condition, scope) if condition.parts else ALWAYS)
+
+    def _axiom_head(self, head: Group, builder: TreeBuilder) -> tuple[tuple[Parameter, ...], dict[str, Types]]:
+        words = self._vocabulary()
+        parameters = builder.parameters(head.parts[1:])
+        predicate = words.predicates.get(head.head)
+        if predicate is not None and len(predicate.parameters) == len(parameters):
+            untyped = [not types for _, types in typed_items(head.parts[1:])]
+            parameters = tuple(
+                replace(given, types=declared.types) if bare else given
+                for given, declared, bare in zip(parameters, predicate.parameters, untyped, strict=True)
+            )
+        scope = {parameter.name: parameter.types for parameter in parameters}
+        if fault := words.atom_fault(head.head, tuple(scope), scope):
+            raise self.source.error(head.first, fault.reason)
+        return parameters, scope
+
+    def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
+        """Take note of the derived predicates; the first axiom that is part of a negative cycle is refused."""
+        self._derived = frozenset(axiom.predicate for axiom in axioms)
+        if cyclic := negative_cycle(axioms):
+            head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
+            where = head.first if isinstance(head, Group) else head
+            raise self.source.error(where, f"derived predicate '{cyclic.predicate}' depends on its own negation")
+
+    def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
+        """Return the actions of all ``(:action ...)`` sections."""
+        return ActionReader(self.source, self._vocabulary(), derived=self._derived).actions(groups)
+
+    # ------------------------------------------------------------------------------------------------------ problems
+
+    def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
+        """Return the facts and the numeric values of ``(:init ...)``."""
+        reader = InitReader(self.source, words, derived=self._derived)
+        reader.read(group)
+        return State(reader.facts), reader.values
+
+    def goal(self, group: Group, words: Vocabulary) -> Formula:
+        """Return a formula; an empty list always holds."""
+        return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
+
+    def metric(self, group: Group) -> Metric:
+        """Return what ``(:metric ...)`` asks for: only ``minimize (total-cost)`` is supported."""
+        spelling = self._spelling(frozenset("+-*/"))
+        spelling.verbatim("(", group.opening)
+        for part in group.parts:
+            if isinstance(part, Group):
+                spelling.group(part)
+            elif part.text in (":metric", "minimize", "maximize", "total-time"):
+                spelling.verbatim(part.text, part)
+            else:
+                spelling.word(part)
+        spelling.verbatim(")", group.closing)
+        spelling.require(pddlParser.metricSpec)
+        wanted, measure = group.parts[1:]
+        plain = isinstance(measure, Token) or len(measure.parts) == 1
+        if not plain or measure.first.text != TOTAL_COST or wanted.first.text != "minimize":
+            raise self.source.error(group.first, "the only metric that is supported is (:metric minimize (total-cost))")
+        if fault := self._vocabulary().function_fault(TOTAL_COST, (), {}):
+            raise self.source.error(measure.first, fault.reason)
+        return Metric.TOTAL_COST
+
+
+def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
+    """Return the formula with objects renamed."""
+    return substitute(formula, {old: new for old, new in spelling.items() if old != new})

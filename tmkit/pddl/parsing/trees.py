@@ -1,0 +1,248 @@
+"""From nested lists to formulas and effects, checked word by word.
+
+The idea: the grammar is asked whether a list is well formed (:mod:`tmkit.pddl.parsing.grammar`), except for an atom of
+plain terms, of which there is nothing to ask. Then the list becomes a tree of :mod:`tmkit.pddl.formulas` of the same
+shape, nothing flattened, and each name is checked at the moment it is read, because only then is it known where in the
+file it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
+
+from tmkit.pddl.formulas import (
+    Add,
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Delete,
+    Effect,
+    Equals,
+    Exists,
+    Expression,
+    Forall,
+    Formula,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Not,
+    Number,
+    Or,
+    Parameter,
+)
+from tmkit.pddl.parsing.grammar import ASSIGNMENTS, LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
+from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Types, Vocabulary, derived_fault
+
+__all__ = ["Scope", "TreeBuilder", "extended", "typed_items"]
+
+Scope = Mapping[str, Types]
+
+_COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
+_OPERATORS = frozenset("+-*/")
+
+
+def typed_items(parts: Iterable[Token | Group]) -> list[tuple[Token, tuple[Token, ...]]]:
+    """Return the items of a typed list, which is well formed, each with its types (none if untyped)."""
+    items: list[tuple[Token, tuple[Token, ...]]] = []
+    waiting: list[Token] = []
+    remaining = iter(parts)
+    for part in remaining:
+        token = part.first
+        if token.text == "-":
+            kind = next(remaining)
+            types = tuple(cast(Token, inner) for inner in kind.parts[1:]) if isinstance(kind, Group) else (kind,)
+            items.extend((item, types) for item in waiting)
+            waiting.clear()
+        else:
+            waiting.append(token)
+    items.extend((item, ()) for item in waiting)
+    return items
+
+
+class TreeBuilder:
+    """Turns lists into values.
+
+    Args:
+        source: the file.
+        vocabulary: the names that may be used.
+        keywords: the words that are keywords at the head of a list.
+        derived: predicates that must not be stated or changed.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        vocabulary: Vocabulary,
+        *,
+        keywords: frozenset[str] = LOGIC,
+        derived: frozenset[str] = frozenset(),
+    ) -> None:
+        self._source = source
+        self._vocabulary = vocabulary
+        self._keywords = keywords
+        self._functions = frozenset({*vocabulary.functions, TOTAL_COST})
+        self._derived = derived
+        self._accepted: set[tuple[str, int]] = set()  # a connective and how many lists: spares spelling it again
+
+    def _check(self, fault: Fault | None, words: tuple[Token | Group, ...]) -> None:
+        if fault is not None:
+            raise self._source.error(words[min(fault.word, len(words) - 1)].first, fault.reason)
+
+    def spelling(self) -> Spelling:
+        """Return a spelling with nothing in it yet."""
+        return Spelling(self._source, keywords=self._keywords, functions=self._functions)
+
+    def require(self, group: Group, rule: Rule) -> None:
+        """Check that a list follows a rule of the grammar."""
+        spelling = self.spelling()
+        spelling.group(group)
+        spelling.require(rule)
+
+    def _require_connective(self, group: Group) -> None:
+        """Check that a list that begins with a connective is well formed, whatever is in the lists in it."""
+        lists = sum([isinstance(part, Group) for part in group.parts])
+        shape = (group.head, min(lists, LONGEST_RUN))
+        if shape not in self._accepted or lists + 1 < len(group.parts):
+            spelling = self.spelling()
+            spelling.outline(group)
+            spelling.require(pddlParser.goalDesc)
+            self._accepted.add(shape)
+
+    # ------------------------------------------------------------------------------------------------ declarations
+
+    def type_name(self, token: Token) -> str:
+        """Return a type's name, which must be declared."""
+        self._check(self._vocabulary.type_fault(token.text), (token,))
+        return token.text
+
+    def parameters(self, parts: Iterable[Token | Group], *, distinct: bool = True) -> tuple[Parameter, ...]:
+        """Return a list of typed variables; types are declared, and names are unique if they must be ``distinct``."""
+        found: dict[int | str, Parameter] = {}
+        for number, (token, types) in enumerate(typed_items(parts)):
+            name = token.text
+            if distinct and name in found:
+                raise self._source.error(token, f"parameter '{name}' is declared twice")
+            found[name if distinct else number] = Parameter(name, tuple(map(self.type_name, types)) or ("object",))
+        return tuple(found.values())
+
+    # ---------------------------------------------------------------------------------------------------- formulas
+
+    def formula(self, group: Group, scope: Scope) -> Formula:
+        """Return the formula that a list is, where the variables ``scope`` are declared.
+
+        Raises:
+            TaskError: the list is not well formed, or names something wrongly.
+        """
+        head, parts = group.head, group.parts
+        if head in ("and", "or", "not", "imply"):
+            self._require_connective(group)
+            inner = tuple(self.formula(cast(Group, part), scope) for part in parts[1:])
+            match head:
+                case "and":
+                    return And(inner)
+                case "or":
+                    return Or(inner)
+                case "not":
+                    return Not(*inner)
+            return Imply(*inner)
+        if head in ("exists", "forall"):
+            return self._quantified(group, scope)
+        if head in _COMPARISONS:
+            return self._comparison(group, scope)
+        return self.atom(group, scope, rule=pddlParser.goalDesc)
+
+    def _quantified(self, group: Group, scope: Scope) -> Formula:
+        spelling = self.spelling()
+        spelling.verbatim("(", group.opening)
+        spelling.verbatim(group.head, group.first)
+        rest = group.parts[1:]
+        if rest and isinstance(rest[0], Group):
+            spelling.verbatim("(", rest[0].opening)
+            spelling.typed(rest[0].parts)
+            spelling.verbatim(")", rest[0].closing)
+            rest = rest[1:]
+        spelling.outlined(rest)
+        spelling.verbatim(")", group.closing)
+        spelling.require(pddlParser.goalDesc)
+        variables, body = cast(tuple[Group, Group], group.parts[1:])
+        parameters = self.parameters(variables.parts)
+        formula = self.formula(body, extended(scope, parameters))
+        return Exists(parameters, formula) if group.head == "exists" else Forall(parameters, formula)
+
+    def _comparison(self, group: Group, scope: Scope) -> Formula:
+        self.require(group, pddlParser.goalDesc)
+        _, left, right = group.parts
+        numeric = self.spelling().calculates(group)
+        if group.head == "=" and not any(
+            isinstance(part, Group) or (numeric and is_number(part.text)) for part in (left, right)
+        ):
+            return Equals(self._term(left.first, scope), self._term(right.first, scope))
+        return Comparison(group.head, self.expression(left, scope), self.expression(right, scope))
+
+    def atom(self, group: Group, scope: Scope, *, rule: Rule, whole: Group | None = None) -> Atom:
+        """Return the atom that a list is; if it is not plain, it, or the ``whole`` around it, must follow ``rule``."""
+        words = tuple([part.text for part in group.parts if isinstance(part, Token) and is_term(part.text)])
+        if len(words) != len(group.parts) or not words or words[0][0] == "?" or words[0] in self._keywords:
+            self.require(whole or group, rule)
+        atom = Atom(words[0], words[1:])
+        if fault := self._vocabulary.atom_fault(atom.predicate, atom.terms, scope):
+            self._check(fault, group.parts)
+        return atom
+
+    def _term(self, token: Token, scope: Scope) -> str:
+        self._check(self._vocabulary.term_fault(token.text, scope), (token,))
+        return token.text
+
+    # ------------------------------------------------------------------------------------------------- expressions
+
+    def expression(self, part: Token | Group, scope: Scope) -> Expression:
+        """Return the numeric expression that a part of a well-formed list is."""
+        if isinstance(part, Token) and is_number(part.text):
+            return Number(float(part.text))
+        if isinstance(part, Group) and part.head in _OPERATORS:
+            return Arithmetic(part.head, tuple(self.expression(inner, scope) for inner in part.parts[1:]))
+        return self.function_term(part, scope)
+
+    def function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
+        """Return the function term that a part of a well-formed list is."""
+        words = part.parts if isinstance(part, Group) else (part,)
+        name, *terms = (word.first.text for word in words)
+        self._check(self._vocabulary.function_fault(name, tuple(terms), scope), words)
+        return FunctionTerm(name, tuple(terms))
+
+    # ----------------------------------------------------------------------------------------------------- effects
+
+    def primitive_effect(self, group: Group, scope: Scope) -> Effect:
+        """Return the effect that a list is: an atom that is added or deleted, or a cost.
+
+        Raises:
+            TaskError: the list is not well formed, or names something wrongly.
+        """
+        if group.head in ASSIGNMENTS:
+            self.require(group, pddlParser.pEffect)
+            return self._cost_effect(group, scope)
+        is_deleted = group.head == "not"
+        inner = group.parts[-1] if is_deleted and len(group.parts) == 2 else group
+        if not isinstance(inner, Group) or inner.head == "not":
+            self.require(group, pddlParser.pEffect)
+        inner = cast(Group, inner)
+        atom = self.atom(inner, scope, rule=pddlParser.pEffect, whole=group)
+        self._check(derived_fault(atom.predicate, self._derived), inner.parts)
+        return Delete(atom) if is_deleted else Add(atom)
+
+    def _cost_effect(self, group: Group, scope: Scope) -> Effect:
+        function = self.function_term(group.parts[1], scope)
+        if group.head != "increase" or function.name != TOTAL_COST:
+            reason = "the only numeric effect that is supported is (increase (total-cost) AMOUNT)"
+            raise self._source.error(group.first, reason)
+        return IncreaseCost(self.expression(group.parts[2], scope))
+
+
+def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
+    """Return ``scope`` with the parameters, which hide variables of the same name."""
+    return {**scope, **{parameter.name: parameter.types for parameter in parameters}}

@@ -1,0 +1,138 @@
+"""A task state: the set of ground facts that hold.
+
+The idea: a state is a value. It cannot be changed, it can be a dictionary key, and applying an action gives a new one.
+Facts that are not in it do not hold (the closed world). *Derived* facts are never stored: they follow from the stored
+ones by the axioms of the domain, so two states are equal exactly when their basic facts are.
+
+Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state knows no domain; the
+questions that need one (:meth:`State.holds`, :meth:`State.apply`) take the problem.
+
+Complexity: membership O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tmkit.pddl import evaluation
+from tmkit.pddl.formulas import Fact, Formula
+
+if TYPE_CHECKING:
+    from tmkit.pddl.model import GroundAction, Problem
+
+__all__ = ["State", "StateDifference"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateDifference:
+    """How an observed state differs from the expected one.
+
+    Attributes:
+        missing: facts that were expected but do not hold, sorted.
+        unexpected: facts that hold but were not expected, sorted.
+    """
+
+    missing: tuple[Fact, ...]
+    unexpected: tuple[Fact, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.unexpected)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.missing:
+            parts.append("missing " + " ".join(map(str, self.missing)))
+        if self.unexpected:
+            parts.append("unexpected " + " ".join(map(str, self.unexpected)))
+        return "; ".join(parts) or "no difference"
+
+
+class State:
+    """An immutable set of ground facts.
+
+    Args:
+        facts: the facts that hold; doubles are harmless.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_facts")
+
+    _facts: frozenset[Fact]
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        object.__setattr__(self, "_facts", frozenset(facts))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a State cannot be changed; '{name}' was to be set")
+
+    @property
+    def facts(self) -> frozenset[Fact]:
+        """The facts, for set algebra; iterate over the state itself for a fixed order."""
+        return self._facts
+
+    @cached_property
+    def _sorted(self) -> tuple[Fact, ...]:
+        return tuple(sorted(self._facts))
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._sorted)
+
+    def __contains__(self, fact: object) -> bool:
+        return fact in self._facts
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __eq__(self, other: object) -> bool:
+        return self._facts == other._facts if isinstance(other, State) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    def __repr__(self) -> str:
+        return f"State({' '.join(map(str, self))})"
+
+    def __reduce__(self) -> tuple[type[State], tuple[tuple[Fact, ...]]]:
+        return State, (self._sorted,)
+
+    def change(self, *, add: Iterable[Fact] = (), delete: Iterable[Fact] = ()) -> State:
+        """Return the state without the facts of ``delete`` and then with those of ``add``."""
+        return State(self._facts.difference(delete).union(add))
+
+    def difference(self, observed: State) -> StateDifference:
+        """Return how ``observed`` differs from this state, taken as what is expected."""
+        missing, unexpected = self._facts - observed._facts, observed._facts - self._facts
+        return StateDifference(tuple(sorted(missing)), tuple(sorted(unexpected)))
+
+    def holds(self, formula: Formula, problem: Problem) -> bool:
+        """Tell whether a formula without free variables holds here, derived predicates included."""
+        return evaluation.Interpretation(problem, self._facts).holds(formula)
+
+    def why_not(self, action: GroundAction, problem: Problem) -> tuple[Formula, ...]:
+        """Return the ground parts of the action's precondition that fail here; none when it is applicable.
+
+        Raises:
+            TaskError: the action is not one of the problem's domain, or an argument is unknown or of a wrong type.
+        """
+        schema, binding = problem.binding_of(action)
+        return evaluation.Interpretation(problem, self._facts).failures(schema.precondition, binding)
+
+    def apply(self, action: GroundAction, problem: Problem) -> State:
+        """Return the state after the action: all conditions are judged before it, deletes come before adds.
+
+        Raises:
+            TaskError: the action is not applicable, or not one of the problem's domain.
+        """
+        schema, binding = problem.binding_of(action)
+        interpretation = evaluation.Interpretation(problem, self._facts)
+        failures = interpretation.failures(schema.precondition, binding)
+        if failures:
+            raise problem.error(f"{action} is not applicable: {'; '.join(map(evaluation.in_words, failures))}")
+        change = interpretation.change(schema.effect, binding)
+        return self.change(add=change.added, delete=change.deleted)
+
+    def derived(self, problem: Problem) -> State:
+        """Return the facts that follow by the axioms of the domain and are not stored."""
+        return State(evaluation.Interpretation(problem, self._facts).derived_facts())

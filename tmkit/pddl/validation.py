@@ -1,0 +1,99 @@
+"""Validate a task plan action by action.
+
+:func:`validate_task_plan` applies the actions in order with :mod:`tmkit.pddl.evaluation`, which shares no code with any
+planner. It returns how many actions were applied, which part of which precondition failed, and which part of the goal
+does not hold at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tmkit.errors import TaskError
+from tmkit.pddl.evaluation import Interpretation, in_words
+from tmkit.pddl.formulas import Formula
+from tmkit.pddl.model import GroundAction, Metric, Problem
+from tmkit.pddl.state import State
+
+__all__ = ["TaskPlanValidation", "validate_task_plan"]
+
+
+@dataclass(frozen=True)
+class TaskPlanValidation:
+    """What came of executing a plan.
+
+    Attributes:
+        valid: every step was applicable and the goal holds at the end.
+        steps: the plan.
+        states: the initial state and the state after each step that could be executed.
+        failed_step: the index of the first step that could not be executed, ``None`` when all could.
+        failures: the ground parts of that step's precondition that did not hold; or, when all steps were executed, the
+            ground parts of the goal that do not hold.
+        message: why the plan is not valid, in words; empty when it is.
+        cost: the cost of the executed steps by the problem's metric.
+        costs: the same of each.
+    """
+
+    valid: bool
+    steps: tuple[GroundAction, ...]
+    states: tuple[State, ...]
+    failed_step: int | None
+    failures: tuple[Formula, ...]
+    message: str
+    cost: float
+    costs: tuple[float, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+    @property
+    def final_state(self) -> State:
+        """The state after the last step that could be executed."""
+        return self.states[-1]
+
+
+def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskPlanValidation:
+    """Execute ``steps`` from the initial state of ``problem`` and tell what came of it.
+
+    Args:
+        problem: the task.
+        steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed step, no error.
+    """
+    plan, states = tuple(steps), [problem.init]
+    costs: list[float] = []
+    for index, step in enumerate(plan):
+        outcome = _execute(problem, states[-1], step)
+        if isinstance(outcome, _Refusal):
+            message = f"step {index + 1} of {len(plan)}, {step}: {outcome.reason}"
+            return TaskPlanValidation(
+                False, plan, tuple(states), index, outcome.failures, message, sum(costs), tuple(costs)
+            )
+        state, amount = outcome
+        states.append(state)
+        costs.append(amount)
+    failures = Interpretation(problem, states[-1].facts).failures(problem.goal)
+    message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
+    return TaskPlanValidation(not failures, plan, tuple(states), None, failures, message, sum(costs), tuple(costs))
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    reason: str
+    failures: tuple[Formula, ...] = ()
+
+
+def _execute(problem: Problem, state: State, step: GroundAction) -> tuple[State, float] | _Refusal:
+    """Return the state after a step and what the step costs, or why it cannot be executed."""
+    try:
+        schema, binding = problem.binding_of(step)
+    except TaskError as error:
+        return _Refusal(error.data["reason"])
+    interpretation = Interpretation(problem, state.facts)
+    if failures := interpretation.failures(schema.precondition, binding):
+        return _Refusal("; ".join(map(in_words, failures)), failures)
+    change = interpretation.change(schema.effect, binding)
+    cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
+    if cost is None:
+        return _Refusal("its cost is not defined, because a function in it has no value")
+    return state.change(add=change.added, delete=change.deleted), cost

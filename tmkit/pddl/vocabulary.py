@@ -1,0 +1,325 @@
+"""What may be said in a domain or problem: the names it declares, and the check that a sentence uses them rightly.
+
+The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has
+lines and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or
+``None``; the parser turns the place into a line and column, the constructors of the model into an error without one.
+
+Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A term may stand where a
+type is asked for when *every* type it may have is that type or below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from tmkit.errors import UnknownNameError
+from tmkit.pddl.formulas import (
+    Add,
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Delete,
+    Effect,
+    EffectAnd,
+    Equals,
+    Exists,
+    Expression,
+    Fact,
+    Forall,
+    ForEach,
+    Formula,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Not,
+    Number,
+    Or,
+    Parameter,
+    When,
+    is_variable,
+)
+
+__all__ = ["DEEPEST_TYPES", "TOTAL_COST", "Fault", "Function", "Predicate", "Signature", "Type", "Types", "Vocabulary"]
+
+TOTAL_COST = "total-cost"
+"""The function that the effect ``increase`` counts in."""
+
+DEEPEST_TYPES = 500
+"""How many types may stand above each other; published domains stay below 10."""
+
+Types = tuple[str, ...]
+"""The types of which a thing may have any; nearly always one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type and its parents in the hierarchy; the root ``object`` is never declared."""
+
+    name: str
+    parents: Types = ("object",)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate: its name and typed parameters. Calling it with terms gives an atom."""
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+
+    def __call__(self, *terms: str) -> Atom:
+        """Return the atom that says this of some variables or objects."""
+        return Atom(self.name, terms)
+
+    def fact(self, *objects: str) -> Fact:
+        """Return the fact that says this of some objects."""
+        return Fact(self.name, objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A numeric function: its name and typed parameters. Only ``total-cost`` ever changes."""
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+class Signature(Protocol):
+    """Anything with a name and typed parameters."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes."""
+        ...
+
+
+class Fault(NamedTuple):
+    """What is wrong with a sentence: the reason, and the word: 0 is its first word, ``i`` its ``i``-th argument."""
+
+    reason: str
+    word: int = 0
+
+
+Variables = Mapping[str, Types]
+
+
+class Vocabulary:
+    """The names that may be used, by kind.
+
+    Args:
+        types: the declared types, without ``object``.
+        predicates: the declared predicates.
+        functions: the declared functions.
+        objects: every object (constants too) with its types.
+    """
+
+    def __init__(
+        self,
+        types: Iterable[Type],
+        *,
+        predicates: Iterable[Predicate],
+        functions: Iterable[Function],
+        objects: Mapping[str, Types],
+    ) -> None:
+        self.parents: dict[str, Types] = {"object": ()} | {kind.name: kind.parents for kind in types}
+        self.predicates = {predicate.name: predicate for predicate in predicates}
+        self.functions = {function.name: function for function in functions}
+        self.objects = objects
+        self._above: dict[str, frozenset[str]] = {}
+        self._fits: dict[tuple[Types, Types], bool] = {}
+
+    def above(self, name: str) -> frozenset[str]:
+        """Return a type with all types above it."""
+        if name not in self._above:
+            pending, seen = [name], {"object"}
+            while pending:
+                current = pending.pop()
+                if current not in seen:
+                    seen.add(current)
+                    pending.extend(self.parents.get(current, ()))
+            self._above[name] = frozenset(seen)
+        return self._above[name]
+
+    def fits(self, given: Types, wanted: Types) -> bool:
+        """Tell whether a thing of the types ``given`` may stand where one of the types ``wanted`` is asked for."""
+        if given == wanted or "object" in wanted:
+            return True
+        if (given, wanted) not in self._fits:
+            self._fits[given, wanted] = all(not self.above(kind).isdisjoint(wanted) for kind in given)
+        return self._fits[given, wanted]
+
+    def objects_of(self, types: Types) -> tuple[str, ...]:
+        """Return the objects that belong to any of ``types``, in the order of their declaration."""
+        if "object" in types:
+            return tuple(self.objects)
+        return tuple(
+            name
+            for name, kinds in self.objects.items()
+            if any(not self.above(kind).isdisjoint(types) for kind in kinds)
+        )
+
+    # ------------------------------------------------------------------------------------------- single sentences
+
+    def type_fault(self, name: str) -> Fault | None:
+        """Return what is wrong with using ``name`` as a type."""
+        return None if name in self.parents else Fault(_unknown("type", name, self.parents))
+
+    def hierarchy_fault(self) -> tuple[str, Fault] | None:
+        """Return a type and what is wrong with it: it is above itself, has an unknown parent, or stands too deep."""
+        for name, parents in self.parents.items():
+            if fault := _first(map(self.type_fault, parents)):
+                return name, fault
+        waiting = {name: len(parents) for name, parents in self.parents.items()}
+        children: dict[str, list[str]] = {name: [] for name in self.parents}
+        for name, parents in self.parents.items():
+            for parent in parents:
+                children[parent].append(name)
+        level = [name for name, count in waiting.items() if not count]
+        for _ in range(DEEPEST_TYPES + 1):
+            below: list[str] = []
+            for child in (child for name in level for child in children[name]):
+                waiting[child] -= 1
+                if not waiting[child]:
+                    below.append(child)
+            level = below
+        if level:
+            return level[0], Fault(f"type '{level[0]}' has more than {DEEPEST_TYPES} types above each other")
+        return self._circle({name for name, count in waiting.items() if count})
+
+    def _circle(self, rest: set[str]) -> tuple[str, Fault] | None:
+        """Return the first type of a circle among the types of which each has a parent in ``rest``."""
+        path: dict[str, None] = {}
+        name = next((name for name in self.parents if name in rest), None)
+        while name is not None and name not in path:
+            path[name] = None
+            name = next(parent for parent in self.parents[name] if parent in rest)
+        if name is None:
+            return None
+        circle = set(list(path)[list(path).index(name) :])
+        first = next(name for name in self.parents if name in circle)
+        return first, Fault(f"type '{first}' is above itself in the hierarchy")
+
+    def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
+        """Return what is wrong with the atom ``(name *terms)`` where ``variables`` are in scope."""
+        predicate = self.predicates.get(name)
+        if predicate is None:
+            return Fault(_unknown("predicate", name, self.predicates))
+        return self.call_fault("predicate", predicate, terms, variables)
+
+    def function_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
+        """Return what is wrong with the function term ``(name *terms)`` where ``variables`` are in scope."""
+        function = self.functions.get(name)
+        if function is None and name == TOTAL_COST:
+            function = Function(TOTAL_COST)  # many published domains use it without declaring it
+        if function is None:
+            return Fault(_unknown("function", name, self.functions))
+        return self.call_fault("function", function, terms, variables)
+
+    def term_fault(self, term: str, variables: Variables) -> Fault | None:
+        """Return what is wrong with the term where ``variables`` are in scope."""
+        if is_variable(term):
+            return None if term in variables else Fault(_unknown("variable", term, variables))
+        return None if term in self.objects else Fault(_unknown("object", term, self.objects))
+
+    def call_fault(self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables) -> Fault | None:
+        """Return what is wrong with giving ``terms`` to a declared predicate, function or action, named by ``kind``."""
+        expected = len(declared.parameters)
+        if len(terms) != expected:
+            plural = "" if expected == 1 else "s"
+            given = f"{len(terms)} {'was' if len(terms) == 1 else 'were'} given"
+            reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {given}"
+            return Fault(reason, min(len(terms), expected + 1))
+        for word, (term, parameter) in enumerate(zip(terms, declared.parameters, strict=True), start=1):
+            types = (variables if term[:1] == "?" else self.objects).get(term)
+            if types is None:
+                fault = self.term_fault(term, variables)
+                return Fault(fault.reason, word) if fault else None
+            if not self.fits(types, parameter.types):
+                wanted, found = " or ".join(parameter.types), " or ".join(types)
+                place = f"argument {word} of {kind} '{declared.name}'"
+                return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {found}", word)
+        return None
+
+    # ------------------------------------------------------------------------------------------------ whole trees
+
+    def formula_fault(self, formula: Formula, variables: Variables) -> Fault | None:
+        """Return the first fault of a formula tree where ``variables`` are in scope."""
+        match formula:
+            case Atom(predicate, terms):
+                return self.atom_fault(predicate, terms, variables)
+            case Equals(left, right):
+                return self.term_fault(left, variables) or self.term_fault(right, variables)
+            case Comparison(_, left_value, right_value):
+                return self.expression_fault(left_value, variables) or self.expression_fault(right_value, variables)
+            case Not(part):
+                return self.formula_fault(part, variables)
+            case And(parts) | Or(parts):
+                return _first(self.formula_fault(part, variables) for part in parts)
+            case Imply(premise, conclusion):
+                return self.formula_fault(premise, variables) or self.formula_fault(conclusion, variables)
+            case Exists(parameters, body) | Forall(parameters, body):
+                inner = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
+                return self.parameters_fault(parameters) or self.formula_fault(body, inner)
+
+    def effect_fault(self, effect: Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
+        """Return the first fault of an effect tree; ``derived`` predicates must not be added or deleted."""
+        match effect:
+            case Add(atom) | Delete(atom):
+                return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
+            case IncreaseCost(amount):
+                return self.function_fault(TOTAL_COST, (), variables) or self.expression_fault(amount, variables)
+            case EffectAnd(parts):
+                return _first(self.effect_fault(part, variables, derived) for part in parts)
+            case When(condition, inner):
+                return self.formula_fault(condition, variables) or self.effect_fault(inner, variables, derived)
+            case ForEach(parameters, inner):
+                scope = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
+                return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
+
+    def expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
+        """Return the first fault of a numeric expression."""
+        match expression:
+            case Number():
+                return None
+            case FunctionTerm(name, terms):
+                return self.function_fault(name, terms, variables)
+            case Arithmetic(_, parts):
+                return _first(self.expression_fault(part, variables) for part in parts)
+
+    def parameters_fault(self, parameters: tuple[Parameter, ...], *, distinct: bool = True) -> Fault | None:
+        """Return the first fault of a parameter list: no variable, an unknown type, a name that is not ``distinct``.
+
+        The parameters of declarations need not be distinct, since nothing refers to them: ``(in ?obj ?obj)``.
+        """
+        seen: set[str] = set()
+        for parameter in parameters:
+            if not is_variable(parameter.name):
+                return Fault(f"a parameter must start with '?', but '{parameter.name}' does not")
+            if distinct and parameter.name in seen:
+                return Fault(f"parameter '{parameter.name}' is declared twice")
+            seen.add(parameter.name)
+            if fault := _first(map(self.type_fault, parameter.types)):
+                return fault
+        return None
+
+
+def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
+    """Return what is wrong with stating or changing ``predicate`` directly."""
+    if predicate not in derived:
+        return None
+    return Fault(f"predicate '{predicate}' is derived; it follows from axioms and cannot be stated or changed")
+
+
+def _first(faults: Iterable[Fault | None]) -> Fault | None:
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _unknown(kind: str, name: str, candidates: Iterable[str]) -> str:
+    return UnknownNameError.of(kind, name, candidates).message

@@ -1,0 +1,70 @@
+"""What an action changes in a scene besides poses: the classes of its frames.
+
+The state is derived from the scene, so what an action brings about must be there to see. Some actions move nothing:
+a block that was washed is where it was. Such an action gives classes to frames, or takes them away: ``clean`` on the
+frame of the block. A :class:`ClassChange` says which; a plan's step carries them, and whoever follows the plan applies
+them after the step's motion.
+
+Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
+(:data:`tmkit.robots.movable.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is
+added was not there, what is removed was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.robots.movable import MOVABLE_CLASSES
+
+__all__ = ["ClassChange", "with_class_changes"]
+
+
+@dataclass(frozen=True)
+class ClassChange:
+    """Classes that a frame gains and loses.
+
+    Attributes:
+        frame: the frame.
+        added: classes that it gains, in this order behind those that it has.
+        removed: classes that it loses.
+    """
+
+    frame: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        words = [f"+{name}" for name in self.added] + [f"-{name}" for name in self.removed]
+        return f"{self.frame} {' '.join(words)}"
+
+
+def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> SceneGraph:
+    """Return the version in which the changes have been made, one after the other.
+
+    Raises:
+        UnknownNameError: no such frame.
+        SceneError: a class that is added though it is there, removed though it is not, or says what may be carried.
+    """
+    for change in changes:
+        has = tuple(scene.classes(change.frame))
+        named = (*change.added, *change.removed)
+        if not named or len(set(named)) < len(named):
+            raise SceneError(f"a change of classes of '{change.frame}' names none, or one twice", frame=change.frame)
+        for name in named:
+            if name in MOVABLE_CLASSES:
+                what = f"class '{name}' of '{change.frame}' says that it may be carried, which no action changes"
+                raise SceneError(what, frame=change.frame)
+        for name in change.added:
+            if name in has:
+                raise SceneError(f"'{change.frame}' has the class '{name}' already", frame=change.frame)
+        for name in change.removed:
+            if name not in has:
+                near = did_you_mean(name, has)
+                raise SceneError(f"'{change.frame}' has no class '{name}' to lose{near}", frame=change.frame)
+        kept = [name for name in has if name not in change.removed]
+        scene = scene.set_classes(change.frame, [*kept, *change.added])
+    return scene

@@ -1,0 +1,226 @@
+"""Goals that facts cannot say: an object at a pose, an object in a region, the arm at a configuration.
+
+Facts are coarse: a location of the blocks domain is a cell of ten centimetres. A :class:`ContinuousGoal` says a place
+exactly, with a tolerance; :func:`tmkit.plan` takes them beside facts, in a list. A goal is a value that tells of any
+scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so the checker needs nothing else.
+
+How they are planned for, :mod:`tmkit.tamp.goals.compilation` tells.
+
+Invariants: a goal speaks of frames and joints by name, and of nothing in the planner.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.argument_errors import check_argument
+from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
+from tmkit.formats.json.reading import JsonNode
+from tmkit.graph import SceneGraph
+from tmkit.motion.regions.surfaces import lies_in_region, region_surface
+from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
+
+Configuration = NDArray[np.float64]
+
+__all__ = ["ArmAt", "ContinuousGoal", "ObjectAt", "ObjectIn", "goal_from_json"]
+
+
+@dataclass(frozen=True)
+class ObjectAt:
+    """An object at a pose.
+
+    Args:
+        frame: frame of the object, a movable one.
+        reference: frame relative to which its place is said.
+        pose: reference_from_frame.
+        metres: how far its origin may be from there.
+        radians: by what angle it may be turned from there; None for any.
+
+    Raises:
+        ConfigurationError: a tolerance that is not positive.
+    """
+
+    frame: str
+    reference: str
+    pose: Pose
+    metres: float = 0.005
+    radians: float | None = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("frame", "reference"):
+            check_argument(getattr(self, name), str, name, function="ObjectAt")
+        check_argument(self.pose, Pose, "pose", function="ObjectAt")
+        for name, value in (("metres", self.metres), ("radians", self.radians)):
+            if value is not None and not (0.0 < value < math.inf):
+                raise ConfigurationError(f"{name} of a goal must be positive, not {value}")
+
+    def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
+        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        metres, radians = self.pose.distance(scene.pose(self.frame, self.reference, q=q))
+        if metres > self.metres:
+            return f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be {self.metres * 1000:g} mm"
+        if self.radians is not None and radians > self.radians:
+            return f"'{self.frame}' is turned by {radians:.3f} rad from its place, which may be {self.radians:g} rad"
+        return None
+
+    def check(self, scene: SceneGraph) -> None:
+        """Refuse names that a scene does not have.
+
+        Raises:
+            UnknownNameError: a frame that is not there.
+            ConfigurationError: an object that is not movable.
+        """
+        _require_movable(scene, self.frame)
+        if self.reference not in scene:
+            raise UnknownNameError.of("frame", self.reference, scene.frame_names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        pose = [float(value) for value in self.pose.as_array()]
+        return {"object": self.frame, "at": self.reference, "pose": pose, "m": self.metres, "rad": self.radians}
+
+    def __str__(self) -> str:
+        x, y, z = self.pose.translation
+        return f"'{self.frame}' at ({x:.3f}, {y:.3f}, {z:.3f}) in '{self.reference}'"
+
+
+@dataclass(frozen=True)
+class ObjectIn:
+    """An object at rest in a region, with its whole outline.
+
+    Args:
+        frame: frame of the object, a movable one.
+        region: frame with a flat box, a solid one or one that marks an area of what it hangs off.
+    """
+
+    frame: str
+    region: str
+
+    def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
+        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        return (
+            None if lies_in_region(scene, self.frame, self.region, q=q) else f"'{self.frame}' is not in '{self.region}'"
+        )
+
+    def check(self, scene: SceneGraph) -> None:
+        """Refuse names that a scene does not have.
+
+        Raises:
+            UnknownNameError: a frame that is not there.
+            SceneError: the region is none.
+            ConfigurationError: an object that is not movable.
+        """
+        _require_movable(scene, self.frame)
+        if self.region not in scene:
+            raise UnknownNameError.of("frame", self.region, scene.frame_names)
+        region_surface(scene, self.region, q=scene.zero_configuration())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"object": self.frame, "in": self.region}
+
+    def __str__(self) -> str:
+        return f"'{self.frame}' in '{self.region}'"
+
+
+@dataclass(frozen=True)
+class ArmAt:
+    """Joints of an arm at given values, in the end.
+
+    Args:
+        joints: radians or metres by joint.
+        tolerance: by how much each may be off.
+
+    Raises:
+        ConfigurationError: a number that is none.
+    """
+
+    joints: Mapping[str, float] = field(hash=False)
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not self.joints or not all(math.isfinite(value) for value in self.joints.values()):
+            raise ConfigurationError("a goal of the arm must name at least one joint, with finite values")
+        if not (0.0 < self.tolerance < math.inf):
+            raise ConfigurationError(f"tolerance of a goal must be positive, not {self.tolerance}")
+        object.__setattr__(self, "joints", dict(self.joints))
+
+    def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
+        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        names = scene.joint_names
+        for joint, value in self.joints.items():
+            off = abs(float(q[names.index(joint)]) - value)
+            if off > self.tolerance:
+                return f"joint '{joint}' is {off:.6g} from {value:g}, which may be {self.tolerance:g}"
+        return None
+
+    def check(self, scene: SceneGraph) -> None:
+        """Refuse names that a scene does not have, and values beyond limits.
+
+        Raises:
+            UnknownNameError: a joint that is not there.
+            ConfigurationError: a value outside the joint's limits.
+        """
+        limits = dict(zip(scene.joint_names, scene.joint_limits.tolist(), strict=True))
+        for joint, value in self.joints.items():
+            if joint not in limits:
+                raise UnknownNameError.of("joint", joint, scene.joint_names)
+            lower, upper = limits[joint]
+            if not lower <= value <= upper:
+                what = f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to {upper:g}"
+                raise ConfigurationError(what, joint=joint, value=value, lower=lower, upper=upper)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"joints": dict(self.joints), "tolerance": self.tolerance}
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{joint}={value:g}" for joint, value in self.joints.items())
+        return f"the arm at {values}"
+
+
+ContinuousGoal = ObjectAt | ObjectIn | ArmAt
+"""A goal that facts cannot say."""
+
+
+def goal_from_json(node: JsonNode) -> ContinuousGoal:
+    """Return a goal from plain values.
+
+    Raises:
+        FileFormatError: a value that is missing or does not fit.
+    """
+    keys = node.table()
+    try:
+        if "joints" in keys:
+            node.only("joints", "tolerance")
+            joints = node.get("joints")
+            return ArmAt({name: joints.get(name).number() for name in joints.table()}, node.get("tolerance").number())
+        if "in" in keys:
+            node.only("object", "in")
+            return ObjectIn(node.get("object").name(), node.get("in").name())
+        node.only("object", "at", "pose", "m", "rad")
+        item, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
+        metres, radians = node.get("m").number(), node.get("rad")
+        return ObjectAt(
+            item, reference, Pose.from_array(pose), metres, None if radians.value is None else radians.number()
+        )
+    except FileFormatError:
+        raise
+    except TmkitError as error:  # a tolerance, or a quaternion of zeros
+        raise node.error(str(error)) from None
+
+
+def _require_movable(scene: SceneGraph, frame: str) -> None:
+    movable = movable_frames(scene)
+    if frame not in scene:
+        raise UnknownNameError.of("frame", frame, scene.frame_names)
+    if frame not in movable:
+        known = ", ".join(movable) or "none"
+        raise ConfigurationError(f"'{frame}' is no movable object, so no goal can say where it is (movable: {known})")

@@ -1,0 +1,127 @@
+"""Executors: what a plan is played on, and how to put one's own in the place of the simulator.
+
+An *executor* is anything with the methods of :class:`Executor`: a robot, a simulator, a file. :func:`execute` walks
+through a plan, times each motion within the limits of its arm, and tells the executor what to do, one thing after the
+other. What is told is complete: an executor needs to know neither about scenes nor about paths. The physics of
+:func:`tmkit.simulate` are one; see :mod:`tmkit.simulation.execution`.
+
+Motions are timed so that every sample lies on the path that was checked, from rest to rest
+(:mod:`tmkit.motion.timing`). A drawer or a door that a hand moves limits the speed, too.
+
+Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and ``finish`` last, once
+each, unless the executor raises; what it raises is let through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import TimedPath, time_path
+from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
+from tmkit.robots import Manipulator
+
+__all__ = ["Executor", "TimedMotion", "execute"]
+
+_SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
+
+
+@dataclass(frozen=True, eq=False)
+class TimedMotion:
+    """A segment as a motion in time.
+
+    Attributes:
+        arm: the arm that moves.
+        segment: what it moves for, with what it holds.
+        joint_names: the joints, in the order of the columns: the arm's, then that of a drawer or door, if any.
+        timed: samples at equal times, from rest to rest; a single one when nothing moves.
+    """
+
+    arm: Manipulator
+    segment: Segment
+    joint_names: tuple[str, ...]
+    timed: TimedPath
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """What a plan is played on; each method returns when what it is told is done."""
+
+    def begin(self, plan: Plan) -> None:
+        """Get ready: the plan's arms are where its configuration ``q`` says."""
+        ...
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        """Begin an action; ``number`` counts from 1."""
+        ...
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Move an arm; then, unless it holds something, bring its fingers to ``motion.segment.gripper``."""
+        ...
+
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        """Close the hand of an arm that stands still on ``segment.held``, an object or a handle."""
+        ...
+
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        """Open the hand of an arm that stands still to ``segment.gripper``, or switch its vacuum off."""
+        ...
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """End an action: the world should be as ``step.scene`` at ``step.q`` says."""
+        ...
+
+    def finish(self) -> None:
+        """End the plan."""
+        ...
+
+
+def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
+    """Play a plan on an executor.
+
+    Args:
+        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
+        executor: what it is played on.
+        rate: samples of each motion per second.
+
+    Raises:
+        ConfigurationError: a rate that is not positive and finite.
+    """
+    executor.begin(plan)
+    for number, step in enumerate(plan.steps, start=1):
+        executor.begin_step(number, step)
+        for segment in step.segments:
+            arm = plan.arm(segment.robot)
+            is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
+            if not is_hand or len(segment.path) > 1:
+                executor.follow(_timed(segment, arm, plan.scene, rate))
+            if segment.kind is SegmentKind.GRASP:
+                executor.grasp(arm, segment)
+            elif segment.kind is SegmentKind.RELEASE:
+                executor.release(arm, segment)
+        executor.end_step(number, step)
+    executor.finish()
+
+
+def _timed(segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float) -> TimedMotion:
+    others = [name for name in segment.joint_names if name not in arm.joints]
+    names = (*arm.joints, *others)
+    columns = [segment.joint_names.index(name) for name in names]
+    speeds = np.array([_mechanism_speed(scene, name) for name in others])
+    timed = time_path(
+        np.asarray(segment.path, dtype=float)[:, columns],
+        np.concatenate([arm.velocity_limits(scene), speeds]),
+        acceleration_limits=np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
+        rate=rate,
+    )
+    return TimedMotion(arm, segment, names, timed)
+
+
+def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
+    """Return how fast a joint may be moved by its handle, m/s or rad/s: the scene's limit, but not faster than ours."""
+    limit = float(scene.velocity_limits[scene.joint_names.index(joint)])
+    own = _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
+    return min(limit, own) if limit > 0.0 else own

@@ -1,0 +1,114 @@
+"""Why a motion was not found: failures as values.
+
+One attempt at an action either gives a motion or a :class:`MotionFailure`: what was being tried, of which kind the
+failure is, which frames were in the way, and whether it is *final*. Everything that the planner learns, and everything
+that it explains, is made of these.
+
+A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
+on an argument that holds for every configuration and however long one tries; who yields one states the argument in
+``cause``.
+
+Invariants: a failure is a value; the same failure has the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.robots import movable_frames
+
+__all__ = ["FailureKind", "MotionFailure", "PieceFailedError", "no_room"]
+
+
+class FailureKind(StrEnum):
+    """What sort of obstacle an attempt met."""
+
+    COLLISION = "collision"
+    """Frames were in the way of a configuration, a straight line or a path."""
+    OUT_OF_REACH = "out of reach"
+    """The pose is farther from the arm's base than the links are long: proved for this pose."""
+    NO_CONFIGURATION = "no configuration"
+    """Inverse kinematics found none for the pose, within its restarts."""
+    JOINT_LIMIT = "joint limit"
+    """A joint would have to go beyond its limit."""
+    STRAIGHT_LINE = "straight line"
+    """The arm cannot follow the straight line of an approach, lift, lowering or retreat."""
+    NO_PATH = "no path"
+    """The path search found none, and nothing in particular was in its way."""
+    GRIP = "grip"
+    """The hand does not hold the object as it should, or its fingers cannot move."""
+    NO_CHOICE = "no choice"
+    """There is no grasp or placement to try."""
+    UNCERTAIN = "uncertain"
+    """What the action is to bring about would be less probable than is asked."""
+    NO_ROOM = "no room"
+    """What is on a region already leaves no place for another object, or none was found."""
+    OTHER = "other"
+    """Anything else that a candidate of a domain reports."""
+
+
+@dataclass(frozen=True)
+class MotionFailure:
+    """Why one attempt at an action failed.
+
+    Attributes:
+        phase: what was being tried.
+        cause: why it failed, in words; the same cause has the same words.
+        pairs: frames that were in the way, most frequent first.
+        is_final: whether the action can never be carried out, in no state and however long one tries.
+        kind: the sort of obstacle.
+        excess: metres by which a pose is out of reach, where that was worked out; else 0.
+        q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
+        is_of_way: whether it is the way that failed, from where the arm was: from elsewhere it may do.
+    """
+
+    phase: str
+    cause: str
+    pairs: tuple[tuple[str, str], ...] = ()
+    is_final: bool = False
+    kind: FailureKind = FailureKind.OTHER
+    excess: float = 0.0
+    q: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    is_of_way: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.phase}: {self.cause}"
+
+
+def no_room(scene: SceneGraph, item: str, support: str) -> MotionFailure:
+    """Return the failure that no place was found for an object on a support, for what is there already.
+
+    Args:
+        scene: the scene.
+        item: frame of the object.
+        support: frame of the surface, region or object that it should be put on.
+    """
+    others = [other for other in movable_frames(scene) if other != item]
+    below = {other: scene.parent(other) for other in others}
+    beside = [other for other in others if below[other] == support]
+    if not beside:  # a marked area: what stands there hangs off what it is marked on
+        beside = [other for other in others if below[other] == scene.parent(support)]
+    cause = f"no room was found for '{item}' on '{support}'"
+    return MotionFailure("choosing", cause, tuple((item, other) for other in beside), kind=FailureKind.NO_ROOM)
+
+
+class PieceFailedError(Exception):
+    """A piece of motion was not found: how a failure travels up within the planner, and no further."""
+
+    def __init__(
+        self,
+        phase: str,
+        cause: str,
+        pairs: tuple[tuple[str, str], ...] = (),
+        *,
+        kind: FailureKind = FailureKind.OTHER,
+        q: NDArray[np.float64] | None = None,
+        is_of_way: bool = False,
+    ) -> None:
+        super().__init__(phase, cause)
+        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_of_way=is_of_way)

@@ -1,0 +1,362 @@
+"""Plan files: a plan as JSON that stands alone.
+
+A file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
+domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
+follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
+them again.
+
+Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
+the scene. Whether the motions hold is for the checker.
+
+Files of version 2, from the time of one arm a plan, are read as well.
+
+Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the
+same bits, and there are no times and no absolute paths. A file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.output import write_text
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
+from tmkit.formats import scene_from_json, scene_to_json
+from tmkit.formats.json.reading import JsonNode
+from tmkit.graph import SceneGraph
+from tmkit.motion import Exemption
+from tmkit.pddl import Fact, GroundAction, Metric
+from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.continuous_goals import goal_from_json
+from tmkit.plans.observations import Observation, covariance_rows, with_observations
+from tmkit.plans.tmp_writer import save_tmp_plan
+from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.robots import Manipulator
+from tmkit.robots.several_arms import check_different
+from tmkit.spatial import Pose
+
+__all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
+
+_FORMAT = "tmkit-plan"
+_VERSION = 3
+_ONE_ARM_VERSION = 2  # had one arm, which no segment named
+_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
+_SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent", "robot")
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan to a file: all of it, or nothing.
+
+    The same plan has the same bytes: no times, no absolute paths.
+
+    Args:
+        plan: the plan.
+        path: the file. A name that ends in ``.tmp`` selects the format of the original TMKit, which holds actions,
+            motions and changes of parent only; :func:`tmkit.tamp.load_tmp_plan` reads it. Any other name selects JSON.
+
+    Raises:
+        OutputError: the file cannot be written.
+        PlanFileError: a step does what a ``.tmp`` file cannot express.
+        FileFormatError: a name that a ``.tmp`` file cannot hold.
+    """
+    if Path(path).suffix == ".tmp":
+        save_tmp_plan(plan, path)
+        return
+    text = json.dumps(plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
+    write_text(Path(path), text + "\n")
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain values."""
+    written = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "scene": scene_to_json(plan.scene),
+        "q": [float(value) for value in plan.q],
+        "robots": [robot.to_dict() for robot in plan.robots],
+        "domain": {
+            "name": plan.domain,
+            "pddl": plan.domain_pddl,
+            "digest": plan.domain_digest,
+            "semantics": plan.semantics,
+        },
+        "goal": plan.goal,
+        "seed": plan.seed,
+        "steps": [_step_to_dict(step) for step in plan.steps],
+    }
+    if plan.continuous_goals:  # these three, most plans do not have
+        written["goals"] = [goal.to_json() for goal in plan.continuous_goals]
+    if plan.metric is not None:
+        written["metric"] = plan.metric.value
+    if plan.values:
+        values = sorted(plan.values.items())
+        written["values"] = [{"of": [term.predicate, *term.arguments], "is": value} for term, value in values]
+    return written
+
+
+def _step_to_dict(step: PlanStep) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "action": [step.action.name, *step.action.arguments],
+        "choice": step.choice,
+        "segments": [_segment_to_dict(segment) for segment in step.segments],
+    }
+    if step.cost != 1.0:  # most domains have no costs
+        written["cost"] = step.cost
+    if step.changes:  # most steps have none
+        written["classes"] = [
+            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
+            for change in step.changes
+        ]
+    if step.observations:  # only steps in uncertain scenes have some
+        written["looks"] = [{"target": look.target, "camera": look.camera} for look in step.observations]
+    return written
+
+
+def _segment_to_dict(segment: Segment) -> dict[str, Any]:
+    change = segment.reparenting
+    return {
+        "kind": segment.kind.value,
+        "robot": segment.robot,
+        "joints": list(segment.joint_names),
+        "path": [[float(value) for value in row] for row in segment.path],
+        "gripper": dict(segment.gripper),
+        "held": segment.held,
+        "exemptions": [
+            [e.frame_a, e.frame_b, None if math.isinf(e.penetration) else e.penetration, e.reason]
+            for e in segment.exemptions
+        ],
+        "reparent": None if change is None else _reparenting_to_dict(change),
+    }
+
+
+def _reparenting_to_dict(change: Reparenting) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "frame": change.frame,
+        "parent": change.parent,
+        "pose": [float(value) for value in change.pose.as_array()],
+    }
+    if change.slip is not None:  # only in uncertain scenes
+        written["slip"] = [list(row) for row in change.slip]
+    return written
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan from a JSON file. Reading runs no code: the plan names its domain, which is loaded for validation.
+
+    Raises:
+        MissingFileError: no such file.
+        PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+    """
+    source = Path(path)
+    try:
+        if not os.path.exists(source):
+            raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
+        limit = ReadingLimits().json_bytes
+        data = read_bytes(source, limit=limit, error=lambda reason: PlanFileError.at(source, reason))
+        document = json.loads(data.decode("utf-8"))
+    except TmkitError:
+        raise
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise PlanFileError.at(source, f"is not UTF-8 text: {error.reason}", line=line) from None
+    except json.JSONDecodeError as error:
+        raise PlanFileError.at(source, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise PlanFileError.at(source, "is nested too deeply to be a plan") from None
+    except ValueError:
+        raise PlanFileError.at(source, "is not a plan: a number has more digits than can be read") from None
+    return plan_from_dict(document, source=str(source))
+
+
+def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
+    """Make a plan of plain values.
+
+    Raises:
+        PlanFileError: a value that is missing or does not fit; the message says which.
+    """
+    if not isinstance(document, Mapping) or document.get("format") != _FORMAT:
+        raise PlanFileError.at(source, f"is not a plan: its 'format' is not '{_FORMAT}'")
+    version = document.get("version")
+    if version not in (_VERSION, _ONE_ARM_VERSION) or isinstance(version, bool):
+        known = f"{_ONE_ARM_VERSION} and {_VERSION}"
+        raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {known}")
+    try:
+        return _read_plan(JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source))
+    except FileFormatError as error:
+        raise PlanFileError.at(source, error.data["reason"]) from error
+    except (TmkitError, OverflowError) as error:
+        raise PlanFileError.at(source, str(error)) from error
+
+
+def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of the version with one arm as one of today; what is broken in it stays so."""
+    made = {key: value for key, value in document.items() if key != "robot"}
+    robot = document.get("robot")
+    if "robot" in document:
+        made["robots"] = [robot]
+    name = robot.get("name") if isinstance(robot, Mapping) else None
+    steps = document.get("steps")
+    if not isinstance(steps, list):
+        return made
+    made["steps"] = [dict(step) if isinstance(step, dict) else step for step in steps]
+    for step in made["steps"]:
+        if isinstance(step, dict) and isinstance(step.get("segments"), list):
+            step["segments"] = [
+                {"robot": name, **segment} if isinstance(segment, dict) else segment for segment in step["segments"]
+            ]
+    return made
+
+
+def _read_plan(top: JsonNode) -> Plan:
+    top.only(*_KEYS)
+    try:
+        scene = scene_from_json(top.get("scene").table(), source="scene")
+    except FileFormatError as error:
+        raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
+    q = np.array([item.number() for item in top.get("q").items()])
+    try:
+        scene.at(q)
+    except ConfigurationError as error:
+        raise top.get("q").error(str(error)) from None
+    q.flags.writeable = False
+    robots = _read_robots(top.get("robots"), scene)
+    steps: list[PlanStep] = []
+    at_scene, at_q = scene, q
+    for entry in top.get("steps").items():
+        step = _read_step(entry, at_scene, at_q, names=[robot.name for robot in robots])
+        at_scene, at_q = step.scene, step.q
+        steps.append(step)
+    domain, seed = top.get("domain"), top.get("seed")
+    domain.only("digest", "name", "pddl", "semantics")
+    if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
+        raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
+    return Plan(
+        scene,
+        q,
+        robots,
+        domain.get("name").name(),
+        domain.get("pddl").text(),
+        domain.get("digest").text(),
+        domain.get("semantics").text(),
+        top.get("goal").text(),
+        seed.value,
+        tuple(steps),
+        tuple(map(goal_from_json, top.get("goals").items())) if "goals" in top.table() else (),
+        Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
+        dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
+    )
+
+
+def _read_value(node: JsonNode) -> tuple[Fact, float]:
+    node.only("is", "of")
+    words = [item.name() for item in node.get("of").items()]
+    if not words:
+        raise node.get("of").error("expected the name of a function and its arguments, received nothing")
+    return Fact(words[0], tuple(words[1:])), node.get("is").number()
+
+
+def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    robots: list[Manipulator] = []
+    for item in node.items():
+        try:
+            robot = Manipulator.from_dict(item.table(), source="robot")
+            robot.check(scene, source="robot")
+        except FileFormatError as error:
+            raise item.error(error.data["reason"]) from error
+        robots.append(robot)
+    try:
+        check_different(robots)
+    except RobotError as error:
+        raise node.error(error.data["reason"]) from error
+    return tuple(robots)
+
+
+def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
+    """Return a step that begins in a scene version at a configuration, of the arms of these names."""
+    node.only("action", "choice", "classes", "cost", "looks", "segments")
+    words = [item.name() for item in node.get("action").items()]
+    if not words:
+        raise node.get("action").error("expected the name of an action and its arguments, received nothing")
+    segments: list[Segment] = []
+    for item in node.get("segments").items():
+        segment = _read_segment(item, scene, names)
+        try:
+            scene, q = segment.end(scene, q)
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+        segments.append(segment)
+    looks: list[Observation] = []
+    for item in node.get("looks").items() if "looks" in node.table() else ():
+        item.only("camera", "target")
+        looks.append(Observation(item.get("target").name(), item.get("camera").name()))
+        try:
+            scene = with_observations(scene, looks[-1:], q=q)
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+    changes: list[ClassChange] = []
+    for item in node.get("classes").items() if "classes" in node.table() else ():
+        changes.append(_read_class_change(item))
+        try:
+            scene = with_class_changes(scene, changes[-1:])
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+    action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
+    cost = node.get("cost").number() if "cost" in node.table() else 1.0
+    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
+
+
+def _read_class_change(node: JsonNode) -> ClassChange:
+    node.only("added", "frame", "removed")
+    added, removed = (tuple(item.name() for item in node.get(key).items()) for key in ("added", "removed"))
+    return ClassChange(node.get("frame").name(), added, removed)
+
+
+def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
+    node.only(*_SEGMENT_KEYS)
+    joints = tuple(item.name() for item in node.get("joints").items())
+    path = np.array([row.numbers(len(joints)) for row in node.get("path").items()])
+    if not path.size:
+        raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
+    path.flags.writeable = False
+    gripper = node.get("gripper")
+    held, change = node.get("held"), node.get("reparent")
+    kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
+    if held.value is not None and held.text() not in scene:
+        raise held.error(f"'{held.value}' is no frame of the scene")
+    return Segment(
+        kind,
+        node.get("robot").one_of(names),
+        joints,
+        path,
+        {joint: gripper.get(joint).number() for joint in gripper.table()},
+        held.value,
+        tuple(_read_exemption(item) for item in node.get("exemptions").items()),
+        None if change.value is None else _read_reparenting(change),
+    )
+
+
+def _read_exemption(node: JsonNode) -> Exemption:
+    words = list(node.items())
+    if len(words) != 4:
+        raise node.error(f"expected two frames, a depth or null, and a reason, received {len(words)} items")
+    first, second, depth, reason = words
+    return Exemption(first.name(), second.name(), depth.limit(math.inf), reason.text())
+
+
+def _read_reparenting(node: JsonNode) -> Reparenting:
+    node.only("frame", "parent", "pose", "slip")
+    pose = node.get("pose")
+    numbers = pose.numbers(7)
+    slip = node.get("slip") if "slip" in node.table() else None
+    try:
+        rows = None if slip is None else covariance_rows([row.numbers(6) for row in slip.items()])
+        return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
+    except TmkitError as error:
+        raise pose.error(str(error)) from None

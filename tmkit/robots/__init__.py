@@ -1,0 +1,36 @@
+"""Robots: arms and hands as described in files, checks of them, and inference of what no file describes.
+
+:class:`Manipulator` describes an arm and its hand: the chain of joints, the tool, the ready configuration, the fingers.
+:func:`load_manipulator` reads one from a file, :func:`infer_arm` infers one from a URDF, :func:`check_robot` checks it.
+"""
+
+from tmkit.robots.chains import JointChain
+from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
+from tmkit.robots.infer_arm import InferredArm, infer_arm
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.movable import movable_frames
+from tmkit.robots.pair_distance import pair_distance
+from tmkit.robots.robot_check import Reach, RobotReport, check_robot
+from tmkit.robots.robot_files import find_manipulator, load_manipulator
+from tmkit.robots.robot_notes import JointRow
+from tmkit.robots.several_arms import Robots, find_manipulators, ready_together
+
+__all__ = [
+    "InferredArm",
+    "JointChain",
+    "JointRow",
+    "Manipulator",
+    "Reach",
+    "RobotReport",
+    "Robots",
+    "check_robot",
+    "find_manipulator",
+    "find_manipulators",
+    "guess_manipulator",
+    "infer_arm",
+    "load_manipulator",
+    "movable_frames",
+    "pair_distance",
+    "ready_together",
+    "write_manipulator",
+]

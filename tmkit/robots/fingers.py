@@ -1,0 +1,49 @@
+"""What of a hand touches what it holds: fingers that close from two sides, or a suction cup.
+
+Descriptions of robots rarely say which frames the fingers are. They are found where the joints of the hand end: of all
+frames that these joints move, and those that mimic them, the last ones that have collision shapes. A cup has no joints;
+it is what is rigidly joined between tip and tool.
+
+Invariants: frames come in the order of the scene; a distance does not depend on which finger is named first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+from tmkit.graph import SceneGraph
+from tmkit.robots.chains import rigid_frames
+from tmkit.robots.pair_distance import pair_distance
+
+__all__ = ["cup_frames", "finger_distance", "finger_frames"]
+
+
+def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
+    """Return the frames with collision shapes that joints of the hand, or joints that mimic them, move last."""
+    moved = []
+    for frame in scene.frame_names:
+        joint = scene.joint(frame)
+        leader = joint.mimic.joint if joint.mimic is not None else joint.name
+        if joint.is_actuated and leader in joints:
+            moved.append(frame)
+    last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
+    found = {below for frame in last for below in scene.subtree(frame) if any(s.collision for s in scene.shapes(below))}
+    return tuple(frame for frame in scene.frame_names if frame in found)
+
+
+def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
+    """Return the metres between the fingers, to a tenth of a millimetre; ``inf`` when there are no two."""
+    q = scene.configuration(values)
+    nearest = min(
+        (pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in combinations(fingers, 2)), default=math.inf
+    )
+    return nearest if math.isinf(nearest) else max(0.0, round(nearest, 4))
+
+
+def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
+    """Return the frames that touch what a suction cup holds: those between the tip and the tool that have shapes."""
+    frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
+    below = [frame for frame in rigid_frames(scene, tip) if frame in frames]
+    return tuple(frame for frame in below if any(shape.collision for shape in scene.shapes(frame)))

@@ -1,0 +1,197 @@
+"""A description of an arm where there is none yet: guessed from the joints, to be mended by hand.
+
+The chain is the longest, or the one between two given frames. Joints below its tip are the hand, if their limits open
+and close fingers between which there is a distance; otherwise the arm gets a suction cup at its tip. The middle of the
+limits is ready, or, where that collides, the free one of some random configurations that is nearest to it.
+
+The names are right; what no file says is guessed: ready, the tool, and the force of the hand. So the description is a
+start, and :func:`write_manipulator` says in the file what to look at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._core import CollisionWorld
+from tmkit._support.elementary import norms
+from tmkit._support.output import write_text
+from tmkit.graph import SceneGraph
+from tmkit.robots.chains import JointChain, chain_between, random_configurations, rigid_frames
+from tmkit.robots.fingers import cup_frames, finger_distance, finger_frames
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.srdf_arms import TOOL_NAMES
+
+__all__ = ["guess_manipulator", "ready_values", "write_manipulator"]
+
+_TRIES = 500
+_DIGITS = 6
+
+
+def guess_manipulator(
+    scene: SceneGraph, *, base: str | None = None, tip: str | None = None, name: str = "robot", seed: int = 0
+) -> Manipulator:
+    """Guess the arm of a robot.
+
+    Args:
+        scene: the robot, best without anything else that moves.
+        base: the frame that the arm stands on; left out, the one that carries the first joint.
+        tip: the frame of its hand; left out, the end of the longest chain, without its fingers.
+        name: of the description.
+        seed: of the random configurations, which matter only when the middle of the limits collides.
+
+    Raises:
+        UnknownNameError: no such frame.
+        RobotError: no joint moves between the frames.
+        ShapeError: a collision mesh is flat, so that it has no hull.
+    """
+    chain = chain_between(scene, base, tip)
+    tool = _tool(scene, chain.tip)
+    hand = _hand(scene, chain)
+    ready = ready_values(scene, chain, hand[0] if hand else {}, seed)
+    if hand is None:
+        cup = cup_frames(scene, chain.tip, tool)
+        return Manipulator(
+            name, chain.base, chain.tip, tool, chain.joints, ready, gripper_kind="suction", contact_links=cup
+        )
+    opened, closed, widths, fingers = hand
+    return Manipulator(
+        name,
+        chain.base,
+        chain.tip,
+        tool,
+        chain.joints,
+        ready,
+        gripper_joints=tuple(opened),
+        gripper_open=opened,
+        gripper_closed=closed,
+        width_open=widths[0],
+        width_closed=widths[1],
+        contact_links=fingers,
+    )
+
+
+def _tool(scene: SceneGraph, tip: str) -> str:
+    """Return the first frame at the tip that is called a tool, else the tip."""
+    named = [frame for frame in rigid_frames(scene, tip) if any(word in frame.lower() for word in TOOL_NAMES)]
+    return named[0] if named else tip
+
+
+def _hand(
+    scene: SceneGraph, chain: JointChain
+) -> tuple[dict[str, float], dict[str, float], tuple[float, float], tuple[str, ...]] | None:
+    """Return the values of an open and a closed hand, its widths and its fingers; ``None`` when there is none."""
+    below = set(scene.subtree(chain.tip)) - {chain.tip}
+    limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
+    joints = [name for name in scene.joint_names if scene.joint_frame(name) in below and name not in chain.joints]
+    if not joints or not all(np.isfinite(limits[joint]).all() for joint in joints):
+        return None
+    fingers = finger_frames(scene, joints)
+    ends = [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]
+    widths = [finger_distance(scene, values, fingers) for values in ends]
+    if widths[0] < widths[1]:
+        ends, widths = ends[::-1], widths[::-1]
+    if not math.isfinite(widths[0]) or widths[0] == widths[1]:
+        return None
+    return ends[0], ends[1], (widths[0], widths[1]), fingers
+
+
+def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the middle of limits (n, 2), 0 where there are none."""
+    middle: NDArray[np.float64] = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
+    return middle
+
+
+def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
+    """Return the middle of the limits, or what is near it and free, rounded within the limits."""
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    middle = np.clip(_middle(limits), limits[:, 0], limits[:, 1])
+    moving = [scene.joint_names.index(joint) for joint in chain.joints]
+    start = scene.configuration(opened)
+    others = np.tile(start, (_TRIES, 1))
+    drawn = random_configurations(scene, _TRIES, seed=seed)
+    nearest = np.argsort(norms((drawn - middle)[:, moving]), kind="stable")
+    others[:, moving] = np.vstack([middle, drawn[nearest]])[:_TRIES][:, moving]
+    rounded = np.clip(np.round(others, _DIGITS), limits[:, 0], limits[:, 1])
+    free = ~CollisionWorld(scene).in_collision_batch(rounded)
+    chosen: NDArray[np.float64] = rounded[int(np.argmax(free))]  # the middle itself when none is free
+    return {joint: float(chosen[entry]) for joint, entry in zip(chain.joints, moving, strict=True)}
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
+    """Write a description as the TOML file that :func:`tmkit.robots.load_manipulator` reads back as an equal one.
+
+    Raises:
+        OutputError: the file cannot be written; whatever was there before is still there.
+    """
+    arm = manipulator
+    lines = [
+        f"name = {_text(arm.name)}",
+        f"base = {_text(arm.base)}",
+        f"tip = {_text(arm.tip)}  # what is grasped becomes its child",
+        f"tool = {_text(arm.tool)}  # z away from the hand; fingers close along y",
+        f"joints = {_names(arm.joints)}",
+        *_table("ready", arm.ready, "from here the arm must reach its work; radians or metres"),
+        *(_table("velocity", arm.velocity, "rad/s or m/s") if arm.velocity else ()),
+        *(_table("acceleration", arm.acceleration, "rad/s^2 or m/s^2") if arm.acceleration else ()),
+        "",
+        "[gripper]",
+        f"kind = {_text(arm.gripper_kind)}",
+        *_gripper_lines(arm),
+        f"finger_depth = {arm.finger_depth!r}  # metres from the tool back to the palm",
+        f"grip_force = {arm.grip_force!r}  # newtons",
+        f"contact_links = {_names(arm.contact_links)}  # may touch what is grasped",
+        f"contact_tolerance = {arm.contact_tolerance!r}",
+    ]
+    write_text(Path(path), "\n".join(lines) + "\n")
+
+
+def _gripper_lines(arm: Manipulator) -> list[str]:
+    """Return what opens and closes, nothing for a suction cup without joints."""
+    lines = []
+    if arm.gripper_joints:
+        lines = [
+            f"joints = {_names(arm.gripper_joints)}",
+            f"open = {_inline(arm.gripper_open)}",
+            f"closed = {_inline(arm.gripper_closed)}",
+        ]
+    return (
+        [
+            *lines,
+            f"width_open = {arm.width_open!r}  # metres between the fingers",
+            f"width_closed = {arm.width_closed!r}",
+        ]
+        if arm.gripper_kind == "parallel" or arm.width_open or arm.width_closed
+        else lines
+    )
+
+
+def _table(name: str, values: Mapping[str, float], remark: str) -> list[str]:
+    return ["", f"[{name}]  # {remark}", *(f"{_key(key)} = {value!r}" for key, value in values.items())]
+
+
+def _inline(values: Mapping[str, float]) -> str:
+    return "{ " + ", ".join(f"{_key(key)} = {value!r}" for key, value in values.items()) + " }"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return "[" + ", ".join(_text(name) for name in names) + "]"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """Return a TOML string: JSON's escapes are TOML's, but for the character 127."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -1,0 +1,256 @@
+"""The arm of a robot of which only links and joints are known, with what was inferred and how sure that is.
+
+The end of each chain of joints is searched for a hand (:mod:`tmkit.robots.infer_hand`), for a suction cup by the
+names of its links, or for neither. Of several arms the best is taken: one with a hand, then the longest. Where no frame
+of the robot has the pose of the tool, one is added to the scene.
+
+The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
+a fixed finger is recognised but not supported, since objects are centred between two fingers that move; so is a hand of
+many joints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmkit._core import CollisionWorld
+from tmkit.graph import SceneGraph
+from tmkit.robots.chains import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
+from tmkit.robots.fingers import cup_frames
+from tmkit.robots.guess_manipulator import ready_values
+from tmkit.robots.infer_hand import (
+    FINGER_WORDS,
+    MOST_JOINTS,
+    SUCTION_WORDS,
+    InferredHand,
+    hand_joints,
+    infer_hand,
+    named_like,
+)
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.srdf_arms import TOOL_NAMES
+from tmkit.spatial import Pose
+
+__all__ = ["InferredArm", "infer_arm"]
+
+_DEPTH = 4  # joints of a finger at most
+_MOST_ARMS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class InferredArm:
+    """An arm, and what speaks for it.
+
+    Attributes:
+        scene: the scene, with a frame for the tool where the robot has none.
+        manipulator: the arm; without a hand, a suction cup at its tip stands for one.
+        inferred: what was inferred, with confidence and evidence, a line each.
+        missing: why the arm cannot pick, in one sentence; empty when it has a hand or a cup.
+        added_tool: the frame that was added for the tool, empty when there was one.
+    """
+
+    scene: SceneGraph
+    manipulator: Manipulator
+    inferred: tuple[str, ...]
+    missing: str
+    added_tool: str
+
+
+def infer_arm(
+    scene: SceneGraph, *, base: str | None = None, tip: str | None = None, name: str = "robot", seed: int = 0
+) -> InferredArm:
+    """Infer the arm of a robot.
+
+    Args:
+        scene: the robot, best without anything else that moves.
+        base: the frame that the arm stands on; left out, the one that carries its first joint.
+        tip: the frame of its hand; left out, that of the best arm.
+        name: of the description.
+        seed: of the random configurations, which matter only when the middle of the limits collides.
+
+    Raises:
+        UnknownNameError: no such frame.
+        RobotError: no joint moves between the frames.
+    """
+    tips = [tip] if tip is not None else _tips(scene, base)
+    arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]] or [chain_between(scene, base, tip)]
+    found = [(chain, infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
+    chain, hand = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
+    if base is None:
+        own = _own(scene, chain, [one for one, other in found if other is not None and one.tip != chain.tip])
+        opened = hand.opened if hand is not None else {}
+        chain = own if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed) else chain
+    inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'" + _others(found, chain)]
+    if hand is not None:
+        return _with_hand(scene, chain, hand, inferred, name=name, seed=seed)
+    return _without_hand(scene, chain, inferred, name=name, seed=seed)
+
+
+def _others(found: list[tuple[JointChain, InferredHand | None]], chosen: JointChain) -> str:
+    others = [f"'{chain.tip}'" for chain, _ in found if chain.tip != chosen.tip]
+    return f"; other arms end at {', '.join(others[:4])}, choose by --tip" if others else ""
+
+
+def _is_free(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> bool:
+    """Whether a chain has a ready configuration in which nothing that it moves collides."""
+    moved = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
+    q = scene.configuration({**ready_values(scene, chain, opened, seed), **opened})
+    return not any(moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q))
+
+
+def _own(scene: SceneGraph, chain: JointChain, others: list[JointChain]) -> JointChain:
+    """Return a chain without the joints that also move other arms with hands, as those of a torso do."""
+    shared = {joint for other in others for joint in other.joints}
+    own = tuple(joint for joint in chain.joints if joint not in shared)
+    if not own or len(own) == len(chain.joints):
+        return chain
+    return JointChain(str(scene.parent(scene.joint_frame(own[0]))), chain.tip, own)
+
+
+def _tips(scene: SceneGraph, base: str | None) -> list[str]:
+    """Return the ends of all chains without the fingers beyond them, the longest arm first."""
+    ends: dict[str, int] = {}
+    for chain in joint_chains(scene):
+        path = [scene.joint_frame(joint) for joint in chain.joints]
+        if base is not None and base not in (path[0], *scene.ancestors(path[-1])):
+            continue
+        count = next((k for k in range(min(ARM_JOINTS, len(path)), len(path)) if _carries_hand(scene, path, k)), None)
+        count = len(path) if count is None else count
+        ends.setdefault(path[count - 1], count)
+    return sorted(ends, key=lambda end: -ends[end])
+
+
+def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
+    """Whether what follows the first joints of a path is a hand: short, and branching, called so, or a jaw."""
+    carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
+    moving = [child for child in carried if scene.joint(child).is_actuated]
+    if len(moving) > 1 and (
+        len(path) - count <= _DEPTH or sum(named_like(child, (*FINGER_WORDS, "thumb", "index")) for child in moving) > 1
+    ):
+        return True
+    if len(path) - count > _DEPTH:
+        return False
+    following = path[count]
+    is_last = count == len(path) - 1  # an earlier link called a gripper may be its body, which a wrist turns
+    called = named_like(scene.joint(following).name, FINGER_WORDS) or (is_last and named_like(following, FINGER_WORDS))
+    return called and _moves_little(scene, following)
+
+
+def _moves_little(scene: SceneGraph, frame: str) -> bool:
+    """Whether the joint of a frame is limited, as that of a finger is; a wrist turns further than half a turn."""
+    joint = scene.joint(frame)
+    return bool(np.isfinite([joint.lower, joint.upper]).all() and joint.upper - joint.lower < np.pi + 0.1)
+
+
+def _has_cup(scene: SceneGraph, tip: str) -> bool:
+    return any(named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
+
+
+def _with_hand(
+    scene: SceneGraph, chain: JointChain, hand: InferredHand, inferred: list[str], *, name: str, seed: int
+) -> InferredArm:
+    """Return the arm with fingers."""
+    sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
+    confidence = ("low", "medium", "high")[sure]
+    inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
+    frames = [frame for frame in rigid_frames(scene, chain.tip) if named_like(frame, TOOL_NAMES)]
+    fitting = [frame for frame in frames if _fits(scene, frame, chain.tip, hand.tool)]
+    tool, added = (fitting[0], "") if fitting else ("", _new_name(scene, f"{chain.tip}_tool"))
+    if added:
+        scene, tool = scene.add_frame(added, chain.tip, pose=hand.tool), added
+        turned = f"; '{frames[0]}' has another place or other axes" if frames else ""
+        inferred.append(f"tool: between the fingertips, where the robot has no frame{turned}; added as '{added}'")
+    else:
+        inferred.append(f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers close)")
+    inferred.append(_direction(scene, chain.tip, tool))
+    arm = Manipulator(
+        name,
+        chain.base,
+        chain.tip,
+        tool,
+        chain.joints,
+        ready_values(scene, chain, hand.opened, seed),
+        gripper_joints=hand.joints,
+        gripper_open=hand.opened,
+        gripper_closed=hand.closed,
+        width_open=hand.width_open,
+        width_closed=hand.width_closed,
+        finger_depth=hand.depth,
+        contact_links=hand.contact_links,
+    )
+    return InferredArm(scene, arm, tuple(inferred), "", added)
+
+
+def _without_hand(scene: SceneGraph, chain: JointChain, inferred: list[str], *, name: str, seed: int) -> InferredArm:
+    """Return the arm with a cup at its tip, and what is missing unless a link is called so."""
+    below = rigid_frames(scene, chain.tip)
+    named = [frame for frame in below if named_like(frame, TOOL_NAMES)]
+    called = [frame for frame in below if named_like(frame, SUCTION_WORDS)]
+    tool = (named or called or [chain.tip])[0]
+    joints = hand_joints(scene, chain.tip, chain.joints)
+    missing = ""
+    if called:
+        inferred.append(f"hand: suction cup, confidence medium (the name of '{called[0]}')")
+    elif len(joints) > MOST_JOINTS:
+        missing = (
+            f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close two fingers by at"
+            f" most {MOST_JOINTS} are inferred: describe two of its fingers in a file for --robot"
+        )
+    elif len(joints) == 1:
+        sure = "medium (its name)" if named_like(joints[0], FINGER_WORDS) else "low (the only joint at the end)"
+        inferred.append(f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence {sure}")
+        missing = (
+            f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is not supported:"
+            " objects are centred between two fingers that move"
+        )
+    elif joints:
+        missing = (
+            f"the joints {', '.join(joints)} below '{chain.tip}' close no two collision shapes on each other by at"
+            " least 1 cm: give the fingers shapes with a gap between them, or mimic tags where they are coupled"
+        )
+    else:
+        missing = (
+            f"no gripper found: below '{chain.tip}' nothing opens and closes, and no link is named after a suction cup;"
+            " add a gripper to the description, or choose another arm by --tip"
+        )
+    if not missing:
+        inferred.append(_direction(scene, chain.tip, tool))
+    arm = Manipulator(
+        name,
+        chain.base,
+        chain.tip,
+        tool,
+        chain.joints,
+        ready_values(scene, chain, {}, seed),
+        gripper_kind="suction",
+        contact_links=cup_frames(scene, chain.tip, tool),
+    )
+    return InferredArm(scene, arm, tuple(inferred), missing, "")
+
+
+def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
+    """Whether a frame stands where the tool should: 4 cm along z and 2 cm across, axes within 25 degrees."""
+    pose = inferred.inverse() @ scene.pose(frame, tip, q=scene.configuration({}))
+    x, y, z = pose.translation
+    turn = pose.rotation
+    return bool(abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9)
+
+
+def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
+    """Say which way the tool looks, in the axes of the tip."""
+    z = np.asarray(scene.pose(tool, tip, q=scene.configuration({})).rotation)[:, 2]
+    axis = int(np.argmax(np.abs(z)))
+    way = f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}" if abs(z[axis]) > 0.99 else str(np.round(z, 2).tolist())
+    return f"tool z, which must point away from the hand, points along {way} of '{tip}'"
+
+
+def _new_name(scene: SceneGraph, wanted: str) -> str:
+    return (
+        wanted
+        if wanted not in scene
+        else next(name for number in range(2, len(scene) + 3) if (name := f"{wanted}{number}") not in scene)
+    )

@@ -1,0 +1,377 @@
+"""Manipulators: what makes a chain of a scene an arm with a hand.
+
+A scene knows frames and joints; nothing in it says which chain is the arm, which frame the tool, or what "open" means.
+A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
+serves every scene that contains the robot. Descriptions are small TOML files, which :mod:`tmkit.robots.robot_files`
+reads; ours lie in ``scenes/robots/``.
+
+Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
+points away from the hand towards what is grasped, and a parallel hand closes along y.
+
+Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints), however
+it was made; :meth:`Manipulator.check` proves that it fits a scene.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import RobotError
+from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf import RobotSemantics
+
+__all__ = ["Manipulator"]
+
+_GRIPPER_KINDS = ("parallel", "suction")
+_LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
+
+
+def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
+    return MappingProxyType(dict(values))
+
+
+@dataclass(frozen=True)
+class Manipulator:
+    """What makes a chain of a scene an arm.
+
+    Attributes:
+        name: name of the description.
+        base: frame that the arm stands on.
+        tip: frame of the hand: a grasped object is reparented to it.
+        tool: grasp frame, on the chain at or below ``tip``.
+        joints: the arm's joints from base to tip.
+        ready: joint values in radians or metres of a comfortable configuration, for all of ``joints``.
+        velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
+        acceleration: largest joint accelerations in rad/s^2 or m/s^2.
+        gripper_kind: ``parallel`` or ``suction``.
+        gripper_joints: joints that open and close the hand; empty for suction.
+        gripper_open: their values when open.
+        gripper_closed: their values when closed.
+        width_open: distance of the fingers when open, metres.
+        width_closed: distance of the fingers when closed, metres.
+        finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
+        grip_force: force of the fingers, newtons.
+        contact_links: frames that may touch what is grasped.
+        contact_tolerance: metres that a contact link may overlap with what it holds, or be away from it.
+
+    Raises:
+        RobotError: a value of the wrong kind, or values that contradict each other.
+    """
+
+    name: str
+    base: str
+    tip: str
+    tool: str
+    joints: tuple[str, ...]
+    ready: Mapping[str, float]
+    velocity: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    acceleration: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    gripper_kind: str = "parallel"
+    gripper_joints: tuple[str, ...] = ()
+    gripper_open: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    gripper_closed: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    width_open: float = 0.0
+    width_closed: float = 0.0
+    finger_depth: float = 0.03
+    grip_force: float = 40.0
+    contact_links: tuple[str, ...] = ()
+    contact_tolerance: float = 0.002
+
+    def __post_init__(self) -> None:
+        source = f"robot '{self.name}'"
+        for item in fields(self):
+            object.__setattr__(self, item.name, _checked(item.name, getattr(self, item.name), source))
+        self._check_itself(source)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Manipulator.from_dict, (self.to_dict(),)  # the read-only maps cannot be pickled themselves
+
+    def __repr__(self) -> str:
+        return f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper, tool '{self.tool}')"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as plain values, for plan files."""
+        result: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, tuple):
+                value = list(value)
+            elif isinstance(value, Mapping):
+                value = dict(value)
+            result[item.name] = value
+        return result
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], *, source: str = "robot") -> Manipulator:
+        """Make a description of plain values.
+
+        Args:
+            values: as :meth:`to_dict` gives them.
+            source: what to call the origin in errors.
+
+        Raises:
+            RobotError: a key that is missing, unknown or of the wrong kind.
+        """
+        known = {item.name for item in fields(cls)}
+        for key in values:
+            if key not in known:
+                raise RobotError.at(source, f"unknown key '{key}'{did_you_mean(key, known)}")
+        for key in ("name", "base", "tip", "tool", "joints", "ready"):
+            if key not in values:
+                raise RobotError.at(source, f"key '{key}' is missing")
+        try:
+            return cls(**values)
+        except RobotError as error:
+            raise RobotError.at(source, error.data["reason"]) from None
+
+    @classmethod
+    def from_srdf(
+        cls,
+        srdf: str | os.PathLike[str] | RobotSemantics,
+        scene: SceneGraph,
+        *,
+        group: str | None = None,
+        end_effector: str | None = None,
+        hand: str | None = None,
+        tool: str | None = None,
+        ready: str | None = None,
+        gripper: str | None = None,
+        opened: str | None = None,
+        closed: str | None = None,
+        name: str | None = None,
+    ) -> Manipulator:
+        """Make the description of an arm that an SRDF file speaks of.
+
+        What is left out is found in the file, as far as it says it; see :mod:`tmkit.robots.srdf_arms` for how.
+
+        Args:
+            srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
+            scene: a scene with the robot.
+            group: the group that is the arm; may be left out when only one can be.
+            end_effector: the end effector that it carries; may be left out when it carries only one.
+            hand: the group that is its hand, where the end effector does not say so; without states it opens and
+                closes to its joints' limits.
+            tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
+                one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
+            ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
+                that fits, else the middle of the joints' limits.
+            gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
+                tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
+            opened: the state in which the hand is open; left out, the first with ``open`` in its name.
+            closed: the state in which it is closed; left out, the first with ``clos`` in its name.
+            name: of the description; left out, the robot's and the group's.
+
+        Raises:
+            RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
+                that would do.
+            UnknownNameError: no such group or end effector; the error lists those that there are.
+            FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
+        """
+        from tmkit.formats.srdf import RobotSemantics, read_srdf
+        from tmkit.robots.srdf_arms import manipulator_from_srdf
+
+        semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
+        return manipulator_from_srdf(
+            semantics,
+            scene,
+            group=group,
+            end_effector=end_effector,
+            hand=hand,
+            tool=tool,
+            ready=ready,
+            gripper=gripper,
+            opened=opened,
+            closed=closed,
+            name=name,
+        )
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits that depend on the content alone."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def _check_itself(self, source: str) -> None:
+        if self.gripper_kind not in _GRIPPER_KINDS:
+            known, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
+            raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}")
+        if not self.joints:
+            raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
+        named = [*self.joints, *self.gripper_joints]
+        for joint in named:
+            if named.count(joint) > 1:
+                raise RobotError.at(source, f"joint '{joint}' is named twice in the joints of arm and gripper")
+        _same_keys(source, "ready", self.ready, self.joints, complete=True)
+        _same_keys(source, "velocity", self.velocity, self.joints, complete=False)
+        _same_keys(source, "acceleration", self.acceleration, self.joints, complete=False)
+        _same_keys(source, "gripper_open", self.gripper_open, self.gripper_joints, complete=True)
+        _same_keys(source, "gripper_closed", self.gripper_closed, self.gripper_joints, complete=True)
+        if self.gripper_kind == "parallel" and not self.gripper_joints:
+            raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
+        if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
+            received = f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
+            raise RobotError.at(source, f"a parallel gripper needs width_open > width_closed >= 0, {received}")
+        for key in ("velocity", "acceleration"):
+            for joint, value in getattr(self, key).items():
+                if not value > 0.0:
+                    raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
+        if not self.grip_force > 0.0:
+            raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
+        for key in ("finger_depth", "contact_tolerance"):
+            if getattr(self, key) < 0.0:
+                raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
+
+    def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
+        """Prove that the description fits a scene.
+
+        Raises:
+            RobotError: a frame or joint that the scene does not have, a joint that is not on the way to the tip, or a
+                value outside the limits of its joint.
+        """
+        source = source or f"robot '{self.name}'"
+        frames, joints = scene.frame_names, scene.joint_names
+        for key in ("base", "tip", "tool"):
+            _require(source, key, getattr(self, key), frames, "frame")
+        for link in self.contact_links:
+            _require(source, "contact_links", link, frames, "frame")
+        for joint in (*self.joints, *self.gripper_joints):
+            _require(source, "joints", joint, joints, "joint")
+        above_tip = (self.tip, *scene.ancestors(self.tip))
+        for joint in self.joints:
+            if scene.joint_frame(joint) not in above_tip:
+                raise RobotError.at(source, f"joint '{joint}' is not on the way from the root to the tip '{self.tip}'")
+        if self.base not in above_tip:
+            raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
+        if self.tip not in (self.tool, *scene.ancestors(self.tool)):
+            raise RobotError.at(source, f"tool '{self.tool}' does not hang off the tip '{self.tip}'")
+        limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+        for key in ("ready", "gripper_open", "gripper_closed"):
+            for joint, value in getattr(self, key).items():
+                lower, upper = limits[joint]
+                if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+                    outside = f"which is outside its limits from {lower:.6g} to {upper:.6g}"
+                    raise RobotError.at(source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}")
+
+    def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
+        """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene.
+
+        Raises:
+            RobotError: the scene lacks a joint of the arm.
+        """
+        names = scene.joint_names
+        missing = next((joint for joint in self.joints if joint not in names), None)
+        if missing is not None:
+            _require(f"robot '{self.name}'", "joints", missing, names, "joint")
+        return np.array([names.index(joint) for joint in self.joints], dtype=np.intp)
+
+    def velocity_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
+        """Return the largest speeds (n_arm,) in rad/s or m/s.
+
+        Each is the smaller of the description's and the scene's, or 1 where neither gives one.
+        """
+        of_scene = scene.velocity_limits[self.joint_indices(scene)]
+        own = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
+        limits: NDArray[np.float64] = np.minimum(of_scene, own)
+        limits[~np.isfinite(limits) | (limits <= 0.0)] = 1.0
+        return limits
+
+    def acceleration_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
+        """Return the largest accelerations (n_arm,): the description's, else those that reach full speed in 0.5 s."""
+        speeds = self.velocity_limits(scene)
+        return np.array(
+            [self.acceleration.get(joint, 2.0 * speed) for joint, speed in zip(self.joints, speeds, strict=True)]
+        )
+
+    def gripper_values(self, width: float) -> dict[str, float]:
+        """Return the finger joint values at which the fingers are ``width`` metres apart.
+
+        Raises:
+            RobotError: a width outside the hand's opening.
+        """
+        if self.gripper_kind != "parallel":
+            return {}
+        if not self.width_closed <= width <= self.width_open:
+            raise RobotError.at(
+                f"robot '{self.name}'",
+                f"the fingers cannot be {width:.4f} m apart; they open from {self.width_closed} to {self.width_open} m",
+            )
+        share = (width - self.width_closed) / (self.width_open - self.width_closed)
+        return {
+            joint: self.gripper_closed[joint] + share * (self.gripper_open[joint] - self.gripper_closed[joint])
+            for joint in self.gripper_joints
+        }
+
+    def finger_lever(self, joint: str) -> float:
+        """Return how far one finger moves for a unit of a gripper joint, on average over the hand's opening.
+
+        Args:
+            joint: one of ``gripper_joints``.
+
+        Returns:
+            Metres a radian, or metres a metre; so the joint presses with a force of its torque divided by this.
+        """
+        stroke = abs(self.gripper_open[joint] - self.gripper_closed[joint])
+        return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
+
+    def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return a configuration (n_joints,): the arm ready, the hand open, other joints as in ``base``, or 0."""
+        values = {**self.ready, **self.gripper_open}
+        return scene.configuration(values, base=base)
+
+
+def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:
+    names = list(known)
+    if name not in names:
+        hint = did_you_mean(name, names)
+        raise RobotError.at(source, f"{key} names {kind} '{name}', which the scene does not have{hint}")
+
+
+def _same_keys(source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool) -> None:
+    for joint in values:
+        if joint not in joints:
+            hint = did_you_mean(joint, joints)
+            raise RobotError.at(source, f"{key} names joint '{joint}', which is not one of its joints{hint}")
+    missing = [joint for joint in joints if joint not in values]
+    if complete and missing:
+        raise RobotError.at(source, f"{key} says nothing of joint '{missing[0]}'")
+
+
+def _checked(key: str, value: Any, source: str) -> Any:
+    """Return a value of the kind that the field has."""
+    if key in ("joints", "gripper_joints", "contact_links"):
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
+        return tuple(value)
+    if key in ("ready", "velocity", "acceleration", "gripper_open", "gripper_closed"):
+        if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
+            raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
+        return _frozen({joint: float(number) for joint, number in value.items()})
+    if key in ("width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
+        if not _is_number(value):
+            raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
+        return float(value)
+    if not isinstance(value, str) or not value:
+        raise RobotError.at(source, f"{key} must be a name, not {value!r}")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    # An integer of hundreds of digits is no number of metres, and math.isfinite cannot say so.
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest

@@ -1,0 +1,114 @@
+"""Mechanisms: joints of a scene that belong to no arm, and that a hand moves by a handle.
+
+A drawer is a frame on a prismatic joint, a door one on a revolute joint; a *handle* is a frame rigidly joined to it.
+Their values are entries of the configuration like those of the arms. The hand closes on the handle and the arm moves so
+that the tool keeps its pose relative to the handle while the joint moves: a closed chain, though the scene is a tree.
+How well it is closed is measured here.
+
+Invariants: which joint a handle moves is a function of the scene and the arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.movable import movable_frames
+from tmkit.spatial import Pose
+
+__all__ = [
+    "CLOSURE_ANGLE",
+    "CLOSURE_DISTANCE",
+    "closure_error",
+    "frames_moved_by",
+    "held_by",
+    "mechanism_joint",
+    "moved_frames",
+]
+
+CLOSURE_DISTANCE = 1e-4
+"""Metres that the tool may be from its place at the handle while it moves it."""
+
+CLOSURE_ANGLE = 1e-3
+"""Radians that the tool may turn at the handle while it moves it."""
+
+
+def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
+    """Return the joint that a handle moves.
+
+    Args:
+        scene: the scene.
+        handle: a frame.
+        arms: the arms of the plan, whose own joints move by themselves.
+
+    Returns:
+        The name of the joint, an entry of the configuration; None when the frame is, or hangs off, an object that may
+        be carried, or no joint but those of arms carries it.
+    """
+    movable, own = {*movable_frames(scene)}, {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
+    frame: str | None = handle
+    while frame is not None and frame not in movable:
+        joint = scene.joint(frame)
+        if joint.type != "fixed":
+            return joint.name if joint.name in scene.joint_names and joint.name not in own else None
+        frame = scene.parent(frame)
+    return None
+
+
+def frames_moved_by(scene: SceneGraph, joint: str) -> frozenset[str]:
+    """Return the frames that a joint moves. O(frames x depth)."""
+    mover = scene.joint_frame(joint)
+    return frozenset(frame for frame in scene.frame_names if frame == mover or mover in scene.ancestors(frame))
+
+
+def closure_error(
+    scene: SceneGraph, path: NDArray[np.float64], *, tool: str, handle: str, steps: int
+) -> tuple[float, float]:
+    """Return how far the tool strays from its pose at the handle along a path, in metres and radians.
+
+    Args:
+        scene: the scene.
+        path: (k, n_joints) configurations, straight in joint space between rows.
+        tool: frame of the tool.
+        handle: frame of the handle.
+        steps: into how many parts each piece of the path is cut, at least 1.
+    """
+    handle_from_tool: Pose = scene.pose(tool, handle, q=path[0])
+    metres = radians = 0.0
+    for start, end in pairwise(path):
+        for share in np.arange(1, steps + 1) / steps:
+            at = scene.pose(tool, handle, q=start + share * (end - start))
+            strayed = handle_from_tool.distance(at)
+            metres, radians = max(metres, float(strayed[0])), max(radians, float(strayed[1]))
+    return metres, radians
+
+
+def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
+    """Return the frames that arms and their hands move, with all that hangs off them. O(frames x depth)."""
+    own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
+    return frozenset(
+        frame
+        for frame in scene.frame_names
+        if frame in movers or any(above in movers for above in scene.ancestors(frame))
+    )
+
+
+def _name_of(scene: SceneGraph, frame: str) -> str | None:
+    joint = scene.joint(frame)
+    return joint.name if joint.is_actuated else None
+
+
+def _leader_of(scene: SceneGraph, frame: str) -> str | None:
+    mimic = scene.joint(frame).mimic
+    return mimic.joint if mimic is not None else None
+
+
+def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
+    """Return the object that hangs off an arm's hand, or None."""
+    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)

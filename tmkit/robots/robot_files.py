@@ -1,0 +1,147 @@
+"""Robot descriptions out of files, and whatever else names an arm.
+
+Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of one of ours, a TOML file, or an
+SRDF file with the group that is the arm: ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``. :func:`find_manipulator` reads
+them all, and proves that what it found fits the scene.
+
+A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands in a table ``[gripper]``
+under shorter names. An SRDF file says nothing without a scene, so it is not for :func:`load_manipulator`; how it is
+understood, :mod:`tmkit.robots.srdf_arms` tells.
+
+Invariants: what is wrong with a file is said with the file, and the line where there is one; nothing in a file is
+passed over.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from tmkit._support.argument_errors import check_argument
+from tmkit._support.data import data_path, resolve_name
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import FileFormatError, RobotError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.robots.manipulator import Manipulator
+
+__all__ = ["find_manipulator", "load_manipulator"]
+
+_GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
+    "kind": "gripper_kind",
+    "joints": "gripper_joints",
+    "open": "gripper_open",
+    "closed": "gripper_closed",
+    "width_open": "width_open",
+    "width_closed": "width_closed",
+    "finger_depth": "finger_depth",
+    "grip_force": "grip_force",
+    "contact_links": "contact_links",
+    "contact_tolerance": "contact_tolerance",
+}
+
+
+def load_manipulator(name: str | Path) -> Manipulator:
+    """Load a robot description.
+
+    Args:
+        name: a bare name means ours, in ``scenes/robots/``; anything with a separator or suffix is a path.
+
+    Raises:
+        MissingFileError: no such description; the nearest name is given.
+        RobotError: the file is not TOML, or does not describe an arm.
+    """
+    check_argument(name, (str, Path), "name", function="load_manipulator")
+    if _split_srdf(name) is not None:
+        reason = "an SRDF file describes an arm only together with a scene: use Manipulator.from_srdf(file, scene)"
+        raise RobotError.at(name, reason)
+    path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
+    try:
+        data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: RobotError.at(path, reason))
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise RobotError.at(path, f"is not UTF-8 text: {error.reason}", line=line) from None
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(path, text, str(error)) from None
+    except RecursionError:
+        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
+    except ValueError:
+        raise RobotError.at(path, "is no robot description: a number has more digits than can be read") from None
+    gripper = document.pop("gripper", {})
+    if not isinstance(gripper, Mapping):
+        raise RobotError.at(path, "'gripper' must be a table")
+    for key, value in gripper.items():
+        if key not in _GRIPPER_KEYS:
+            hint = did_you_mean(key, _GRIPPER_KEYS)
+            raise RobotError.at(path, f"unknown key '{key}' in table 'gripper'{hint}")
+        if _GRIPPER_KEYS[key] in document:
+            raise RobotError.at(path, f"'{key}' is given in table 'gripper' and outside it as '{_GRIPPER_KEYS[key]}'")
+        document[_GRIPPER_KEYS[key]] = value
+    try:
+        return Manipulator.from_dict(document, source=str(path))
+    except RecursionError:  # when a message would show a value
+        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
+
+
+def _syntax_error(path: Path, text: str, reason: str) -> FileFormatError:
+    """Return the error for a text that is not TOML; the parser says the place at the end of its message."""
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
+    if found is None:
+        return RobotError.at(path, f"is not TOML: {reason}")
+    lines = text.split("\n")
+    ends = found[1] is None
+    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
+    said = reason[: found.start()] + (" at the end of the file" if ends else "")
+    source_line = lines[line - 1].rstrip("\r")[:200]
+    return RobotError.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
+
+
+def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
+    """Return file, arm and hand of ``FILE.srdf``, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``, else ``None``."""
+    file, mark, groups = str(name).rpartition(".srdf:")
+    if mark:
+        arm, _, hand = groups.partition(":")
+        return f"{file}.srdf", arm, hand or None
+    return (str(name), None, None) if str(name).endswith(".srdf") else None
+
+
+def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
+    """Return the description that ``robot`` is or names, proved to fit ``scene``.
+
+    Args:
+        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf``, ``FILE.srdf:GROUP`` or
+            ``FILE.srdf:GROUP:HAND``, which :meth:`Manipulator.from_srdf` reads.
+        scene: the scene that it is for.
+
+    Raises:
+        RobotError, MissingFileError: as :func:`load_manipulator`, :meth:`Manipulator.from_srdf` and
+            :meth:`Manipulator.check`.
+        UnknownNameError: never for a description that fits.
+    """
+    check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
+    srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
+    if srdf is not None:
+        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
+    manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
+    if not set(manipulator.joints) & set(scene.joint_names):
+        raise _no_such_robot(manipulator, scene)
+    source = None if isinstance(robot, Manipulator) else str(resolve_name(robot, "scenes/robots", suffixes=(".toml",)))
+    try:
+        manipulator.check(scene, source=source)
+    except UnknownNameError as error:
+        raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
+    return manipulator
+
+
+def _no_such_robot(manipulator: Manipulator, scene: SceneGraph) -> FileFormatError:
+    """Return the error for a robot of which the scene has no joint; it lists the built-in robots that fit."""
+    paths = sorted(data_path("scenes/robots").glob("*.toml"))
+    fitting = [robot.name for robot in map(load_manipulator, paths) if set(robot.joints) <= set(scene.joint_names)]
+    reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
+    known = f"built-in robots in this scene: {', '.join(fitting)}" if fitting else "no built-in robot is in this scene"
+    return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {known}")

@@ -1,0 +1,73 @@
+"""Several arms in one scene: found by name, proved to be different, ready together.
+
+Where one arm can be given, a sequence of arms can be too. The first is the one that acts when nobody says which.
+
+Invariants: the arms have different names and no joint in common, so a segment's arm and a joint's mover are
+unambiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import RobotError
+from tmkit.graph import SceneGraph
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.robot_files import find_manipulator
+
+__all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "ready_together"]
+
+Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
+"""An arm or several: names of ours, files, or descriptions."""
+
+
+def as_sequence(robots: Robots) -> tuple[str | Path | Manipulator, ...]:
+    """Return one arm as a sequence of one, and several as they are."""
+    return (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
+
+
+def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    """Return the descriptions that ``robots`` are or name, proved to fit ``scene`` and each other.
+
+    Args:
+        robots: what :func:`tmkit.robots.find_manipulator` takes, or a sequence of it.
+        scene: the scene that they are for.
+
+    Raises:
+        RobotError, MissingFileError: as :func:`tmkit.robots.find_manipulator`.
+        RobotError: no arm at all, two arms of one name, or two that move one joint.
+    """
+    found = tuple(find_manipulator(robot, scene) for robot in as_sequence(robots))
+    check_different(found)
+    return found
+
+
+def check_different(manipulators: Sequence[Manipulator]) -> None:
+    """Prove that arms can be told apart.
+
+    Raises:
+        RobotError: no arm at all, two of one name, or two that move one joint.
+    """
+    if not manipulators:
+        raise RobotError.at("robot", "give at least one arm")
+    movers: dict[str, str] = {}
+    for number, arm in enumerate(manipulators):
+        if any(arm.name == other.name for other in manipulators[:number]):
+            raise RobotError.at("robot", f"two arms have the name '{arm.name}'; each needs a name of its own")
+        for joint in (*arm.joints, *arm.gripper_joints):
+            if joint in movers:
+                raise RobotError.at("robot", f"the arms '{movers[joint]}' and '{arm.name}' both move joint '{joint}'")
+            movers[joint] = arm.name
+
+
+def ready_together(
+    manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return a configuration (n_joints,): all arms ready, all hands open, other joints as in ``base``, or 0."""
+    values = {joint: value for arm in manipulators for joint, value in {**arm.ready, **arm.gripper_open}.items()}
+    return scene.configuration(values, base=base)

@@ -1,0 +1,246 @@
+"""Arms out of SRDF files.
+
+An SRDF was written for another planner, so it says nearly what a :class:`~tmkit.robots.Manipulator` asks for, in other
+words. This module translates:
+
+* **joints**: the joints of a group that move, from base to tip; they must lie on one path.
+* **base**: where the group's chain begins, else the frame that carries the first joint.
+* **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
+* **hand**: the joints of the end effector's group; its states whose names have ``open`` and ``close`` in them say what
+  these joints are then, and the distance of the fingers is measured between their collision shapes. Some files name the
+  arm itself as the end effector's group: then there is no hand, unless one is given, and the parent link is the tool.
+* **tool**: SRDF has no word for the point between the fingertips. It is given, or it is the one frame that is rigidly
+  joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its name; a suction cup may also be the tip itself.
+* **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
+  values within their limits, else the middle of the limits.
+
+What is chosen without being asked for is logged. What does not fit is refused in the line of the file that says it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import numpy as np
+
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import FileFormatError, RobotError, nearest_name
+from tmkit.formats.srdf import EndEffector, GroupMembers, RobotSemantics, group_members
+from tmkit.formats.srdf.groups import refused
+from tmkit.graph import SceneGraph
+from tmkit.robots.chains import rigid_frames
+from tmkit.robots.fingers import cup_frames
+from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.srdf_hands import Hand, end_effector_of, hand_of, is_hand, no_hand
+from tmkit.robots.srdf_states import state_misfit, state_named, state_values
+
+__all__ = ["arm_groups", "manipulator_from_srdf"]
+
+logger = logging.getLogger(__name__)
+
+READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
+TOOL_NAMES = ("tcp", "grasp", "tool")
+_LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
+
+
+def manipulator_from_srdf(
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str | None = None,
+    end_effector: str | None = None,
+    hand: str | None = None,
+    tool: str | None = None,
+    ready: str | None = None,
+    gripper: str | None = None,
+    opened: str | None = None,
+    closed: str | None = None,
+    name: str | None = None,
+) -> Manipulator:
+    """Return the arm that a group of an SRDF is; see :meth:`tmkit.robots.Manipulator.from_srdf`.
+
+    Raises:
+        RobotError, UnknownNameError: the file does not say enough, or names what the scene does not have.
+    """
+    if gripper not in (None, "parallel", "suction"):
+        raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
+    group = group if group is not None else _only_arm(semantics, scene, end_effector)
+    members = group_members(semantics, scene, group=group)
+    joints = _path(semantics, scene, group, members)
+    effector = end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
+    if hand is None and effector is not None and is_hand(semantics, scene, effector=effector, joints=joints):
+        from_limits, hand = gripper == "parallel", effector.group
+    else:
+        from_limits = hand is not None
+    tip = _tip(semantics, scene, group, joints, effector)
+    fingers = None
+    if gripper != "suction":
+        if hand is None:
+            raise no_hand(semantics, group, effector=effector)
+        fingers = hand_of(
+            semantics, scene, group=hand, arm=joints, from_limits=from_limits, opened=opened, closed=closed
+        )
+    arm = Manipulator(
+        name=name or f"{semantics.name or 'robot'}:{group}",
+        base=_base(semantics, scene, group, joints),
+        tip=tip,
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
+        joints=joints,
+        ready=_ready(semantics, scene, group, joints, ready),
+        gripper_kind="suction" if fingers is None else "parallel",
+        gripper_joints=fingers.joints if fingers else (),
+        gripper_open=fingers.opened if fingers else {},
+        gripper_closed=fingers.closed if fingers else {},
+        width_open=fingers.width_open if fingers else 0.0,
+        width_closed=fingers.width_closed if fingers else 0.0,
+        contact_links=fingers.fingers if fingers else cup_frames(scene, tip, tool),
+    )
+    arm.check(scene, source=semantics.source)
+    return arm
+
+
+# --- the chain --------------------------------------------------------------------------------------------------------
+
+
+def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
+    """Return the groups that may be arms: at least two joints that move, all on one path. O(groups * frames)."""
+    found = []
+    for name in semantics.group_names:
+        try:
+            joints = group_members(semantics, scene, group=name).joints
+        except FileFormatError:
+            continue
+        if len(joints) >= 2 and _strays(scene, joints) is None:
+            found.append(name)
+    return tuple(found)
+
+
+def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | None) -> str:
+    """Return the group that must be meant when none is given."""
+    arms = arm_groups(semantics, scene)
+    if end_effector is not None:
+        effector = semantics.end_effector(end_effector)
+        for name in (effector.parent_group, effector.group):
+            if name in arms:
+                return name
+    if len(semantics.groups) == 1:
+        return semantics.groups[0].name
+    if len(arms) == 1:
+        return arms[0]
+    armed = {name for effector in semantics.end_effectors for name in (effector.parent_group, effector.group)} & {*arms}
+    if len(armed) == 1:
+        return armed.pop()
+    if not semantics.groups:
+        raise RobotError.at(semantics.source, "there is no group, so nothing says which joints make an arm")
+    listed = ", ".join(arms or semantics.group_names)
+    what = f"groups that may be arms: {listed}" if arms else f"none of its groups ({listed}) is an arm in this scene"
+    raise RobotError.at(semantics.source, f"say which group is the arm; {what}")
+
+
+def _depth(scene: SceneGraph, frame: str) -> int:
+    return len(scene.ancestors(frame))
+
+
+def _strays(scene: SceneGraph, joints: Sequence[str]) -> str | None:
+    """Return a joint that does not lie on one path with the others, ``None`` when all do."""
+    frames = sorted((scene.joint_frame(joint) for joint in joints), key=lambda frame: _depth(scene, frame))
+    above = {frames[-1], *scene.ancestors(frames[-1])}
+    return next((scene.joint(frame).name for frame in frames if frame not in above), None)
+
+
+def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers) -> tuple[str, ...]:
+    """Return the moving joints of a group from base to tip, none of them left out."""
+    place, source = semantics.group(group).place, semantics.source
+    if not members.joints:
+        if not members.unnamed:
+            raise refused(place, source, f"the group '{group}' has no joint that moves")
+        hint = did_you_mean(members.unnamed[0], scene.joint_names)
+        reason = f"the group '{group}' has no joint that moves in this scene, which knows no '{members.unnamed[0]}'"
+        raise refused(place, source, reason + hint)
+    stray = _strays(scene, members.joints)
+    if stray is not None:
+        arms = ", ".join(arm_groups(semantics, scene)) or "none"
+        reason = f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to the tip"
+        raise refused(place, source, f"{reason}; groups that may be arms: {arms}")
+    joints = tuple(sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint))))
+    for unnamed in members.unnamed:
+        near = nearest_name(unnamed, _others_on_line(scene, joints))
+        if near is not None and SequenceMatcher(None, unnamed, near).ratio() >= _LIKENESS:
+            reason = f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
+            raise refused(place, source, f"{reason}; did you mean '{near}'?")
+        logger.warning("%s: group '%s': no joint '%s' moves; it is taken for a fixed one", source, group, unnamed)
+    return joints
+
+
+def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
+    """Return the joints of the configuration above, between and below the joints of an arm."""
+    last = scene.joint_frame(joints[-1])
+    near = {scene.joint(frame).name for frame in (*scene.ancestors(last), *scene.subtree(last))}
+    return [joint for joint in scene.joint_names if joint in near and joint not in joints]
+
+
+def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]) -> str:
+    """Return the frame that the arm stands on."""
+    first = scene.joint_frame(joints[0])
+    above = scene.ancestors(first)
+    for chain in semantics.group(group).chains:
+        if chain.base in above:
+            return chain.base
+    return above[0]
+
+
+# --- tip, tool, ready -------------------------------------------------------------------------------------------------
+
+
+def _tip(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], effector: EndEffector | None
+) -> str:
+    """Return the frame of the hand."""
+    last = scene.joint_frame(joints[-1])
+    rigid = rigid_frames(scene, last)
+    if effector is not None:
+        if effector.parent_link in rigid:
+            return effector.parent_link
+        if effector.parent_link in scene:
+            reason = f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame '{last}'"
+        else:
+            hint = did_you_mean(effector.parent_link, scene.frame_names)
+            reason = f"'{effector.parent_link}', which the scene does not have{hint}"
+        where = f"the end effector '{effector.name}' hangs off {reason}"
+        raise refused(effector.place, semantics.source, where)
+    ends = [chain.tip for chain in semantics.group(group).chains if chain.tip in rigid]
+    return ends[-1] if ends else last
+
+
+def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: Hand | None) -> str:
+    """Return the grasp frame when none is given."""
+    rigid = rigid_frames(scene, tip)
+    named = [frame for frame in rigid if any(word in frame.lower() for word in TOOL_NAMES)]
+    if len(named) == 1:
+        logger.info("%s: group '%s': the tool is taken to be '%s'", semantics.source, group, named[0])
+        return named[0]
+    if hand is None:
+        return tip
+    listed = ", ".join(rigid)
+    reason = f"say which frame is the tool of the arm '{group}', the point between the fingertips"
+    raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {listed}")
+
+
+def _ready(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
+) -> dict[str, float]:
+    """Return a comfortable configuration of the arm."""
+    if wanted is not None:
+        return state_values(semantics, scene, state=state_named(semantics, group, wanted=wanted), joints=joints)
+    states = semantics.states_of(group)
+    for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
+        reason = state_misfit(scene, state, joints=joints)
+        if reason is None:
+            logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
+            return state_values(semantics, scene, state=state, joints=joints)
+        logger.warning("%s: group '%s' is not made ready by it: %s", state.place or semantics.source, group, reason)
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    middle = {joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0 for joint in joints}
+    return {joint: min(max(value, float(limits[joint][0])), float(limits[joint][1])) for joint, value in middle.items()}

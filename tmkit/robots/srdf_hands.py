@@ -1,0 +1,169 @@
+"""Hands out of SRDF files: what an arm carries at its end, and how it opens and closes.
+
+An *end effector* of an SRDF names a group, the link that carries it, and perhaps the arm's group. Its group is a hand
+if it has joints that are not the arm's; some files name the arm itself there, which is none. What the joints are when
+the hand is open and closed, the group's states say whose names have ``open`` and ``clos`` in them, or, if that is
+asked for, the joints' limits: the ends at which the fingers are farther apart are the open ones. How far apart they
+are is measured between their collision shapes, since SRDF has no word for it.
+
+Invariants: a :class:`Hand` is farther open when open than when closed, and both distances are finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import FileFormatError, RobotError
+from tmkit.formats.srdf import EndEffector, GroupState, RobotSemantics, group_members
+from tmkit.formats.srdf.groups import refused
+from tmkit.graph import SceneGraph
+from tmkit.robots.fingers import finger_distance, finger_frames
+from tmkit.robots.srdf_states import state_named, state_values
+
+__all__ = ["Hand", "end_effector_of", "hand_of", "is_hand", "no_hand"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """What opens and closes.
+
+    Attributes:
+        joints: its joints.
+        opened: their values when open, radians or metres.
+        closed: their values when closed.
+        width_open: metres between the fingers when open.
+        width_closed: metres between them when closed.
+        fingers: the frames that touch what is held.
+    """
+
+    joints: tuple[str, ...]
+    opened: dict[str, float]
+    closed: dict[str, float]
+    width_open: float
+    width_closed: float
+    fingers: tuple[str, ...]
+
+
+def end_effector_of(
+    semantics: RobotSemantics, scene: SceneGraph, *, group: str, joints: Sequence[str], wanted: str | None
+) -> EndEffector | None:
+    """Return the end effector of an arm: the one that is wanted, else the only one that it carries.
+
+    Raises:
+        UnknownNameError: there is none of the name that is wanted.
+        RobotError: the arm carries several.
+    """
+    if wanted is not None:
+        return semantics.end_effector(wanted)
+    carried = {scene.joint_frame(joints[-1]), *scene.subtree(scene.joint_frame(joints[-1]))}
+    found = [effector for effector in semantics.end_effectors if effector.parent_group == group]
+    found = found or [
+        effector
+        for effector in semantics.end_effectors
+        if not effector.parent_group and (effector.parent_link in carried or effector.group == group)
+    ]
+    if len(found) > 1:
+        names = ", ".join(effector.name for effector in found)
+        raise RobotError.at(semantics.source, f"the arm '{group}' carries several end effectors ({names}); say which")
+    return found[0] if found else None
+
+
+def is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]) -> bool:
+    """Tell whether the group of an end effector has joints that are not the arm's.
+
+    Raises:
+        RobotError: there is no such group.
+    """
+    if effector.group not in semantics.group_names:
+        reason = f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
+        raise refused(effector.place, semantics.source, reason + did_you_mean(effector.group, semantics.group_names))
+    return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
+
+
+def no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | None) -> FileFormatError:
+    """Return the error that nothing says what opens and closes."""
+    if effector is None:
+        reason = f"the group '{group}' carries no end effector"
+    else:
+        reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
+    place = effector.place if effector is not None else semantics.group(group).place
+    remedy = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
+    return refused(place, semantics.source, f"{reason}; {remedy} that is a hand")
+
+
+def hand_of(
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str,
+    arm: Sequence[str],
+    from_limits: bool,
+    opened: str | None,
+    closed: str | None,
+) -> Hand:
+    """Return the hand that a group is.
+
+    Args:
+        semantics: what the SRDF says.
+        scene: the scene with the robot.
+        group: the group.
+        arm: joints that are not the hand's, though the group may name them.
+        from_limits: whether joint limits will do where no states say how it opens and closes.
+        opened: the state in which it is open; left out, the first with ``open`` in its name.
+        closed: the state in which it is closed; left out, the first with ``clos`` in its name.
+
+    Raises:
+        RobotError: the group has no joints of its own, nothing says how it opens and closes, or its fingers do not.
+    """
+    members, place = group_members(semantics, scene, group=group), semantics.group(group).place
+    joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
+    fingers = finger_frames(scene, joints)
+    if not joints:
+        raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
+    states = semantics.states_of(group)
+    found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
+    if found[0] is not None and found[1] is not None:
+        values = [state_values(semantics, scene, state=state, joints=joints) for state in found if state is not None]
+    elif from_limits:
+        values = _limit_values(semantics, scene, joints)
+    else:
+        names = ", ".join(state.name for state in states) or "none"
+        reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
+        remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        raise refused(place, semantics.source, f"{reason}; {remedy}")
+    widths = [finger_distance(scene, state, fingers) for state in values]
+    if from_limits and widths[0] < widths[1] and found[0] is None:
+        values, widths = values[::-1], widths[::-1]
+    if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
+        states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
+        reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
+        raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
+    return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
+
+
+def _millimetres(width: float) -> str:
+    return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
+
+
+def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
+    """Return the state that is wanted, else the first whose name has a word in it."""
+    states = semantics.states_of(group)
+    if wanted is None:
+        return next((state for state in states if part in state.name.lower()), None)
+    return state_named(semantics, group, wanted=wanted)
+
+
+def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
+    """Return the upper and the lower ends of the joints."""
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    for joint in joints:
+        if not np.isfinite(limits[joint]).all():
+            raise RobotError.at(
+                semantics.source, f"joint '{joint}' of the hand has no limits that could open and close it"
+            )
+    return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]

@@ -1,0 +1,127 @@
+"""Task-and-motion planning: from a scene and a PDDL goal to a checked plan.
+
+``plan`` asks the task planner for a skeleton of actions, refines each action into motion in the scene version that the
+previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan
+can be saved, loaded, and checked by :func:`validate_plan`, which works everything out again at finer steps.
+
+Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`. A goal is PDDL, or
+another scene that shows what is wanted; see :func:`goal_of_scene`.
+"""
+
+from tmkit.tamp.diagnosis.diagnosis import (
+    ActionDiagnosis,
+    BlockingBody,
+    Diagnosis,
+    FailureCause,
+    FailureExample,
+    GoalConflict,
+    LearnedConstraint,
+    Remedy,
+    RemedyKind,
+    SearchEnd,
+)
+from tmkit.tamp.domains.infeasibility import Refutation
+from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.tamp.domains.protocols import (
+    AlikeSemantics,
+    BelievingSemantics,
+    ConfiguredSemantics,
+    DomainSemantics,
+    GoalSemantics,
+    PlacementSemantics,
+    ProvingSemantics,
+    pddl_name,
+)
+from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver, kept
+from tmkit.tamp.goals.goal_actions import ContinuousGoals
+from tmkit.tamp.goals.goal_scenes import goal_of_scene
+from tmkit.tamp.plan import plan
+from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
+from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
+from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
+from tmkit.tamp.uncertainty.probability import (
+    Probability,
+    ProbabilityMethod,
+    angle_within,
+    clearance_at_least,
+    inside_box,
+    inside_half_spaces,
+    inside_slabs,
+    sampled_probability,
+)
+from tmkit.tamp.uncertainty.scene_probability import (
+    clears_along,
+    clears_at,
+    drawn_world,
+    footprint_inside,
+    near_expected,
+    point_distribution,
+    point_inside,
+    stands_on,
+    turned_within,
+)
+from tmkit.tamp.validation.check import ValidationReport, validate_plan
+from tmkit.tamp.validation.tmp_plan import load_tmp_plan
+
+__all__ = [
+    "ActionDiagnosis",
+    "AlikeSemantics",
+    "BelievingSemantics",
+    "BlockingBody",
+    "ConfiguredSemantics",
+    "ContinuousGoals",
+    "DerivedState",
+    "Diagnosis",
+    "DomainSemantics",
+    "FailureCause",
+    "FailureExample",
+    "GoalConflict",
+    "GoalSemantics",
+    "ImprovementProgress",
+    "LearnedConstraint",
+    "PlacementSemantics",
+    "PlanResult",
+    "PlanStatistics",
+    "PlanStatus",
+    "PlanningDomain",
+    "PlanningProgress",
+    "PlanningSettings",
+    "PortfolioProgress",
+    "PortfolioResult",
+    "Probability",
+    "ProbabilityMethod",
+    "ProvingSemantics",
+    "PythonDomain",
+    "Refutation",
+    "Remedy",
+    "RemedyKind",
+    "SearchEnd",
+    "StateDeriver",
+    "ValidationProgress",
+    "ValidationReport",
+    "angle_within",
+    "clearance_at_least",
+    "clears_along",
+    "clears_at",
+    "drawn_world",
+    "footprint_inside",
+    "goal_of_scene",
+    "inside_box",
+    "inside_ellipsoid",
+    "inside_half_spaces",
+    "inside_slabs",
+    "kept",
+    "load_planning_domain",
+    "load_tmp_plan",
+    "near_expected",
+    "pddl_name",
+    "plan",
+    "plan_portfolio",
+    "point_distribution",
+    "point_inside",
+    "sampled_probability",
+    "stands_on",
+    "turned_within",
+    "validate_plan",
+]

@@ -1,0 +1,219 @@
+"""Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
+
+The first plan is the first that can be carried out, not a good one: its grasps were the first that worked, its paths
+come from random trees. So the run may go on. Three kinds of iterations take turns:
+
+* *paths*: every searched path of the plan is searched again with another seed, between the same ends, and replaced
+  where the new one is shorter. Nothing else depends on it, so each path improves by itself.
+* *choices*: the actions are refined anew with other random numbers, that is with other grasps, placements and
+  configurations; branches are cut off as soon as they are as long as the best plan.
+* *skeletons*: the task planner is asked for other actions, by forbidding one of the plan's actions in the state in
+  which it occurs, the dearest and last first. What it finds is refined if it costs no more than the best plan, and cut
+  off likewise.
+
+A plan is better if its actions cost less or, where they cost the same, if its paths are shorter; branch and bound with
+the best plan as the bound.
+
+Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
+on the arguments of the run alone; a time limit only stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tmkit.errors import TimeLimitError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
+from tmkit.plans.failures import PieceFailedError
+from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
+from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.progress import ImprovementProgress
+from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
+from tmkit.task_planning import PreparedTask, TaskPlanStatus
+
+if TYPE_CHECKING:
+    from tmkit.tamp.run import PlanningRun
+
+__all__ = ["Improvement", "with_costs"]
+
+_logger = logging.getLogger(__name__)
+
+_SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
+_ATTEMPTS_PER_ACTION = 12
+_WIDTH = 3  # motions of an action of which the shortest is tried first
+_LEAST_GAIN = 1e-9  # radians: less is rounding
+
+
+def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+    """Return the steps with what their actions cost by the problem's metric."""
+    if problem.metric is not Metric.TOTAL_COST:
+        return steps
+    costs = validate_task_plan(problem, [step.action for step in steps]).costs
+    return tuple(replace(step, cost=cost) for step, cost in zip(steps, costs, strict=True))
+
+
+def _worth(steps: tuple[PlanStep, ...]) -> tuple[float, float]:
+    """Return what is to be small: the cost of the actions, and the length of the paths."""
+    return sum(step.cost for step in steps), sum(step.path_length for step in steps)
+
+
+class Improvement:
+    """The iterations after the first plan of a run.
+
+    Args:
+        run: the run.
+        problem: the task that it solved.
+        domain: its domain.
+        task: the same, prepared, without what was learned.
+        steps: the plan.
+    """
+
+    def __init__(
+        self,
+        run: PlanningRun,
+        problem: Problem,
+        domain: PlanningDomain,
+        task: PreparedTask,
+        steps: tuple[PlanStep, ...],
+    ) -> None:
+        self.run_, self.problem, self.domain, self.first_task, self.task = run, problem, domain, task, task
+        self.best = steps
+        self.number = 0
+
+    def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
+        """Go on for so many iterations, or until the time is up; return the best plan."""
+        self._tell(iterations)
+        kinds = (self._paths, self._choices, self._skeletons)
+        with suppress(TimeLimitError):
+            while self.best and (iterations is None or self.number < iterations) and not self.run_.is_over():
+                found = kinds[self.number % len(kinds)]()
+                self.number += 1
+                if found is not None:
+                    self._keep_if_better(found, iterations)
+        return self.best
+
+    def _keep_if_better(self, steps: tuple[PlanStep, ...], iterations: int | None) -> None:
+        cost, length = _worth(steps)
+        best_cost, best_length = _worth(self.best)
+        if cost < best_cost or (cost == best_cost and length < best_length - _LEAST_GAIN):
+            self.best = steps
+            self._tell(iterations)
+
+    def _tell(self, iterations: int | None) -> None:
+        run = self.run_
+        if run.on_progress is not None:
+            cost, length = _worth(self.best)
+            run.on_progress(
+                ImprovementProgress(
+                    "improve", self.number, iterations or 0, run.seconds, run.skeletons, cost, length,
+                    run.plan_of(self.best, self.domain),
+                )
+            )  # fmt: skip
+        _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, *_worth(self.best))
+
+    def _seed(self, what: str) -> int:
+        """Return a seed of this iteration."""
+        text = f"improvement {self.run_.seed} {self.number} {what}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little") >> 1
+
+    # --- paths ----------------------------------------------------------------------------------------------------
+
+    def _paths(self) -> tuple[PlanStep, ...] | None:
+        """Return the plan with shorter paths, where any were found."""
+        run = self.run_
+        arms = run.arms(0)
+        steps: list[PlanStep] = []
+        scene, q = run.scene, run.q
+        for number, step in enumerate(self.best):
+            if run.is_over():
+                return None
+            steps.append(self._with_shorter_paths(step, scene, q, arms, f"step {number}"))
+            scene, q = step.scene, step.q
+        return tuple(steps)
+
+    def _with_shorter_paths(
+        self, step: PlanStep, scene: SceneGraph, q: Configuration, arms: dict[str, ArmMotion], where: str
+    ) -> PlanStep:
+        segments: list[Segment] = []
+        at_scene, at_q = scene, q
+        for number, segment in enumerate(step.segments):
+            end_scene, end_q = segment.end(at_scene, at_q)
+            arm = arms[segment.robot]
+            if segment.kind in _SEARCHED and len(segment.path) > 1:
+                other = self._searched_again(arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}")
+                if other is not None and other.path_length < segment.path_length - _LEAST_GAIN:
+                    segment = other
+            segments.append(segment)
+            at_scene, at_q = end_scene, end_q
+        return replace(step, segments=tuple(segments))
+
+    def _searched_again(
+        self,
+        arm: ArmMotion,
+        step: PlanStep,
+        number: int,
+        before: tuple[SceneGraph, Configuration],
+        end: tuple[SceneGraph, Configuration],
+        where: str,
+    ) -> Segment | None:
+        """Return a segment with another path, between the same configurations; None when none was found."""
+        segment, pieces = step.segments[number], arm.pieces
+        scene, q_end = end
+        near = pieces.near_pairs(*before)
+        for other in step.segments:
+            if other.kind is SegmentKind.RELEASE and other.reparenting is not None:
+                near = (*near, *pieces.near_at_rest(*before, other.reparenting))
+        phase = pieces.phase(scene, near, touched=segment.held)
+        start = np.array(q_end)
+        entries = arm.manipulator.joint_indices(scene)
+        start[entries] = segment.path[0]
+        try:
+            path = pieces.search(phase, start, q_end, seed=self._seed(where), what="improving")
+        except PieceFailedError:
+            return None
+        arm_path = np.array(path[:, entries])
+        arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]
+        arm_path.flags.writeable = False
+        return replace(segment, path=arm_path)
+
+    # --- choices and skeletons ------------------------------------------------------------------------------------
+
+    def _choices(self) -> tuple[PlanStep, ...] | None:
+        """Return the same actions with other choices, when that is shorter."""
+        return self._refined(tuple(step.action for step in self.best), longest=_worth(self.best)[1])
+
+    def _skeletons(self) -> tuple[PlanStep, ...] | None:
+        """Return other actions that cost no more, when they can be carried out."""
+        run = self.run_
+        actions = [step.action for step in self.best]
+        states = validate_task_plan(self.problem, actions).states
+        dearest_last_first = sorted(range(len(actions)), key=lambda step: (-self.best[step].cost, -step))
+        index = dearest_last_first[(self.number // 3) % len(actions)]
+        self.task = self.task.forbid(actions[index], tuple(states[index]))
+        found = run.search(self.task)
+        best_cost, best_length = _worth(self.best)
+        if found.status is not TaskPlanStatus.SOLVED or found.cost > best_cost:
+            self.task = self.first_task
+            return None
+        run.skeletons += 1
+        return self._refined(found.steps, longest=best_length if found.cost == best_cost else float("inf"))
+
+    def _refined(self, skeleton: tuple[GroundAction, ...], *, longest: float) -> tuple[PlanStep, ...] | None:
+        run = self.run_
+        outcome = refine_skeleton(
+            skeleton,
+            run.tree(self.problem, self.domain, seed=self._seed("tree")),
+            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
+            is_over=run.is_over,
+            longest=longest,
+            finish=run.finish,
+        )
+        return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

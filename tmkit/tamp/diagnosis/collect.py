@@ -1,0 +1,162 @@
+"""From the log of a planning run to its diagnosis: who was in the way, which facts exclude each other.
+
+A failure speaks of pairs of frames. Of each pair one usually belongs to what the arm moves, its links, its hand, what
+it carries or is about to take; the other is *in the way*. Where both do, the object is, and not the arm; where the arm
+meets itself, nothing is.
+
+Invariants: the diagnosis is a function of the log; ties are in order of name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tmkit.graph import SceneGraph
+from tmkit.pddl import And, Atom, Fact, Formula, Not, Problem
+from tmkit.plans.failures import FailureKind, MotionFailure
+from tmkit.robots import Manipulator
+from tmkit.robots.mechanisms import moved_frames
+from tmkit.tamp.diagnosis.diagnosis import (
+    ActionDiagnosis,
+    BlockingBody,
+    FailureCause,
+    FailureExample,
+    GoalConflict,
+    LearnedConstraint,
+    added_up,
+)
+from tmkit.tamp.refinement_tree import FailureLog, FailureRecord
+from tmkit.task_planning import FastDownward, find_conflict
+
+__all__ = ["bodies_in_the_way", "diagnose_actions", "find_goal_conflict", "goal_parts", "merged_constraints"]
+
+
+def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
+    """Return what became of each action that failed, most often first.
+
+    Args:
+        log: what failed.
+        manipulators: the arms; the first acts where no other is named.
+    """
+    by_name = {arm.name: arm for arm in manipulators}
+    by_action: dict[str, list[FailureCause]] = {}
+    for (action, _), record in log.records.items():
+        arm = by_name.get(record.robot or "", manipulators[0])
+        by_action.setdefault(action, []).append(_cause(log, record, arm))
+    found = [_action(action, causes) for action, causes in by_action.items()]
+    return tuple(sorted(found, key=lambda action: (-action.failures, action.action)))
+
+
+def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> FailureCause:
+    key = str(record.action), str(record.failure)
+    failure, scene = record.failure, record.scene
+    moved = moved_frames(scene, manipulator)
+    counts = Counter[str]()
+    for pairs, count in log.pairs.get(key, Counter()).items():
+        for frame in bodies_in_the_way(pairs, scene, moved=moved, item=record.item):
+            counts[frame] += count
+    bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
+    example = FailureExample(
+        scene,
+        record.q if failure.q is None else failure.q,
+        record.item,
+        failure.pairs,
+        bodies_in_the_way(failure.pairs, scene, moved=moved, item=record.item),
+        manipulator,
+    )
+    return FailureCause(
+        failure.phase,
+        failure.cause,
+        failure.kind,
+        log.counts[key],
+        _summary(failure) if bodies else failure.cause,
+        log.excesses.get(key, 0.0),
+        bodies,
+        example,
+    )
+
+
+def _summary(failure: MotionFailure) -> str:
+    """Return a cause without the pair of frames that it names."""
+    text = failure.cause
+    for a, b in failure.pairs[:1]:
+        named = f"'{a}' and '{b}'"
+        for words in (f", mostly {named}", f", {named} being in the way", f", {named}", f": {named}"):
+            text = text.replace(words, "")
+    return text
+
+
+def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
+    kinds = Counter[FailureKind]()
+    for cause in causes:
+        kinds[cause.kind] += cause.count
+    excess = min(cause.excess for cause in causes)
+    return ActionDiagnosis(
+        action,
+        sum(kinds.values()),
+        tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
+        tuple(sorted(causes, key=lambda cause: (-cause.count, cause.phase, cause.cause))),
+        added_up(body for cause in causes for body in cause.in_the_way),
+        excess,
+    )
+
+
+def bodies_in_the_way(
+    pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], item: str | None
+) -> tuple[str, ...]:
+    """Return which frames of pairs were in the way, by the rule of this module; each once, in the order of the pairs.
+
+    Args:
+        pairs: frames that met.
+        scene: where.
+        moved: the frames that the arm that acts and its hand move.
+        item: the object that was being handled.
+    """
+    handled = frozenset(scene.subtree(item)) if item is not None and item in scene else frozenset()
+    found: dict[str, None] = {}
+    for pair in pairs:
+        passive = [frame for frame in pair if frame not in moved and frame not in handled]
+        if not passive and len(objects := [frame for frame in pair if frame in handled]) == 1:
+            passive = objects
+        found.update(dict.fromkeys(passive))
+    return tuple(found)
+
+
+def merged_constraints(learned: list[LearnedConstraint]) -> tuple[LearnedConstraint, ...]:
+    """Return constraints without repetitions, each with how often it was learned, in order of the first time."""
+    counts = Counter(learned)
+    return tuple(LearnedConstraint(c.action, c.context, c.is_proved, count) for c, count in counts.items())
+
+
+def goal_parts(goal: Formula) -> Iterator[Formula]:
+    """Yield the parts that a goal joins by "and", in order."""
+    if isinstance(goal, And):
+        for part in goal.parts:
+            yield from goal_parts(part)
+    else:
+        yield goal
+
+
+def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict | None:
+    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing.
+
+    Args:
+        problem: the task.
+        time_limit: seconds after which to give up.
+    """
+    literals = [literal for part in goal_parts(problem.goal) for literal in _literals(part)]
+    if not literals:
+        return None
+    free = Problem(
+        problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=And(()), values=problem.values
+    )
+    found = find_conflict(FastDownward().translate(free, time_limit=time_limit), literals)
+    facts = tuple(str(fact) if wanted else f"(not {fact})" for fact, wanted in found)
+    return GoalConflict(facts) if facts else None
+
+
+def _literals(part: Formula) -> Iterator[tuple[Fact, bool]]:
+    atom = part.part if isinstance(part, Not) else part
+    if isinstance(atom, Atom):
+        yield Fact(atom.predicate, atom.terms), atom is part

@@ -1,0 +1,303 @@
+"""What a planning run learned about why there is no plan: the diagnosis, as data.
+
+An answer that is no is worth as much as what can be read off it. The :class:`Diagnosis` says for each action that
+failed how often it did, by kinds of failure and by cause, which bodies were in the way, and by how many metres poses
+were out of reach; which constraints were learned, and which of them are proofs; which facts of the goal the task alone
+rules out; and what would help. The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
+
+Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless the time limit
+ended the search (``ended_by``). Scenes and configurations, which pictures need, are carried along but are no part of
+equality.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import SceneGraph
+from tmkit.plans.failures import FailureKind
+
+if TYPE_CHECKING:
+    from tmkit.robots import Manipulator
+
+__all__ = [
+    "ActionDiagnosis",
+    "BlockingBody",
+    "Diagnosis",
+    "FailureCause",
+    "FailureExample",
+    "GoalConflict",
+    "LearnedConstraint",
+    "Remedy",
+    "RemedyKind",
+    "SearchEnd",
+]
+
+
+@dataclass(frozen=True)
+class BlockingBody:
+    """A body that was in the way.
+
+    Attributes:
+        frame: its frame.
+        count: failures in which it was.
+    """
+
+    frame: str
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class FailureExample:
+    """The first failure of an action from one cause: where everything was.
+
+    Attributes:
+        scene: the version in which it happened.
+        q: (n_joints,) configuration: the one in collision, the nearest to a pose out of reach, or else that at the
+            start of the action.
+        item: frame of the object that was being handled; None when none was.
+        pairs: frames that were in each other's way.
+        in_the_way: of these, the bodies that neither the arm nor its hand moves.
+        robot: the arm that acts.
+    """
+
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    item: str | None
+    pairs: tuple[tuple[str, str], ...]
+    in_the_way: tuple[str, ...]
+    robot: Manipulator
+
+
+@dataclass(frozen=True)
+class FailureCause:
+    """Why an action failed, and how often for this reason.
+
+    Attributes:
+        phase: what was being tried.
+        cause: why it failed, in words; the same cause has the same words.
+        kind: the sort of obstacle.
+        count: how often.
+        summary: the cause without the frames that it names, when these are among the bodies in the way.
+        excess: metres by which the nearest of the poses was out of reach, at least; else 0.
+        in_the_way: the bodies that were in the way, most often first.
+        example: the first such failure, for pictures.
+    """
+
+    phase: str
+    cause: str
+    kind: FailureKind
+    count: int
+    summary: str = ""
+    excess: float = 0.0
+    in_the_way: tuple[BlockingBody, ...] = ()
+    example: FailureExample | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        beyond = f", by at least {in_centimetres(self.excess)}" if self.excess > 0.0 else ""
+        return f"{self.phase}: {self.cause}{beyond}"
+
+
+@dataclass(frozen=True)
+class ActionDiagnosis:
+    """What became of the attempts at one action.
+
+    Attributes:
+        action: the ground action.
+        failures: how often it failed.
+        kinds: how often for each kind of failure, most often first.
+        causes: why, most often first.
+        in_the_way: the bodies that were in the way, most often first.
+        excess: metres by which the nearest pose was out of reach, at least, when all were; else 0.
+    """
+
+    action: str
+    failures: int
+    kinds: tuple[tuple[FailureKind, int], ...]
+    causes: tuple[FailureCause, ...]
+    in_the_way: tuple[BlockingBody, ...] = ()
+    excess: float = 0.0
+
+
+@dataclass(frozen=True)
+class LearnedConstraint:
+    """What the task planner was told not to try again.
+
+    Attributes:
+        action: the ground action.
+        context: the facts while which it is not to be done; none means never.
+        is_proved: whether every failure behind it is proved for the poses that were tried; else none was found within
+            the budget of a round.
+        count: how often it was learned: once a round, when it is not proved.
+    """
+
+    action: str
+    context: tuple[str, ...]
+    is_proved: bool
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.action} while {' '.join(self.context)}" if self.context else self.action
+
+
+@dataclass(frozen=True)
+class GoalConflict:
+    """Facts of a goal that the task alone rules out, whatever the motions: proved.
+
+    Attributes:
+        facts: in PDDL: one that never holds, or several that never hold together.
+    """
+
+    facts: tuple[str, ...]
+
+
+class RemedyKind(StrEnum):
+    """What sort of change would help."""
+
+    WITHOUT_GOALS = "without goals"
+    """Part of the goal is given up."""
+    WITHOUT_BODIES = "without bodies"
+    """Bodies are out of the way."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of the question to which there is a plan: it was found.
+
+    Attributes:
+        kind: what sort of change.
+        names: parts of the goal in PDDL, or frames.
+        actions: the plan that there is then.
+    """
+
+    kind: RemedyKind
+    names: tuple[str, ...]
+    actions: tuple[str, ...]
+
+
+class SearchEnd(StrEnum):
+    """What ended a search that found neither a plan nor a proof."""
+
+    TIME_LIMIT = "time limit"
+    ITERATION_LIMIT = "iteration limit"
+    EXHAUSTED = "exhausted"
+    """Every failure is proved for the poses that were tried, so further iterations would repeat them."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a planning run learned.
+
+    Attributes:
+        actions: those that failed, most often first.
+        constraints: what was learned from failed task plans, in order.
+        conflict: facts of the goal that the task alone rules out, where they were found.
+        proofs: arguments of the domain by which the goal is impossible, in words.
+        remedies: changes of the question with which there is a plan.
+        iterations: iterations of the search, each with budgets twice those of the one before.
+        skeletons: task plans that were tried.
+        attempts: motions of single actions that were tried.
+        replans: how often planning was tried again to find remedies.
+        reasons: what explains many failures at once, in words, where it can be argued.
+        ended_by: what ended the search, when it found neither a plan nor a proof.
+        limit: the limit that did: seconds or iterations.
+    """
+
+    actions: tuple[ActionDiagnosis, ...] = ()
+    constraints: tuple[LearnedConstraint, ...] = ()
+    conflict: GoalConflict | None = None
+    proofs: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    iterations: int = 0
+    skeletons: int = 0
+    attempts: int = 0
+    replans: int = 0
+    reasons: tuple[str, ...] = ()
+    ended_by: SearchEnd | None = None
+    limit: float | None = None
+
+    @property
+    def in_the_way(self) -> tuple[BlockingBody, ...]:
+        """The bodies that were in the way of any action, most often first."""
+        return added_up(body for action in self.actions for body in action.in_the_way)
+
+    def without_examples(self) -> Diagnosis:
+        """Return the same diagnosis without the scenes and configurations that pictures need."""
+        actions = (
+            replace(action, causes=tuple(replace(cause, example=None) for cause in action.causes))
+            for action in self.actions
+        )
+        return replace(self, actions=tuple(actions))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as plain values, for programs; without scenes and configurations."""
+        return {
+            "actions": [_action_values(action) for action in self.actions],
+            "in_the_way": _body_values(self.in_the_way),
+            "constraints": [
+                {"action": c.action, "context": list(c.context), "is_proved": c.is_proved, "count": c.count}
+                for c in self.constraints
+            ],
+            "conflict": list(self.conflict.facts) if self.conflict is not None else [],
+            "proofs": list(self.proofs),
+            "remedies": [
+                {"kind": remedy.kind.value, "names": list(remedy.names), "actions": list(remedy.actions)}
+                for remedy in self.remedies
+            ],
+            "iterations": self.iterations,
+            "skeletons": self.skeletons,
+            "attempts": self.attempts,
+            "replans": self.replans,
+            "reasons": list(self.reasons),
+            "ended_by": None if self.ended_by is None else self.ended_by.value,
+            "limit": self.limit,
+        }
+
+
+def in_centimetres(metres: float) -> str:
+    """Return a length in words, to the centimetre below."""
+    if metres < 0.01:
+        return "less than 1 cm"
+    return f"{int(100.0 * metres + 1e-9)} cm"
+
+
+def added_up(bodies: Iterable[BlockingBody]) -> tuple[BlockingBody, ...]:
+    """Return bodies with the counts of each added up, most often first, ties in order of name."""
+    counts = Counter[str]()
+    for body in bodies:
+        counts[body.frame] += body.count
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(BlockingBody(frame, count) for frame, count in ordered)
+
+
+def _action_values(action: ActionDiagnosis) -> dict[str, Any]:
+    return {
+        "action": action.action,
+        "failures": action.failures,
+        "kinds": {kind.value: count for kind, count in action.kinds},
+        "causes": [
+            {
+                "phase": cause.phase,
+                "cause": cause.cause,
+                "summary": cause.summary,
+                "kind": cause.kind.value,
+                "count": cause.count,
+                "excess": cause.excess,
+                "in_the_way": _body_values(cause.in_the_way),
+            }
+            for cause in action.causes
+        ],
+        "in_the_way": _body_values(action.in_the_way),
+        "excess": action.excess,
+    }
+
+
+def _body_values(bodies: Iterable[BlockingBody]) -> dict[str, int]:
+    return {body.frame: body.count for body in bodies}

@@ -1,0 +1,259 @@
+"""The one reason behind many failures, where it can be argued.
+
+A list of what failed how often leaves the user to guess. Two things that explain whole lists can be asked of geometry,
+each by a question that leaves the rest of the problem out:
+
+* *No room for the hand*: is there any grasp of an object at which the open hand alone, there or on its straight way
+  there, is clear of what never moves? If not, no configuration of the arm takes the object where it stands: that is
+  proved for the grasps that there are, since the arm only adds obstacles.
+* *No way from the start*: does the arm get from where it starts to configurations drawn from all that it can do? If it
+  reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
+  it rests on searches with a budget.
+
+Invariants: reasons are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.graph import Continuous, Prismatic, SceneGraph
+from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.grasps.hand import yaw_pitch_roll
+from tmkit.manipulation.grasps.sampling import Grasp
+from tmkit.manipulation.samplers import Sampling
+from tmkit.motion import CollisionRules, CollisionWorld, MotionPlanner, PathQuery, PathStatus
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import moved_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
+
+__all__ = ["enclosed_arm", "find_reasons", "no_room_for_hand"]
+
+_TARGETS = 16  # configurations to which ways are searched
+_DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
+_FEW = 0.5  # share of them below which the arm counts as enclosed
+_NAMED = 4  # bodies that are named
+_STEPS = 9  # poses of the hand on its straight way
+_ITEMS = 3  # objects of which it is asked whether the hand has room
+_PREFIX = "alone"
+
+
+def find_reasons(
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    log: FailureLog,
+    roots: Sequence[RefinementNode],
+    arms: Mapping[str, ArmMotion],
+    sampling: Sampling,
+    seed: int,
+    is_over: Callable[[], bool],
+) -> tuple[str, ...]:
+    """Return what explains many failures of a run at once.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        log: what failed.
+        roots: the roots of the refinement trees.
+        arms: the arms by name, the first first.
+        sampling: who proposes grasps.
+        seed: makes it repeatable.
+        is_over: tells whether the time is up; then no paths are searched.
+    """
+    first = next(iter(arms))
+    found = []
+    for item, robot in _first_items(log, scene):
+        arm = arms[robot or first]
+        grasps = sampling.grasps(scene, item, manipulator=arm.manipulator)
+        approach = arm.pieces.budget.approach
+        found.append(no_room_for_hand(scene, q, item, grasps=grasps, manipulator=arm.manipulator, approach=approach))
+    expansions = [expansion for root in roots for expansion in root.expansions.values()]
+    records = [record for expansion in expansions for record in expansion.failures if record.failure.is_of_way]
+    if not any(expansion.children for expansion in expansions):
+        for robot in dict.fromkeys(record.robot or first for record in records):
+            pieces = arms[robot].pieces
+            if not is_over():
+                found.append(
+                    enclosed_arm(
+                        scene, q, rules=pieces.rules, motion_planner=pieces.motion_planner,
+                        iterations=pieces.budget.path_iterations, seed=seed,
+                    )
+                )  # fmt: skip
+    return tuple(reason for reason in found if reason is not None)
+
+
+def _first_items(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | None]]:
+    """Return the objects whose handling failed most often, with the arm, of those that stood where they did."""
+    counts = Counter[tuple[str, str | None]]()
+    movable = movable_frames(scene)
+    for key, record in log.records.items():
+        item = record.item
+        if item in movable and record.scene.parent(item) == scene.parent(item):
+            counts[item, record.robot] += log.counts[key]
+    ordered = sorted(counts, key=lambda pair: (-counts[pair], pair[0], pair[1] or ""))
+    return ordered[:_ITEMS]
+
+
+def no_room_for_hand(
+    scene: SceneGraph,
+    q: Configuration,
+    item: str,
+    *,
+    grasps: Sequence[Grasp],
+    manipulator: Manipulator,
+    approach: float,
+) -> str | None:
+    """Return the proof that no grasp of an object where it stands has room for the open hand; None without one.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        item: frame of the object.
+        grasps: its grasps.
+        manipulator: the arm.
+        approach: metres of the straight way to a grasp.
+    """
+    chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
+    links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
+    if not grasps or not links or not _is_still(scene, item):
+        return None
+    made = _with_free_hand(scene, links[0], manipulator)
+    if made is None:
+        return None
+    free, tip_from_tool = made
+    root_from_item = scene.pose(item, scene.root(item), q=q)
+    bodies = Counter[str]()
+    hand = set(free.subtree(_JOINTS[-1]))
+    pairs = CollisionWorld(free).pairs
+    still = {frame for frame in free.frame_names if frame not in hand and _is_still(free, frame)}
+    margins = {(a, b): -math.inf for a, b, _ in pairs if not ({a, b} & hand and {a, b} & still)}
+    world = CollisionWorld(free, pair_margins=margins)
+    fixed = {
+        joint: float(value) for joint, value in zip(scene.joint_names, q, strict=True) if joint in free.joint_names
+    }
+    for grasp in grasps:
+        rows = []
+        for back in np.linspace(0.0, approach, _STEPS):
+            pose = root_from_item @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
+            values = dict(zip(_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
+            rows.append(free.configuration({**fixed, **values, **dict(manipulator.gripper_open)}))
+        met = world.contacts_batch(np.array(rows))
+        first = next((contacts for contacts in met if contacts), None)
+        if first is None:
+            return None
+        bodies.update({frame for contact in first for frame in (contact.frame_a, contact.frame_b)} - hand)
+    support = scene.parent(item)
+    if len(bodies) > 1 and support in bodies:
+        del bodies[support]
+    count = f"each of its {len(grasps)} grasps" if len(grasps) > 1 else "its only grasp"
+    moves = "moves" if len(bodies) == 1 else "move"
+    return (
+        f"'{item}' cannot be taken where it stands, whatever arm '{manipulator.name}' does: at {count} the open hand "
+        f"alone, there or on its straight way there, meets {_named(bodies)}, which never {moves}"
+    )
+
+
+_JOINTS = tuple(f"{_PREFIX}/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll"))
+_AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
+
+
+def _is_still(scene: SceneGraph, frame: str) -> bool:
+    """Tell whether no joint moves a frame."""
+    return all(scene.joint(above).type in ("fixed", "free") for above in (frame, *scene.ancestors(frame)))
+
+
+def _with_free_hand(scene: SceneGraph, first_link: str, manipulator: Manipulator) -> tuple[SceneGraph, Pose] | None:
+    """Return what never moves, with the hand on six joints of its own, and tip_from_tool; None for one without shapes.
+
+    Args:
+        scene: the scene.
+        first_link: the first frame that the arm moves.
+        manipulator: the arm.
+    """
+    hand, root = scene.extract(manipulator.tip), scene.root(first_link)
+    for frame in movable_frames(hand):
+        if frame in hand and frame != manipulator.tip:
+            hand = hand.remove_frame(frame, subtree=True)
+    if not any(attached.collision for frame in hand.frame_names for attached in hand.shapes(frame)):
+        return None
+    tip_from_tool = hand.pose(manipulator.tool, manipulator.tip, q=hand.zero_configuration())
+    still = scene.remove_frame(first_link, subtree=True)
+    for frame in movable_frames(still):
+        still = still.set_shapes(frame, ())
+    above = root
+    for name, axis in zip(_JOINTS, _AXES, strict=True):
+        joint = Prismatic(axis, name=name) if name in _JOINTS[:3] else Continuous(axis, name=name)
+        still = still.add_frame(name, above, joint=joint)
+        above = name
+    return still.mount(hand, above), tip_from_tool
+
+
+def enclosed_arm(
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    rules: CollisionRules,
+    motion_planner: MotionPlanner,
+    iterations: int,
+    seed: int,
+) -> str | None:
+    """Return that an arm does not get away from where it starts; None when it does.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration at the start.
+        rules: the rules of contact, of the arm that is asked about.
+        motion_planner: finds paths.
+        iterations: of one search.
+        seed: makes it repeatable.
+    """
+    arm = rules.manipulator
+    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+    targets = _free_configurations(scene, q, arm, world, seed)
+    if not len(targets):
+        return None
+    reached, met = 0, Counter[str]()
+    own = moved_frames(scene, arm) | ({*scene.subtree(str(held))} if (held := rules.held(scene)) else set())
+    for target in targets:
+        query = PathQuery(world, arm.joints, q, target[None], seed=seed, iterations=iterations)
+        if motion_planner.search(query).status is PathStatus.SOLVED:
+            reached += 1
+            if reached >= _FEW * len(targets):
+                return None
+        elif (collision := world.find_edge_collision(q, target)) is not None:
+            met.update({collision.frame_a, collision.frame_b} - own)
+    around = f"; {_named(met)} {'is' if len(met) == 1 else 'are'} around it" if met else ""
+    return (
+        f"the arm does not get away from where it starts: of {len(targets)} free configurations from all over its "
+        f"range, a way was found to {reached or 'none'}{around}"
+    )
+
+
+def _free_configurations(
+    scene: SceneGraph, q: Configuration, arm: Manipulator, world: CollisionWorld, seed: int
+) -> NDArray[np.float64]:
+    """Return configurations (n, n_joints) of an arm, drawn evenly from its range, that are free of collision."""
+    rng = np.random.default_rng(seed)
+    entries = [scene.joint_names.index(joint) for joint in arm.joints]
+    limits = np.clip(scene.joint_limits[entries], -math.pi, math.pi)
+    drawn = np.tile(np.asarray(q, dtype=float), (_DRAWN, 1))
+    drawn[:, entries] = rng.uniform(limits[:, 0], limits[:, 1], size=(_DRAWN, len(entries)))
+    free = np.logical_not(world.in_collision_batch(drawn))
+    return drawn[free][:_TARGETS]
+
+
+def _named(bodies: Counter[str]) -> str:
+    """Return the bodies met most often, in words."""
+    names = sorted(bodies, key=lambda name: (-bodies[name], name))
+    words = [f"'{name}'" for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        words.append("others")
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

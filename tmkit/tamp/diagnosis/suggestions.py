@@ -1,0 +1,229 @@
+"""What would help: changes of a question without a plan to which there is one, found by planning again.
+
+Two sorts of changes are tried. *Bodies out of the way*: the question without a body that was often in the way, or that
+an action failed to move; a movable one is taken out of the scene, of a fixed one the shapes are, so that joints and
+frames stay. *Goals given up*: the question without parts of its goal. One change at a time first, and only when none
+helps two at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come
+first, and the parts of the goal that speak of what failed, or that exclude each other.
+
+Each question is asked with a small budget, one round and few task plans, so this is a search for easy answers: that
+nothing was found proves nothing.
+
+Invariants: the order of questions is a function of the diagnosis and the scene, and each answer one of its question, so
+the remedies are the same for equal runs unless the time cuts them short; what was cut short is not told. A body is
+never taken away that carries another, that the goal speaks of, or that is part of an arm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tmkit._support.time_limits import time_limit
+from tmkit.errors import TimeLimitError, TmkitError
+from tmkit.graph import SceneGraph
+from tmkit.pddl import And, Formula
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import moved_frames
+from tmkit.tamp.diagnosis.collect import goal_parts
+from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Remedy, RemedyKind
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.result import PlanResult
+
+if TYPE_CHECKING:
+    from tmkit.tamp.run import PlanningRun
+
+__all__ = ["Question", "find_remedies", "removable_bodies", "without_bodies"]
+
+_MOST_REPLANS = 10
+_ENOUGH = 3  # remedies
+_BODIES, _PARTS = 3, 5  # candidates of each sort that are tried alone
+_SKELETONS, _ATTEMPTS = 8, 100
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A changed question.
+
+    Attributes:
+        kind: what sort of change.
+        names: what is given up or taken away: parts of the goal in PDDL, or frames.
+        scene: the scene.
+        parts: what the goal joins by "and".
+    """
+
+    kind: RemedyKind
+    names: tuple[str, ...]
+    scene: SceneGraph
+    parts: tuple[Formula, ...]
+
+    @property
+    def goal(self) -> Formula:
+        """The goal."""
+        return self.parts[0] if len(self.parts) == 1 else And(self.parts)
+
+
+def find_remedies(run: PlanningRun, diagnosis: Diagnosis, *, seconds: float) -> tuple[tuple[Remedy, ...], int]:
+    """Return the changes of a run's question with which a plan was found, and how many questions were asked.
+
+    Args:
+        run: the run that has ended without a plan.
+        diagnosis: what it learned.
+        seconds: time after which to stop.
+    """
+    search = _Search(run, time.monotonic() + seconds)
+    with suppress(TimeLimitError), time_limit(seconds):
+        _ask_about(diagnosis, search, run)
+    return tuple(search.found), search.asked
+
+
+def _ask_about(diagnosis: Diagnosis, search: _Search, run: PlanningRun) -> None:
+    """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
+    parts = tuple(goal_parts(run.problem.goal))
+    conflict = {str(fact) for refutation in run.refutations for fact in refutation.facts}
+    unchanged = {kind: Question(kind, (), run.scene, parts) for kind in RemedyKind}
+    bodies = search.with_fewer_bodies(unchanged[RemedyKind.WITHOUT_BODIES], diagnosis)
+    goals = search.with_fewer_goals(unchanged[RemedyKind.WITHOUT_GOALS], diagnosis, conflict)
+    if run.refutations or not diagnosis.skeletons:
+        bodies = []  # the task alone is to blame
+    failed = search.ask_all([*bodies[:_BODIES], *goals[:_PARTS]])
+    if not search.found:
+        further = [
+            search.with_fewer_bodies(question, learned)
+            if question.kind is RemedyKind.WITHOUT_BODIES
+            else search.with_fewer_goals(question, learned, conflict)
+            for question, learned in failed
+        ]
+        search.ask_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
+
+
+class _Search:
+    """Asks questions one after the other, each pair of changes once."""
+
+    def __init__(self, run: PlanningRun, deadline: float) -> None:
+        self.run, self.deadline = run, deadline
+        self.found: list[Remedy] = []
+        self.asked = 0
+        self._seen: set[frozenset[str]] = set()
+
+    def ask_all(self, questions: Iterable[Question]) -> list[tuple[Question, Diagnosis]]:
+        """Ask until enough is found or nothing is left; return the questions that did not help, with what was learned.
+
+        When one question of two changes has helped, no further one is asked.
+        """
+        failed = []
+        for question in questions:
+            left = self.deadline - time.monotonic()
+            is_enough = len(self.found) >= _ENOUGH or (bool(self.found) and len(question.names) > 1)
+            if is_enough or self.asked >= _MOST_REPLANS or left <= 0.0:
+                break
+            if frozenset(question.names) in self._seen:
+                continue
+            self._seen.add(frozenset(question.names))
+            self.asked += 1
+            self.run.report("remedies", self.asked, _MOST_REPLANS)
+            result = self._ask(question, left)
+            if result is None:
+                continue
+            if result.plan is not None and result.plan.steps:
+                actions = tuple(str(action) for action in result.plan.actions)
+                self.found.append(Remedy(question.kind, question.names, actions))
+            else:
+                failed.append((question, result.diagnosis))
+        return failed
+
+    def _ask(self, question: Question, seconds: float) -> PlanResult | None:
+        """Return what planning says to a question; None when the question makes no sense."""
+        run = self.run
+        try:
+            problem = derive_problem(question.scene, run.domain, q=run.q, goal=question.goal)
+            limits = replace(
+                run.limits,
+                seconds=seconds,
+                iterations=1,
+                skeletons_per_round=_SKELETONS,
+                attempts=_ATTEMPTS,
+                improvements=0,
+            )
+            return run.with_question(question.scene, problem, limits=limits).result()
+        except TmkitError:  # a scene without that body means nothing to the domain
+            return None
+
+    def with_fewer_bodies(self, question: Question, diagnosis: Diagnosis) -> list[Question]:
+        """Return a question with one more body out of the way, those first that promise most."""
+        names = removable_bodies(question.scene, self.run.manipulators, self.run.problem.goal, diagnosis)
+        return [
+            replace(question, names=(*question.names, name), scene=without_bodies(question.scene, [name]))
+            for name in names
+        ]
+
+    def with_fewer_goals(self, question: Question, diagnosis: Diagnosis, conflict: AbstractSet[str]) -> list[Question]:
+        """Return a question with one more part of the goal given up, those first that promise most.
+
+        A part is not given up when the rest holds already: nothing would be left to do. Goals that facts cannot say
+        are not given up either, nor what stands beside them.
+        """
+        if self.run.continuous_goals:
+            return []
+        found = []
+        for part in _guilty_first(question.parts, diagnosis, conflict):
+            kept = tuple(other for other in question.parts if other != part)
+            fewer = replace(question, names=(*question.names, str(part)), parts=kept)
+            if kept and not self.run.problem.init.holds(fewer.goal, self.run.problem):
+                found.append(fewer)
+        return found
+
+
+def removable_bodies(
+    scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
+) -> tuple[str, ...]:
+    """Return the bodies that may be taken away in thought: those in the way, then those that actions failed to move."""
+    kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
+    movable = set(movable_frames(scene))
+    words = _words(str(goal))
+
+    def may_go(frame: str) -> bool:
+        if frame not in scene or pddl_name(frame) in words or "surface" in scene.classes(frame):
+            return False
+        below = scene.subtree(frame)
+        return kept.isdisjoint(below) and movable.isdisjoint(set(below) - {frame})
+
+    by_name = {pddl_name(frame): frame for frame in movable_frames(scene)}
+    failed = [by_name[word] for action in diagnosis.actions for word in _words(action.action) if word in by_name]
+    candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *failed])
+    return tuple(frame for frame in candidates if may_go(frame))
+
+
+def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
+    """Return the scene with bodies out of the way: movable ones are gone, of others the shapes are."""
+    movable = set(movable_frames(scene))
+    for name in names:
+        has_joints = any(scene.joint(frame).is_actuated for frame in scene.subtree(name))
+        if name in movable and not has_joints:
+            scene = scene.remove_frame(name, subtree=True)
+        else:
+            scene = scene.set_shapes(name, [])
+    return scene
+
+
+def _guilty_first(parts: tuple[Formula, ...], diagnosis: Diagnosis, conflict: AbstractSet[str]) -> tuple[Formula, ...]:
+    """Return parts of a goal: those that exclude each other first, then those that speak of what failed most."""
+    guilty = {*conflict, *(diagnosis.conflict.facts if diagnosis.conflict is not None else ())}
+
+    def key(part: Formula) -> tuple[bool, int]:
+        words = set(_words(str(part)))
+        shared = (action.failures * len(words & set(_words(action.action)[1:])) for action in diagnosis.actions)
+        return str(part) not in guilty, -sum(shared)
+
+    return tuple(sorted(parts, key=key))
+
+
+def _words(text: str) -> list[str]:
+    """Return the names in PDDL text."""
+    return text.replace("(", " ").replace(")", " ").split()

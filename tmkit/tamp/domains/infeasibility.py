@@ -1,0 +1,271 @@
+"""Proofs that a goal is impossible, from geometry alone and before anything is searched.
+
+That no motion was found proves nothing. But some goals cannot be reached whatever the motions: three plates of 0.1 m do
+not stand side by side on a shelf of 0.2 m. A domain that knows such arguments has the member of
+:class:`tmkit.tamp.ProvingSemantics`: it is given the facts that hold in *every* state that satisfies the goal, and
+answers with :class:`Refutation` values. The functions here are the arguments, for any domain:
+
+* :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
+  (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
+  disjoint; of other shapes no area is counted.
+* :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is
+  exact (Carver, "A problem in geometry", American Mathematical Monthly 1957).
+* :func:`too_high`: an object is to stand higher than the arm lifts its hand.
+* :func:`ungraspable`: an object that has to be moved has no face or pair of faces that the hand can hold.
+
+Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the domain and the checker
+counted in favour of the goal; what they let pass may still be impossible.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import cos, sin
+from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
+from tmkit.motion import reach_heights
+from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+__all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
+
+_EROSION = 1e-4  # metres on every side in which neighbours may overlap without anybody minding
+_UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
+_LEAN = 0.2  # radians that an upright object may lean, and more
+_ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
+_MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
+_LOWEST = 0.02  # metres that a shape must be high, so that all pass through one level
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """Why a goal is impossible.
+
+    Attributes:
+        cause: the argument, in words; a clause without a full stop.
+        facts: the facts that contradict each other, or the one that cannot be.
+        frames: the frames that the argument is about.
+        ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may know better.
+    """
+
+    cause: str
+    facts: tuple[Fact, ...]
+    frames: tuple[str, ...] = ()
+    ungraspable: str | None = None
+
+
+def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
+    """Return facts that hold in every state that satisfies the goal: those that it joins by "and" and "for all".
+
+    Of very many, those that come first.
+    """
+    constants = {constant.name for constant in problem.domain.constants}
+    names = {*problem.objects, *constants}
+    found = (fact for fact in _joined(problem.goal, problem, {}) if names.issuperset(fact.arguments))
+    return tuple(dict.fromkeys(itertools.islice(found, _MOST_FACTS)))
+
+
+def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, ...]]) -> Iterator[Fact]:
+    """Yield the facts that a formula joins for all values of variables; nothing when one of these has no value."""
+    if isinstance(formula, Atom):
+        own = [name for name in ranges if name in formula.terms]
+        for values in itertools.product(*(ranges[name] for name in own)):
+            yield formula.ground(dict(zip(own, values, strict=True)))
+    elif isinstance(formula, And):
+        for part in formula.parts:
+            yield from _joined(part, problem, ranges)
+    elif isinstance(formula, Forall):
+        more = {parameter.name: problem.objects_of(parameter.types) for parameter in formula.parameters}
+        if all(more.values()):
+            yield from _joined(formula.body, problem, {**ranges, **more})
+
+
+def crowded(scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overhang: float = 0.0) -> Refutation | None:
+    """Refute that items stand on a region together when their footprints have more area than it.
+
+    Args:
+        scene: the scene at the start. What stands on the region there already, but leans, is not counted.
+        region: frame whose top is level; it counts with the rectangle around its shapes.
+        items: for each frame that is to stand on it, upright and with all of its footprint, the fact that says so.
+        overhang: metres by which a footprint may reach beyond the region.
+
+    Returns:
+        The refutation, or None when the area suffices.
+    """
+    available = float(np.prod(_size(scene, region) + 2.0 * overhang))
+    alone = [item for item in items if not any(scene.is_allowed(item, other) for other in items if other != item)]
+    areas = {item: _area(scene, item, region) for item in alone}  # what may overlap with others is not counted
+    counted = {item: area for item, area in areas.items() if area > 0.0}
+    if not math.isfinite(available) or sum(counted.values()) <= available:
+        return None
+    needed = sum(_area(scene, item, region, erosion=0.0) for item in counted)
+    names = ", ".join(f"'{item}'" for item in counted)
+    has = float(np.prod(_size(scene, region)))
+    cause = (
+        f"{names} do not fit on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
+        f"{has * 1e4:.4g} cm^2"
+    )
+    return Refutation(cause, tuple(items[item] for item in counted), (*counted, region))
+
+
+def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang: float = 0.0) -> Refutation | None:
+    """Refute that an item stands upright on a region with all of its footprint, at whatever turn.
+
+    Args:
+        scene: the scene at the start.
+        region: frame whose top is level; it counts with the rectangle around its shapes.
+        item: frame that is to stand on it.
+        fact: what says so.
+        overhang: metres by which its footprint may reach beyond the region.
+    """
+    room = _size(scene, region) + 2.0 * overhang
+    if not np.all(np.isfinite(room)):
+        return None
+    for attached in scene.shapes(item):
+        size = _section(attached)
+        if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=_is_round(attached)):
+            continue
+        has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
+        cause = f"'{item}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
+        return Refutation(cause, (fact,), (item, region))
+    return None
+
+
+def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipulator: Manipulator) -> Refutation | None:
+    """Refute that an item is put down upright at a height.
+
+    Args:
+        scene: the scene at the start.
+        item: frame that has to be put there to make the fact true.
+        bottom: metres in the root frame at or above which its lowest point comes to stand.
+        fact: the fact.
+        manipulator: the only arm that could.
+
+    Returns:
+        The refutation; None when the arm may reach, or when joints that are none of its own move its base.
+
+    Raises:
+        SceneError: the item has no shape.
+    """
+    chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
+    moved = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
+    if not moved <= set(manipulator.joints) or not all_grasps_are_known(scene, item):
+        return None
+    heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
+    held = [grasp.object_from_tool for grasp in grasps_of(scene, item, manipulator=manipulator)]
+    if heights.up is not None:  # the hand cannot lean, so the others do not hold what stands upright
+        held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= cos(_LEAN)]
+    solid = [attached for attached in scene.shapes(item) if attached.collision]
+    if not held or not solid:
+        return None
+    below = min(float(attached.pose.translation[2]) - _radius(attached) for attached in solid)
+    needed = bottom - below + min(_lowest_height(pose) for pose in held)
+    if needed <= heights.highest + _ARM_ERROR:
+        return None
+    cause = (
+        f"'{item}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
+        f"it at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
+    )
+    return Refutation(cause, (fact,), (item, manipulator.tip), item)
+
+
+def _lowest_height(object_from_tool: Pose) -> float:
+    """Return how high the tool is over the origin of an object that stands upright, at least, should it lean a bit."""
+    x, y, z = object_from_tool.translation
+    return float(z) - sin(_LEAN) * math.hypot(x, y) - (1.0 - cos(_LEAN)) * abs(float(z))
+
+
+def _radius(attached: AttachedShape) -> float:
+    """Return how far a shape reaches below its middle, in its frame, at least."""
+    lower, upper = (np.asarray(bound) for bound in attached.shape.bounds)
+    corners = np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
+    turned = attached.pose.apply(corners) - np.asarray(attached.pose.translation)
+    return float(-turned[:, 2].min())
+
+
+def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipulator) -> Refutation | None:
+    """Refute that an item is moved which the hand cannot hold.
+
+    Args:
+        scene: the scene at the start.
+        item: frame that has to be picked to make the fact true.
+        fact: the fact.
+        manipulator: the only arm that could.
+
+    Raises:
+        SceneError: the item has no shape.
+    """
+    if not all_grasps_are_known(scene, item) or grasps_of(scene, item, manipulator=manipulator):
+        return None
+    hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
+    room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
+    cause = f"'{item}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
+    return Refutation(cause, (fact,), (item, tip), item)
+
+
+def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:
+    """Tell whether a rectangle, or an ellipse in it when its sides are equal, fits into another at some turn."""
+    if short <= room_short and long <= room_long:
+        return True
+    if is_round or long <= room_long or short > room_short:
+        return False
+    diagonal = math.hypot(short, long)
+    left = math.sqrt(max(0.0, (diagonal - room_long) * (diagonal + room_long)))
+    across = 2.0 * short * long * room_long + (long - short) * (long + short) * left
+    return room_short >= across / (diagonal * diagonal)
+
+
+def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
+    """Return length and width (2,) in metres of the rectangle around a frame's shapes, solid ones where it has any."""
+    corners = []
+    solid = [attached for attached in scene.shapes(region) if attached.collision]
+    for attached in solid or scene.shapes(region):
+        bounds = np.array(attached.shape.bounds)
+        if not np.all(np.isfinite(bounds)):
+            return np.full(2, math.inf)
+        corners.append(attached.pose.apply(np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T))
+    return np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2]) if corners else np.full(2, math.inf)
+
+
+def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
+    """Return length and width (2,) of a prism's level section; None for what is no upright box or cylinder."""
+    if not attached.collision or attached.shape.kind not in ("box", "cylinder"):
+        return None
+    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT):
+        return None
+    lower, upper = attached.shape.bounds
+    return np.asarray(upper - lower)[:2]
+
+
+def _is_round(attached: AttachedShape) -> bool:
+    return attached.shape.kind == "cylinder"
+
+
+def _area(scene: SceneGraph, item: str, region: str, *, erosion: float = _EROSION) -> float:
+    """Return square metres that an item certainly takes of the level just above its bottom; 0 when that is unknown."""
+    leans = float(scene.local_pose(item).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
+    if leans and scene.parent(item) in (region, *scene.ancestors(region)):
+        return 0.0
+    found = []
+    for attached in scene.shapes(item):
+        if attached.collision:
+            bounds = np.array(attached.shape.bounds)
+            height = float(bounds[1][2] - bounds[0][2])
+            bottom = float(attached.pose.translation[2]) - height / 2
+            found.append((attached, bottom, height))
+    lowest = min((bottom for _, bottom, _ in found), default=0.0)
+    areas = [0.0]
+    for attached, bottom, height in found:
+        size = _section(attached)
+        if size is not None and height >= _LOWEST and bottom <= lowest + 1e-6:
+            sides = np.maximum(0.0, size - 2.0 * erosion)
+            areas.append(float(np.prod(sides)) * (math.pi / 4 if _is_round(attached) else 1.0))
+    return max(areas)

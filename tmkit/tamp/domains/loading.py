@@ -1,0 +1,311 @@
+"""Loading domains: PDDL and its semantics, from a folder of both or from two places.
+
+A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A PDDL file that already exists is used as
+it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
+semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
+
+Semantics are Python that is run, so a domain must come from somebody whom one trusts; see docs/security.md.
+
+Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
+of one name do not meet.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import math
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import NoReturn, cast
+
+from tmkit._support.data import resolve_name
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate
+from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
+from tmkit.pddl.parsing.parser import read_pddl
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator
+from tmkit.tamp.domains.protocols import BelievingSemantics, ConfiguredSemantics, DomainSemantics
+from tmkit.tamp.domains.state_derivation import TracedScene, is_traceable
+
+__all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
+
+_PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
+_REMEMBERED = 16  # texts that are not parsed or compiled again
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningDomain:
+    """A domain ready for planning: its words and their meaning.
+
+    Attributes:
+        name: the folder's name, or that of the PDDL file.
+        domain: the PDDL domain.
+        pddl: its text.
+        digest: 64 hexadecimal digits over the text and the semantics' source.
+        semantics: the meaning, for the arms that it was loaded for.
+        semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
+    """
+
+    name: str
+    domain: Domain
+    pddl: str
+    digest: str
+    semantics: DomainSemantics
+    semantics_name: str = ""
+
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
+        """Return the basic facts that hold in a scene at a configuration (n_joints,).
+
+        All of them are derived; :class:`tmkit.tamp.StateDeriver` derives those of versions from one another.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects with their types.
+            q: the configuration.
+            view: the scene with values kept from other versions, for a semantics that can be traced.
+
+        Raises:
+            SceneError: the scene cannot be told in the words of the domain.
+        """
+        # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
+        if is_traceable(self.semantics):
+            scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
+        if (state_at := self._state_at) is not None:
+            return state_at(scene, objects, q)
+        return self.semantics.state(scene, objects)
+
+    @functools.cached_property
+    def _state_at(self) -> Callable[[SceneGraph, Mapping[str, str], Configuration], State] | None:
+        return self.semantics.state_at if isinstance(self.semantics, ConfiguredSemantics) else None
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to carry out an action, best first."""
+        return self.semantics.candidates(action, context)
+
+    def stated(self, action: GroundAction) -> GroundAction:
+        """Return an action as the domain states it, for a domain that was extended for planning by others."""
+        del self  # here all are stated
+        return action
+
+    def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
+        """Return facts added for planning that tell where objects are; none in a domain as it is."""
+        del self, names, state
+        return ()
+
+    @property
+    def believed(self) -> frozenset[str]:
+        """The predicates whose facts are a matter of probability; see :class:`tmkit.tamp.BelievingSemantics`."""
+        return self.semantics.believed if isinstance(self.semantics, BelievingSemantics) else frozenset()
+
+    def disbelief(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+        """Return in words why believed facts do not hold."""
+        semantics = self.semantics
+        assert isinstance(semantics, BelievingSemantics), "only such a semantics has believed facts"
+        return "; ".join(semantics.disbelief(fact, scene, q) for fact in facts)
+
+
+@dataclass(frozen=True)
+class PythonDomain:
+    """A domain built in Python: for :func:`tmkit.plan` in the place of a folder.
+
+    Plans hold its words as PDDL. To check a plan, the domain is given again, because states are derived anew.
+
+    Attributes:
+        domain: the words, e.g. from :func:`tmkit.pddl.make_domain`; all names in lower case.
+        semantics: the class that says what they mean, made with the arm or arms: a
+            :class:`tmkit.tamp.DomainSemantics`.
+    """
+
+    domain: Domain
+    semantics: type
+
+    def source(self) -> bytes:
+        """Return the text of the files that the semantics are written in; their names, where there are no files."""
+        functions = [member for part in self.semantics.__mro__ for member in vars(part).values()]
+        codes = [function.__code__ for function in functions if isinstance(function, FunctionType)]
+        paths = dict.fromkeys(code.co_filename for code in codes)
+        texts = [Path(path).read_bytes() for path in paths if os.path.isfile(path)]
+        return b"\0".join(texts) or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
+
+
+def load_planning_domain(
+    domain: str | Path | PythonDomain,
+    *,
+    manipulator: Manipulator | Sequence[Manipulator],
+    semantics: str | Path | None = None,
+    pddl: str | None = None,
+) -> PlanningDomain:
+    """Load a domain.
+
+    Args:
+        domain: a bare name means ours, in ``domains/``; anything with a separator or suffix is a folder, or a file that
+            ends in ``.pddl``; or a domain that was built in Python.
+        manipulator: the arm that carries out the actions, or several.
+        semantics: whose meaning the words have: a bare name means that of a domain of ours, else a folder with a
+            ``semantics.py`` or a Python file. When left out, the ``semantics.py`` beside the PDDL.
+        pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
+
+    Raises:
+        MissingFileError: no such folder or file, or one of the two parts is missing.
+        TaskError: the PDDL is wrong.
+        FileFormatError: the semantics have no class ``Semantics`` that fits, or cannot be run.
+        RobotError: the semantics take another number of arms.
+    """
+    arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
+    if isinstance(domain, PythonDomain):
+        return _built(domain, arms, semantics)
+    if pddl is not None and semantics is not None:
+        pddl_path = Path(domain)
+    else:
+        pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
+    semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
+    written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
+    parsed = _parsed(written, str(named_source))
+    source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
+    made = _make_semantics(semantics_path, source, arms)
+    text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
+    digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
+    name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
+    named = "" if semantics is None else _name(semantics)
+    return PlanningDomain(name, parsed, text, digest, made, named)
+
+
+def _name(path: str | Path) -> str:
+    """Return the name of a folder or file, also of one that is given as ``.``."""
+    return Path(os.path.abspath(path)).name
+
+
+def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None) -> PlanningDomain:
+    """Return a domain built in Python as one read from a file would be."""
+    name = built.domain.name
+    if semantics is not None:
+        raise TaskError.at(f"domain '{name}'", f"it brings its own semantics, so those of '{semantics}' are too many")
+    text = domain_to_pddl(built.domain)
+    parsed = _parsed(text, f"domain '{name}'")
+    where = Path(f"semantics of domain '{name}'")
+    digest = hashlib.sha256(text.encode() + b"\0" + built.source()).hexdigest()
+    return PlanningDomain(name, parsed, text, digest, _made(where, built.semantics, arms))
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _parsed(text: str, source: str) -> Domain:
+    """Return the domain that a text is: a value, so that the same text need not be read for every plan."""
+    return parse_domain(text, source=source)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _compiled(source: bytes, path: str) -> CodeType:
+    return compile(source, path, "exec")
+
+
+def _pddl_path(found: Path, domain: str | Path) -> Path:
+    """Return the PDDL file of a folder, or the file itself."""
+    if os.path.isfile(found):
+        if found.suffix != ".pddl":
+            raise FileFormatError.at(found, "a domain is a folder or a file that ends in .pddl")
+        return found
+    if not os.path.isfile(found / _PDDL):
+        _refuse_incomplete(domain, _PDDL, found)
+    return found / _PDDL
+
+
+def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
+    """Return the semantics that lie beside a PDDL file."""
+    path = pddl_path.parent / _SEMANTICS
+    if os.path.isfile(path):
+        return path
+    if pddl_path.name == _PDDL:
+        _refuse_incomplete(domain, _SEMANTICS, pddl_path.parent)
+    raise MissingFileError(
+        f"{pddl_path}: there is no {_SEMANTICS} beside it, which would say what its words mean in a scene; name a "
+        "domain with the same words, as 'blocks' (semantics=, --semantics)",
+        path=str(path), nearest=None,
+    )  # fmt: skip
+
+
+def _semantics_path(semantics: str | Path) -> Path:
+    """Return the file of semantics that are named by their domain, their folder, or themselves."""
+    found = resolve_name(semantics, "domains")
+    if os.path.isdir(found):
+        if not os.path.isfile(found / _SEMANTICS):
+            _refuse_incomplete(semantics, _SEMANTICS, found)
+        return found / _SEMANTICS
+    if found.suffix != ".py":
+        raise FileFormatError.at(found, "semantics are a domain's folder or a Python file")
+    return found
+
+
+def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoReturn:
+    raise MissingFileError(
+        f"domain '{domain}' needs the file {missing}, which is not in {folder}",
+        path=str(folder / missing), nearest=None,
+    )  # fmt: skip
+
+
+def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) -> DomainSemantics:
+    semantics_class = getattr(_run(path, source), "Semantics", None)
+    if not isinstance(semantics_class, type):
+        raise FileFormatError.at(path, "defines no class 'Semantics'")
+    return _made(path, semantics_class, arms)
+
+
+def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
+    """Return the semantics for some arms, or refuse a class that does not fit."""
+    _require_arms(path, semantics_class, arms)
+    name = semantics_class.__name__
+    try:
+        semantics = semantics_class(*arms)
+    except Exception as error:
+        what = f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
+        raise FileFormatError.at(path, what) from error
+    if not isinstance(semantics, DomainSemantics):
+        members = "objects, state, useful_objects and candidates"
+        raise FileFormatError.at(path, f"class '{name}' must have the methods {members}")
+    return semantics
+
+
+def _require_arms(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> None:
+    """Refuse a number of arms that a semantics does not take; other faults of its constructor show when it is made."""
+    try:
+        parameters = inspect.signature(semantics_class).parameters.values()
+    except ValueError:
+        return
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    least = sum(p.default is p.empty for p in positional)
+    if len(arms) > max(most, 1) or (len(arms) == 1 and least > 1):
+        wanted = f"takes {'one arm only' if most == 1 else f'{least} arms'}"
+        names = ", ".join(arm.name for arm in arms)
+        raise RobotError.at(path, f"the domain {wanted}, received {len(arms)}: {names}")
+
+
+def _run(path: Path, source: bytes) -> ModuleType:
+    """Run a semantics file as a module whose name depends on its content, so that two of one name do not meet."""
+    module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    try:
+        exec(_compiled(source, str(path)), module.__dict__)
+    except Exception as error:
+        del sys.modules[module.__name__]
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
+    return module
+
+
+def _line_in(path: Path, error: Exception) -> int | None:
+    """Return the line of a file in which an error arose, the innermost."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return lines[-1] if lines else None

@@ -1,0 +1,156 @@
+"""The task of a planning run: its objects and initial facts, derived from the scene.
+
+Invariants: the facts are never kept beside the scene; a problem file that says otherwise than the scene is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tmkit.errors import SceneError, TaskError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
+from tmkit.plans.values import Configuration
+from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.protocols import pddl_name
+
+__all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem"]
+
+
+def derive_problem(
+    scene: SceneGraph,
+    domain: PlanningDomain,
+    *,
+    q: Configuration | None = None,
+    goal: str | Formula | None = None,
+    problem: str | Path | None = None,
+    metric: Metric | None = None,
+    values: Mapping[Fact, float] | None = None,
+) -> Problem:
+    """Return the task whose objects and initial facts are derived from the scene.
+
+    Args:
+        scene: the world.
+        domain: the domain.
+        q: (n_joints,) configuration at the start; zero when left out.
+        goal: the goal, in PDDL or parsed.
+        problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene has.
+        metric: what plans should have little of, beside a goal; what the domain says when left out.
+        values: the values of numeric functions, beside a goal.
+
+    Raises:
+        TaskError: the goal or a value is wrong or missing, or the problem file contradicts the scene.
+    """
+    objects = domain.semantics.objects(scene)
+    types = ["object", *(declared.name for declared in domain.domain.types)]
+    for kind in objects.values():
+        if kind not in types:
+            raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
+    init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
+    if problem is not None:
+        given = load_problem(problem, domain.domain, objects=objects)
+        _compare_with_scene(given, objects, init, scene, domain)
+        formula, name, metric, values = given.goal, given.name, given.metric, given.values
+    elif goal is not None:
+        formula = parse_goal_of_scene(goal, scene, domain, objects=objects) if isinstance(goal, str) else goal
+        name, metric = "from-scene", metric or metric_of(domain.domain)
+    else:
+        raise TaskError.at("goal", "give either a goal or a problem file")
+    return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
+
+
+def metric_of(domain: Domain) -> Metric:
+    """Return what plans should have little of where no problem says so: cost, if the actions of the domain have any.
+
+    Costs that depend on functions need a problem with their values.
+    """
+    names = {function.name for function in domain.functions}
+    return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
+
+
+def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *, objects: Mapping[str, str]) -> Formula:
+    """Return a goal in PDDL over the objects of a scene, parsed.
+
+    Raises:
+        TaskError: the text is no goal over these objects; for a frame that lacks a class, the message names the class.
+    """
+    try:
+        return parse_goal(text, domain.domain, objects=objects)
+    except TaskError as error:
+        for name in re.findall(r"[^\s()]+", text):
+            if f"unknown object '{name.lower()}'" in str(error) and (reason := _no_object(name, scene, domain)):
+                raise TaskError.at("goal", reason) from error
+        raise
+
+
+def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | None:
+    """Return why a frame of a scene is no object of a domain; None where there is no such frame."""
+    frame = next((frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None)
+    if frame is None:
+        return None
+    lacking = [kind for kind in _classes(scene) if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
+    remedy = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
+    return f"frame '{frame}' is not an object of domain '{domain.name}': {remedy}"
+
+
+def _classes(scene: SceneGraph) -> list[str]:
+    """Return the classes of a scene's frames and those that the collision rules know, in order."""
+    return sorted({*MOVABLE_CLASSES, *(kind for frame in scene.frame_names for kind in scene.classes(frame))})
+
+
+def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:
+    try:
+        return name.lower() in domain.semantics.objects(scene)
+    except SceneError:  # the domain cannot use such a frame
+        return False
+
+
+def _compare_with_scene(
+    given: Problem, objects: Mapping[str, str], init: State, scene: SceneGraph, domain: PlanningDomain
+) -> None:
+    """Refuse a problem that speaks of other objects than the scene has, or of facts that do not hold in it."""
+    for name, types in given.objects.items():
+        if name not in objects:
+            unknown = f"the scene has no such object: {UnknownNameError.of('object', name, objects).message}"
+            raise given.error(_no_object(name, scene, domain) or unknown)
+        if objects[name] not in types:
+            raise given.error(f"object '{name}' is of type {' '.join(types)}, but in the scene a {objects[name]}")
+    contradicted = [str(fact) for fact in given.init if fact not in init]
+    if contradicted:
+        raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
+
+
+def replace_goal(problem: Problem, goal: Formula) -> Problem:
+    """Return a problem with another goal."""
+    return Problem(
+        problem.name,
+        problem.domain,
+        objects=problem.objects,
+        init=problem.init,
+        goal=goal,
+        metric=problem.metric,
+        values=problem.values,
+        source=problem.source,
+    )
+
+
+def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
+    """Return a problem with other objects and initial facts.
+
+    Raises:
+        TaskError: the goal speaks of an object that is gone.
+    """
+    known = {*objects, *(constant.name for constant in problem.domain.constants)}
+    return Problem(
+        problem.name,
+        problem.domain,
+        objects=objects,
+        init=init,
+        goal=problem.goal,
+        metric=problem.metric,
+        values={term: value for term, value in problem.values.items() if set(term.arguments) <= known},
+        source=problem.source,
+    )

@@ -1,0 +1,334 @@
+"""Planning for goals that facts cannot say: a domain that is extended by them.
+
+The idea: wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
+table__0__0)``. Such a fact is called *attaining*. The task is extended by a fact ``goal-k-met`` for each goal: an
+action that adds an attaining fact adds it too, one that deletes the fact deletes it, and the goal asks for it. So the
+task planner moves the object even where it stands in the right cell already, but at the wrong place in it. The
+candidates of an action that attains are not the domain's: they put the object where the goal wants it, exactly first
+and then sampled within its tolerance. And the state that is derived from a scene says ``goal-k-met`` where the goal
+holds there.
+
+Which facts attain a goal, :mod:`tmkit.tamp.goals.goal_actions` finds out.
+
+A goal of the arm needs no words: when the last action has been refined, the arm moves on to it, as a further segment of
+that action (:func:`move_on`).
+
+Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its goals apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tmkit._support.elementary import cos, sin
+from tmkit.errors import SceneError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.placements.sampling import placements_in_region
+from tmkit.pddl import (
+    Add,
+    And,
+    Atom,
+    Delete,
+    Domain,
+    Effect,
+    EffectAnd,
+    Fact,
+    ForEach,
+    Formula,
+    GroundAction,
+    Predicate,
+    State,
+    When,
+)
+from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+from tmkit.plans.values import Configuration, PlanStep
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.problems import parse_goal_of_scene
+from tmkit.tamp.domains.state_derivation import TracedScene
+from tmkit.tamp.goals.goal_actions import attaining_facts
+from tmkit.tamp.refinement_tree import RefinementNode
+
+__all__ = ["GoalDomain", "ObjectGoal", "added_facts", "extended_domain", "extended_goal", "move_on"]
+
+_SAMPLES = 16  # within the tolerance of a pose
+_USED = 0.9  # of the tolerance from which is sampled
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectGoal:
+    """A goal about an object, and how the domain attains it.
+
+    Attributes:
+        goal: the goal.
+        number: among the goals about objects.
+        facts: the facts that attain it.
+        support: what the object is to rest on, for a pose.
+    """
+
+    goal: ObjectAt | ObjectIn
+    number: int
+    facts: frozenset[Fact]
+    support: str | None
+
+    @property
+    def met(self) -> Fact:
+        """The fact that says that the goal holds."""
+        return Fact(f"goal-{self.number}-met")
+
+    def attains(self, fact: Fact) -> Fact:
+        """Return the fact that says that another attains this goal."""
+        return Fact(self.attaining(fact.predicate), fact.arguments)
+
+    def attaining(self, predicate: str) -> str:
+        """Return the predicate that says of which facts of a predicate each attains this goal."""
+        return f"goal-{self.number}-attained-by-{predicate}"
+
+
+@dataclass(frozen=True, eq=False)
+class GoalDomain(PlanningDomain):
+    """A domain extended by goals.
+
+    Attributes:
+        goals: the goals about objects.
+    """
+
+    goals: tuple[ObjectGoal, ...] = ()
+
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
+        """Return the basic facts that hold in a scene, with what attains goals and which of them are met."""
+        plain = super().state(scene, objects, q, view=view)
+        known = {*objects, *(constant.name for constant in self.domain.constants)}
+        added: list[Fact] = []
+        for goal in self.goals:
+            added.extend(goal.attains(fact) for fact in sorted(goal.facts) if known.issuperset(fact.arguments))
+            if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
+                added.append(goal.met)
+        return plain.change(add=added)
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to carry out an action: where it attains goals, those that meet them."""
+        added = set(added_facts(self.domain, action))
+        attained = [goal for goal in self.goals if goal.facts & added]
+        if not attained:
+            return super().candidates(action, context)
+        return self._meeting(attained, action, context)
+
+    def _meeting(
+        self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
+    ) -> Iterator[Candidate]:
+        own = super().candidates(action, context)
+        wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
+        for place in _places(goals[0], own, action, context):
+            scene = context.scene.reparent(place.item, place.support, pose=place.pose)
+            if all(goal.goal.fault(scene, context.q) is None for goal in goals) and self._holds(
+                wanted, scene, context.q
+            ):
+                yield place
+
+    def _holds(self, facts: set[Fact], scene: SceneGraph, q: Configuration) -> bool:
+        """Whether facts hold in a scene, by the words of the domain itself."""
+        try:
+            state = PlanningDomain.state(self, scene, self.semantics.objects(scene), q)
+        except SceneError:
+            return False
+        return all(fact in state for fact in facts)
+
+
+def _places(
+    goal: ObjectGoal, own: Iterator[Candidate], action: GroundAction, context: ActionContext
+) -> Iterator[Place]:
+    """Yield places where a goal wants its object, exact ones first."""
+    wanted = goal.goal
+    places: list[Place] = []
+    for candidate in own:
+        if not isinstance(candidate, Place) or candidate.item != wanted.frame:
+            what = f"{action} is carried out otherwise than by placing '{wanted.frame}'"
+            raise TaskError.at("goal", f"{wanted} cannot be planned for: {what}")
+        places.append(candidate)
+        if isinstance(wanted, ObjectAt) and len(places) >= 4:
+            break
+    if isinstance(wanted, ObjectIn):
+        yield from places
+        for placement in placements_in_region(context.scene, wanted.frame, wanted.region, q=context.q, rng=context.rng):
+            yield Place(wanted.frame, placement.support, placement.support_from_item)
+        return
+    assert goal.support is not None
+    pose = context.scene.pose(wanted.reference, goal.support, q=context.q) @ wanted.pose
+    for sample in _samples(
+        pose, wanted, [place.pose for place in places if place.support == goal.support], context.rng
+    ):
+        yield Place(wanted.frame, goal.support, sample)
+
+
+def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Generator) -> Iterator[Pose]:
+    """Yield poses within the tolerance of a pose, all relative to the support; ``own`` are the domain's."""
+    heights = [float(place.translation[2]) for place in own]
+    x, y, z = pose.translation
+    near = [height for height in heights if abs(height - z) < _USED * goal.metres]
+    height = near[0] if near else float(z)  # the domain knows how high above its support an object is let go
+    turns = [pose] if goal.radians is not None else [pose, *own]
+    for turned in turns:
+        yield Pose([x, y, height], turned.quat_xyzw)
+    reach, lift = _USED * goal.metres, height - float(z)
+    room = math.sqrt(max(0.0, reach * reach - lift * lift))
+    bound = math.pi if goal.radians is None else min(math.pi, _USED * goal.radians)
+    for _ in range(_SAMPLES):
+        distance, direction = room * math.sqrt(rng.uniform()), rng.uniform(-math.pi, math.pi)
+        turn = rng.uniform(-bound, bound)
+        about = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(turn / 2), cos(turn / 2)])
+        point = [x + distance * cos(direction), y + distance * sin(direction), height]
+        yield Pose(point, (about @ Pose([0.0, 0.0, 0.0], pose.quat_xyzw)).quat_xyzw)
+
+
+# --- extending --------------------------------------------------------------------------------------------------------
+
+
+def extended_domain(
+    domain: PlanningDomain,
+    goals: Sequence[ContinuousGoal],
+    scene: SceneGraph,
+    *,
+    q: Configuration,
+    manipulators: Sequence[Manipulator],
+) -> PlanningDomain:
+    """Return a domain that knows of goals about objects; the domain itself where there are none.
+
+    Args:
+        domain: the domain.
+        goals: what is wanted.
+        scene: the world at the start.
+        q: (n_joints,) configuration at the start.
+        manipulators: the arms.
+
+    Raises:
+        UnknownNameError: a frame or joint that is not there.
+        TaskError: the domain has no words for a place.
+        SceneError: a region that is none.
+        ConfigurationError: an object that is not movable, or a value beyond limits.
+    """
+    found: list[ObjectGoal] = []
+    for goal in goals:
+        goal.check(scene)
+        if isinstance(goal, ArmAt):
+            _require_arm(goal, manipulators)
+            continue
+        facts, support = attaining_facts(domain, goal, scene=scene, q=q, arm=manipulators[0])
+        found.append(ObjectGoal(goal, len(found), facts, support))
+    if not found:
+        return domain
+    return GoalDomain(
+        domain.name,
+        _with_words(domain.domain, found),
+        domain.pddl,
+        domain.digest,
+        domain.semantics,
+        domain.semantics_name,
+        tuple(found),
+    )
+
+
+def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
+    """Return the goal that joins PDDL goals and those of a domain extended by them, and in PDDL the former alone."""
+    objects = domain.semantics.objects(scene)
+    plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
+    goals = domain.goals if isinstance(domain, GoalDomain) else ()
+    met = [Atom(goal.met.predicate) for goal in goals]
+    stated = plain[0] if len(plain) == 1 else And(tuple(plain))
+    return And((*plain, *met)) if met else stated, str(stated)
+
+
+def _require_arm(goal: ArmAt, manipulators: Sequence[Manipulator]) -> None:
+    if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
+        known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
+        raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
+
+
+def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
+    """Return the domain whose actions say which goals they meet."""
+    declared = {predicate.name: predicate for predicate in domain.predicates}
+    added: list[Predicate] = []
+    for goal in goals:
+        added.append(Predicate(goal.met.predicate))
+        names = sorted({fact.predicate for fact in goal.facts})
+        added.extend(Predicate(goal.attaining(name), declared[name].parameters) for name in names)
+    actions = tuple(replace(action, effect=_effect(action.effect, goals)) for action in domain.actions)
+    requirements = tuple(dict.fromkeys((*domain.requirements, ":conditional-effects")))
+    return replace(domain, requirements=requirements, predicates=(*domain.predicates, *added), actions=actions)
+
+
+def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
+    """Return an effect that adds and deletes that goals are met where it adds and deletes what attains them."""
+    match effect:
+        case EffectAnd(parts):
+            return EffectAnd(tuple(_effect(part, goals) for part in parts))
+        case When(condition, inner):
+            return When(condition, _effect(inner, goals))
+        case ForEach(parameters, inner):
+            return ForEach(parameters, _effect(inner, goals))
+        case Add(atom) | Delete(atom):
+            kind = Add if isinstance(effect, Add) else Delete
+            more = [
+                When(Atom(goal.attaining(atom.predicate), atom.terms), kind(Atom(goal.met.predicate)))
+                for goal in goals
+                if any(fact.predicate == atom.predicate for fact in goal.facts)
+            ]
+            return EffectAnd((effect, *more)) if more else effect
+        case _:
+            return effect
+
+
+def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
+    """Yield the facts that an action adds, conditions left aside."""
+    schema = domain.action(action.name)
+    binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
+    waiting = [schema.effect]
+    while waiting:
+        effect = waiting.pop()
+        if isinstance(effect, EffectAnd):
+            waiting.extend(effect.parts)
+        elif isinstance(effect, When | ForEach):
+            waiting.append(effect.effect)
+        elif isinstance(effect, Add):
+            yield Fact(effect.atom.predicate, tuple(binding.get(term, term) for term in effect.atom.terms))
+
+
+# --- goals of the arm -------------------------------------------------------------------------------------------------
+
+
+def move_on(
+    node: RefinementNode, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
+) -> PlanStep | None:
+    """Return the step that led to a node with the motions to the goals of the arm; None when there are none.
+
+    Args:
+        node: where the last action led.
+        goals: what is wanted.
+        arms: the arms by name.
+        domain: the domain, by whose words nothing may change any more.
+    """
+    step = node.step
+    assert step is not None, "the root is no step"
+    for goal in goals:
+        if not isinstance(goal, ArmAt) or goal.fault(step.scene, step.q) is None:
+            continue
+        arm = next(arm for arm in arms.values() if set(goal.joints) <= set(arm.manipulator.joints))
+        key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
+        seed = int.from_bytes(key, "little")
+        found = next(iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None)
+        if not isinstance(found, Refinement):
+            return None
+        step = replace(step, segments=(*step.segments, *found.segments), scene=found.scene, q=found.q)
+    types = domain.semantics.objects(step.scene)
+    is_same = domain.state(step.scene, types, step.q) == domain.state(node.scene, types, node.q)
+    return step if is_same and all(goal.fault(step.scene, step.q) is None for goal in goals) else None

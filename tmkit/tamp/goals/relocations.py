@@ -1,0 +1,353 @@
+"""Relocations: moving an object aside on the support on which it stands.
+
+Many domains say no more of an object than what it is on: ``(on b table)``. In their words a block that is moved aside
+on the table has not moved, so a task planner cannot see that this would clear the way. And an action that attains a
+goal of an exact pose (:mod:`tmkit.tamp.goals.compilation`) always puts the object there, never aside.
+
+So the task is extended. Of each object that actions move, a fact tells whether it is where it was at the start
+(``at-start``) or elsewhere (``relocated``), and actions that take it away or put it down change that. Constraints
+learned from failures speak of these facts too: ``b`` is in the way *where it was at the start*. An action that attains
+goals gets a variant that puts the object elsewhere. Its candidates are the domain's own places, those first that are
+clear of the poses that goals want and leave room for the fingers between neighbours.
+
+Invariants: only the planner sees the extended domain; plans and diagnoses name the actions of the domain itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import norms
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.pddl import (
+    Action,
+    Add,
+    And,
+    Atom,
+    Delete,
+    Domain,
+    Effect,
+    EffectAnd,
+    Fact,
+    ForEach,
+    GroundAction,
+    Not,
+    Parameter,
+    Predicate,
+    Problem,
+    State,
+    When,
+)
+from tmkit.plans.continuous_goals import ObjectAt
+from tmkit.plans.values import Configuration
+from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.state_derivation import TracedScene
+from tmkit.tamp.domains.tabletop import shape_bounds
+from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
+
+__all__ = ["RelocationDomain", "with_relocations"]
+
+_SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
+_CHOICE = 512  # places that are ordered before the first is tried
+_ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
+
+
+@dataclass(frozen=True, eq=False)
+class RelocationDomain(GoalDomain):
+    """A domain in which objects are told to be where they were at the start, or elsewhere.
+
+    Attributes:
+        start: for each movable frame its parent and its pose in that, at the start.
+        placing: the predicates of facts that tell what an object is on; the object is their first argument.
+        at_start: the predicate of objects that are where they were.
+        relocated: the predicate of objects that are elsewhere, not meeting a goal.
+        variants: for each variant that puts an object elsewhere, the name of the domain's action.
+    """
+
+    start: Mapping[str, tuple[str, Pose]] | None = None
+    placing: frozenset[str] = frozenset()
+    at_start: str = "at-start"
+    relocated: str = "relocated"
+    variants: Mapping[str, str] | None = None
+
+    def state(
+        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+    ) -> State:
+        """Return the basic facts that hold in a scene, with where objects are and which goals are met."""
+        plain = super().state(scene, objects, q, view=view)
+        resting = {fact.arguments[0] for fact in plain if fact.predicate in self.placing}
+        met = {goal.goal.frame for goal in self.goals if goal.met in plain}
+        names = {pddl_name(frame): frame for frame in movable_frames(scene) if frame not in met}
+        added = [
+            Fact(self.at_start if self._is_at_start(scene, frame) else self.relocated, (name,))
+            for name, frame in names.items()
+            if name in resting
+        ]
+        return plain.change(add=added)
+
+    def stated(self, action: GroundAction) -> GroundAction:
+        """Return an action as the domain states it."""
+        name = (self.variants or {}).get(action.name)
+        return action if name is None else GroundAction(name, action.arguments)
+
+    def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
+        """Return the facts of a state that tell where objects are, beside those of the domain."""
+        wanted = set(names)
+        found = [goal.met for goal in self.goals if pddl_name(goal.goal.frame) in wanted]
+        found += [Fact(predicate, (name,)) for name in sorted(wanted) for predicate in (self.at_start, self.relocated)]
+        return tuple(fact for fact in found if fact in state)
+
+    @property
+    def believed(self) -> frozenset[str]:
+        """The predicates that were added, too: a composite action may by chance bring an object back to its start."""
+        return super().believed | {self.at_start, self.relocated}
+
+    def disbelief(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+        """Return in words why facts do not hold."""
+        own = [fact for fact in facts if fact.predicate in (self.at_start, self.relocated)]
+        others = [fact for fact in facts if fact not in own]
+        causes = [super().disbelief(others, scene, q)] if others else []
+        return "; ".join([*causes, *(f"'{fact.arguments[0]}' would be where it was at the start" for fact in own)])
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield ways to carry out an action; places that are in nothing's way come first."""
+        stated = self.stated(action)
+        if stated is not action:
+            return self._elsewhere(PlanningDomain.candidates(self, stated, context), context)
+        own, added = super().candidates(action, context), set(added_facts(self.domain, action))
+        puts_down = any(fact.predicate in self.placing for fact in added)
+        attains = any(goal.facts & added for goal in self.goals)
+        return self._elsewhere(own, context) if puts_down and not attains else own
+
+    def _elsewhere(self, own: Iterator[Candidate], context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates without places at the start or where a goal is met; those in nothing's way first.
+
+        Of equally good places those at different points come before those with different turns.
+        """
+        first = list(itertools.islice(own, _CHOICE))
+        places = [candidate for candidate in first if isinstance(candidate, Place)]
+        if len(places) == len(first) and len({place.item for place in places}) == 1:
+            nearness = self._nearness(places, context)
+            turns = Counter[tuple[float, ...]]()
+            keys: list[tuple[int, int, int]] = []
+            for place, near in zip(places, nearness, strict=True):
+                point = tuple(np.round(place.pose.translation, 2).tolist())
+                turns[point] += 1
+                keys.append((*near, turns[point]))
+            first = [places[index] for index in sorted(range(len(places)), key=keys.__getitem__)]
+        for candidate in itertools.chain(first, own):
+            if self._is_elsewhere(candidate, context):
+                yield candidate
+
+    def _is_elsewhere(self, candidate: Candidate, context: ActionContext) -> bool:
+        if not isinstance(candidate, Place):
+            return True
+        scene = context.scene.reparent(candidate.item, candidate.support, pose=candidate.pose)
+        goals = [goal.goal for goal in self.goals if goal.goal.frame == candidate.item]
+        return not self._is_at_start(scene, candidate.item) and all(goal.fault(scene, context.q) for goal in goals)
+
+    def _is_at_start(self, scene: SceneGraph, frame: str) -> bool:
+        parent, pose = (self.start or {}).get(frame, ("", Pose.identity()))
+        if scene.parent(frame) != parent:
+            return False
+        metres, radians = pose.distance(scene.local_pose(frame))
+        return metres <= _SAME_METRES and radians <= _SAME_RADIANS
+
+    def _nearness(self, places: Sequence[Place], context: ActionContext) -> list[tuple[int, int]]:
+        """Return of each place of an object how near it is to what goals want, and to other objects."""
+        scene, q, item = context.scene, context.q, places[0].item
+        goals = [goal.goal for goal in self.goals if isinstance(goal.goal, ObjectAt)]
+        wanted = [(_in_root(scene, goal.reference, q) @ goal.pose, goal.frame) for goal in goals]
+        others = [(_in_root(scene, frame, q), frame) for frame in movable_frames(scene) if frame != item]
+        supports = {support: _in_root(scene, support, q) for support in {place.support for place in places}}
+        points = np.array([(supports[place.support] @ place.pose).translation[:2] for place in places])
+        columns = [_rooms_missing(points, _radius(scene, item), scene, near) for near in (wanted, others)]
+        return list(zip(*columns, strict=True))
+
+
+def _rooms_missing(
+    points: NDArray[np.float64], own: float, scene: SceneGraph, others: Sequence[tuple[Pose, str]]
+) -> list[int]:
+    """Return for each of some points (n, 2) what does not fit between an object there and the nearest of others.
+
+    0 stands for nothing, 1 for a hand, 2 for a finger.
+    """
+    if not others:
+        return [0] * len(points)
+    at = np.array([pose.translation[:2] for pose, _ in others])
+    radii = np.array([_radius(scene, frame) for _, frame in others])
+    gaps = np.min(norms(points[:, None] - at) - own - radii, axis=1)
+    return [int(count) for count in np.sum(gaps[:, None] < np.array(_ROOM), axis=1)]
+
+
+def _in_root(scene: SceneGraph, frame: str, q: Configuration) -> Pose:
+    return scene.pose(frame, scene.root(frame), q=q)
+
+
+def _radius(scene: SceneGraph, frame: str) -> float:
+    """Return the radius of a circle in metres that an upright object fits in, from above and around its frame."""
+    try:
+        bounds = np.abs(np.array(shape_bounds(scene, frame)))
+    except SceneError:
+        return 0.0
+    return math.hypot(*bounds.max(axis=0)[:2].tolist())
+
+
+# --- extending --------------------------------------------------------------------------------------------------------
+
+
+def with_relocations(
+    domain: PlanningDomain,
+    problem: Problem,
+    scene: SceneGraph,
+    *,
+    q: Configuration,
+) -> tuple[RelocationDomain, Problem] | None:
+    """Return a domain and a task extended by relocations; None where no action moves a movable object by their words.
+
+    Args:
+        domain: the domain, which may be extended by goals.
+        problem: the task.
+        scene: the world at the start.
+        q: (n_joints,) configuration at the start.
+    """
+    names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
+    told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
+    moving = {effect.atom.predicate for action in domain.domain.actions for effect in _deletes(action.effect)}
+    placing = frozenset(told & moving)
+    if not placing:
+        return None
+    words = domain.domain
+    taken = {predicate.name for predicate in words.predicates}
+    at_start, relocated = (_free_name(name, taken) for name in ("at-start", "relocated"))
+    goals = domain.goals if isinstance(domain, GoalDomain) else ()
+    builder = _Builder(placing, at_start, relocated, goals)
+    actions = tuple(replace(action, effect=builder.tracked(action.effect)) for action in words.actions)
+    variants: dict[str, str] = {}
+    for action in words.actions:
+        if builder.meets_goals(action.effect):
+            name = _free_name(f"{action.name}-elsewhere", {*variants, *(known.name for known in words.actions)})
+            variants[name] = action.name
+            actions = (*actions, Action(name, action.parameters, action.precondition, builder.elsewhere(action.effect)))
+    extended = _extended(words, actions, (at_start, relocated))
+    start = {
+        frame: (parent, scene.local_pose(frame))
+        for frame in movable_frames(scene)
+        if (parent := scene.parent(frame)) is not None
+    }
+    made = RelocationDomain(
+        domain.name, extended, domain.pddl, domain.digest, domain.semantics, domain.semantics_name, goals,
+        start, placing, at_start, relocated, variants,
+    )  # fmt: skip
+    state = made.state(scene, domain.semantics.objects(scene), q)
+    added = made.places(names, state)
+    task = Problem(
+        problem.name, extended, objects=problem.objects, init=problem.init.change(add=added), goal=problem.goal,
+        metric=problem.metric, values=problem.values, source=problem.source,
+    )  # fmt: skip
+    return made, task
+
+
+def _extended(words: Domain, actions: tuple[Action, ...], added: Sequence[str]) -> Domain:
+    requirements = dict.fromkeys((*words.requirements, ":conditional-effects", ":negative-preconditions"))
+    predicates = (*words.predicates, *(Predicate(name, (Parameter("?x", ("object",)),)) for name in added))
+    return replace(words, requirements=tuple(requirements), predicates=predicates, actions=actions)
+
+
+def _free_name(name: str, taken: Iterable[str]) -> str:
+    known = set(taken)
+    numbered = (f"{name}-{number}" for number in itertools.count(1))
+    return next(tried for tried in itertools.chain([name], numbered) if tried not in known)
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """Extends effects."""
+
+    placing: frozenset[str]
+    at_start: str
+    relocated: str
+    goals: Sequence[ObjectGoal]
+
+    def tracked(self, effect: Effect) -> Effect:
+        """Return an effect that says of objects it takes away or puts down where they are."""
+        return _mapped(effect, self._tracked)
+
+    def elsewhere(self, effect: Effect) -> Effect:
+        """Return an effect that puts objects down where no goal is met."""
+        met = {goal.met.predicate for goal in self.goals}
+        plain = _mapped(effect, lambda leaf: EffectAnd(()) if _adds_one_of(leaf, met) else leaf)
+        return _mapped(plain, self._relocating)
+
+    def meets_goals(self, effect: Effect) -> bool:
+        """Tell whether an effect may meet a goal."""
+        met = {goal.met.predicate for goal in self.goals}
+        return any(leaf.atom.predicate in met for leaf in _adds(effect))
+
+    def _tracked(self, leaf: Effect) -> Effect:
+        if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
+            return self._relocating(leaf)
+        attaining = [
+            Atom(goal.attaining(leaf.atom.predicate), leaf.atom.terms)
+            for goal in self.goals
+            if any(fact.predicate == leaf.atom.predicate for fact in goal.facts)
+        ]
+        added = Add(Atom(self.relocated, leaf.atom.terms[:1]))
+        if not attaining:
+            return EffectAnd((leaf, added))
+        return EffectAnd((leaf, When(And(tuple(Not(atom) for atom in attaining)), added)))
+
+    def _relocating(self, leaf: Effect) -> Effect:
+        if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in self.placing:
+            return leaf
+        item = leaf.atom.terms[:1]
+        if isinstance(leaf, Add):
+            return EffectAnd((leaf, Add(Atom(self.relocated, item))))
+        return EffectAnd((leaf, *(Delete(Atom(predicate, item)) for predicate in (self.at_start, self.relocated))))
+
+
+def _mapped(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
+    match effect:
+        case EffectAnd(parts):
+            return EffectAnd(tuple(_mapped(part, change) for part in parts))
+        case When(condition, inner):
+            return When(condition, _mapped(inner, change))
+        case ForEach(parameters, inner):
+            return ForEach(parameters, _mapped(inner, change))
+        case _:
+            return change(effect)
+
+
+def _leaves(effect: Effect) -> Iterator[Effect]:
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case When(_, inner) | ForEach(_, inner):
+            yield from _leaves(inner)
+        case _:
+            yield effect
+
+
+def _adds(effect: Effect) -> Iterator[Add]:
+    return (leaf for leaf in _leaves(effect) if isinstance(leaf, Add))
+
+
+def _deletes(effect: Effect) -> Iterator[Delete]:
+    return (leaf for leaf in _leaves(effect) if isinstance(leaf, Delete))
+
+
+def _adds_one_of(leaf: Effect, predicates: set[str]) -> bool:
+    return isinstance(leaf, Add) and leaf.atom.predicate in predicates

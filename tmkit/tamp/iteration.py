@@ -1,0 +1,171 @@
+"""One round of a planning run: task plans tried one after the other, and what is learned from those that fail.
+
+The task planner gives a skeleton, refinement tries to make it motion. Where that fails, its cause becomes a constraint
+on the translated task (:mod:`tmkit.tamp.diagnosis.constraints`), so that the next skeleton is another. There are two
+kinds:
+
+* an action that its domain proves to be impossible is forbidden for good, and the next round begins with it;
+* all else is forbidden in this round only: the next one has larger budgets, and may find the motion.
+
+A round ends with a plan, with its number of skeletons, or when there is no further skeleton. When all that it learned
+is proved, the next round would learn the same, and that ends the run.
+
+Invariants: a round changes its run by what it counts and learns alone; the task that it was given stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.plans.values import PlanStep
+from tmkit.robots import movable_frames
+from tmkit.tamp.diagnosis.constraints import context_of, with_alike
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
+from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
+from tmkit.tamp.refinement_tree import RefinementTree
+from tmkit.tamp.result import PlanStatus
+from tmkit.task_planning import PreparedTask, TaskPlanStatus
+from tmkit.task_planning.action_elimination import without_redundant_steps
+
+if TYPE_CHECKING:
+    from tmkit.tamp.run import PlanningRun
+
+__all__ = ["PlanningRound", "RoundEnd"]
+
+_logger = logging.getLogger(__name__)
+
+_ATTEMPTS_PER_ACTION = 10
+
+
+@dataclass(frozen=True, eq=False)
+class RoundEnd:
+    """How a round ended: with a plan, with a verdict, or with the task for the next round.
+
+    Attributes:
+        kept: the task for the next round.
+        steps: the plan, if there is one.
+        status: the verdict, if there is one.
+        is_blocked: whether a movable object was in the way of an action that does not name it.
+    """
+
+    kept: PreparedTask
+    steps: tuple[PlanStep, ...] | None = None
+    status: PlanStatus | None = None
+    is_blocked: bool = False
+
+
+class PlanningRound:
+    """One round of a run: its constraints, and which of what it learned is proved.
+
+    Args:
+        run: the run.
+        tree: the tree that all its rounds refine over.
+        task: the translated task, with what earlier rounds forbade for good.
+        number: of the round, from 0; budgets double with it.
+
+    Attributes:
+        forbidden: what may not be done any more: by action, the facts under which.
+    """
+
+    def __init__(self, run: PlanningRun, tree: RefinementTree, *, task: PreparedTask, number: int) -> None:
+        self.run_, self.tree, self.number = run, tree, number
+        self.kept = self.task = task  # without, and with what holds in this round only
+        self.all_proved, self.is_blocked = True, False
+        self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
+
+    def run(self) -> RoundEnd:
+        """Try task plans until one has motions, none is left, or there were enough."""
+        run = self.run_
+        for _ in range(run.limits.skeletons_per_round):
+            found = run.search(self.task)
+            if found.status is TaskPlanStatus.UNSOLVABLE and run.skeletons == 0:
+                return RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
+            if found.status is not TaskPlanStatus.SOLVED:
+                proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
+                return self._end(PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
+            run.skeletons += 1
+            steps = self._needed(found.steps)
+            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, steps)))
+            outcome = self._refine(steps)
+            if outcome.steps is not None:
+                _logger.info("task plan %d has motions", run.skeletons)
+                return RoundEnd(self.kept, steps=outcome.steps)
+            if run.is_over():
+                break
+            self._learn(outcome)
+        return self._end()
+
+    def _end(self, status: PlanStatus | None = None) -> RoundEnd:
+        return RoundEnd(self.kept, status=status, is_blocked=self.is_blocked)
+
+    def _needed(self, steps: tuple[GroundAction, ...]) -> tuple[GroundAction, ...]:
+        """Return a skeleton without the actions that serve nothing."""
+
+        def is_allowed(action: GroundAction, state: State) -> bool:
+            return not any(context <= state.facts for context in self.forbidden.get(action, ()))
+
+        with self.run_.clock.phase(PlanningPhase.TASK):
+            return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
+
+    def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
+        limits, growth = self.run_.limits, self.run_.growth(self.number)
+        budget = RefinementBudget(
+            attempts_per_node=limits.attempts_per_node * growth,
+            attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
+            restarts=self.number,
+            is_chronological=self.number >= 2,
+        )
+        return refine_skeleton(
+            skeleton,
+            self.tree,
+            budget=budget,
+            is_over=self.run_.is_over,
+            on_step=lambda step: self.run_.report("motion", step, len(skeleton)),
+            finish=self.run_.finish,
+        )
+
+    def _learn(self, outcome: RefinementOutcome) -> None:
+        """Turn why a skeleton failed into a constraint, so that the next one is another."""
+        constraints = self.run_.constraints
+        if outcome.impossible is not None:
+            stated = self.tree.domain.stated(outcome.impossible)
+            constraints.append(LearnedConstraint(str(stated), (), is_proved=True))
+            _logger.info("forbidden in every state: %s", outcome.impossible)
+            self.forbidden[outcome.impossible] = [frozenset()]
+            self.kept, self.task = (task.forbid(outcome.impossible, ()) for task in (self.kept, self.task))
+            return
+        cause = outcome.cause
+        assert cause is not None, "a skeleton that fails has a cause"
+        context = context_of(cause, self.tree.domain)
+        self.is_blocked |= _is_blocked(cause)
+        _logger.info("forbidden: %s while %s", cause.action, " ".join(map(str, context)) or "anything")
+        stated = self.tree.domain.stated(cause.action)
+        constraints.append(LearnedConstraint(str(stated), tuple(map(str, context)), cause.is_proved))
+        self.task = self._forbidden(cause, context)
+        if not cause.is_proved:
+            self.all_proved = False
+
+    def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
+        """Return the task with a constraint, or with a narrower one where that would change nothing."""
+        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.tree.domain)]
+        task = self.task.forbid(*lessons[0])
+        if task is self.task:
+            lessons = [(cause.action, tuple(cause.node.state))]
+            task = self.task.forbid(*lessons[0])
+        for action, facts in lessons[1:]:
+            task = task.forbid(action, facts)
+        for action, facts in lessons:
+            self.forbidden.setdefault(action, []).append(frozenset(facts))
+        return task
+
+
+def _is_blocked(cause: Cause) -> bool:
+    """Tell whether a movable object was in the way of an action that does not name it."""
+    scene = cause.node.scene
+    blocking = (cause.frames or frozenset()).intersection(movable_frames(scene))
+    return any(pddl_name(frame) not in cause.action.arguments for frame in blocking)

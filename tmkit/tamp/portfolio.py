@@ -1,0 +1,297 @@
+"""Portfolios: several seeds and settings for one problem, over several processes.
+
+Planning times vary: one seed finds a plan at once where another searches for a minute. A portfolio is a list of
+settings in order of preference. They are tried side by side, and the answer is that of the first *in order* that has
+one, be it a plan or a proof that there is none: what trying one after the other would give, byte for byte, however
+many processes there are and whatever runs beside (:mod:`tmkit._support.job_pool`).
+
+Scenes travel to the workers as pickles. Back come only actions and segments, from which the scene versions follow as
+they do when a plan file is read; so a plan shares its scenes with the one that the caller holds.
+
+Invariants: time limits are those of single entries, so that an entry ends where it would end alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._support.job_pool import first_in_order
+from tmkit.errors import ConfigurationError
+from tmkit.formats import GoalScene
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.samplers import Samplers
+from tmkit.motion import MotionPlanner
+from tmkit.plans.class_changes import with_class_changes
+from tmkit.plans.continuous_goals import ContinuousGoal
+from tmkit.plans.values import Plan, PlanStep, Segment
+from tmkit.robots import Robots
+from tmkit.spatial.plain import plain_numbers
+from tmkit.tamp.domains.loading import PythonDomain
+from tmkit.tamp.plan import plan
+from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
+from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+from tmkit.task_planning import TaskPlanner
+
+__all__ = ["PlanningSettings", "PortfolioResult", "plan_portfolio"]
+
+
+@dataclass(frozen=True)
+class PlanningSettings:
+    """One way to plan; the same as the arguments of :func:`tmkit.plan`.
+
+    Attributes:
+        seed: seed of everything random.
+        time_limit: seconds after which to stop; by default 30, or no limit where ``max_iterations`` is given.
+        max_iterations: iterations of the search after which to end; None for as many as the time allows.
+        improve: iterations after the first plan, to make it better; None for as many as the time allows.
+        task_planner: what finds sequences of actions; Fast Downward when None.
+        motion_planner: what finds paths; the core's RRT-Connect when None.
+        samplers: who proposes grasps and placements; those of this package when None.
+    """
+
+    seed: int = 0
+    time_limit: float | None = None
+    max_iterations: int | None = None
+    improve: int | None = 0
+    task_planner: TaskPlanner[Any] | None = None
+    motion_planner: MotionPlanner | None = None
+    samplers: Samplers | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PortfolioResult:
+    """The answer of a portfolio.
+
+    Attributes:
+        settings: all entries, in order.
+        results: the answers of the first entries, in order, up to the one that decides; all when none does.
+    """
+
+    settings: tuple[PlanningSettings, ...]
+    results: tuple[PlanResult, ...]
+
+    @property
+    def result(self) -> PlanResult:
+        """The answer: that of the entry that decides, or of the last one."""
+        return self.results[-1]
+
+    @property
+    def entry(self) -> int | None:
+        """The number of the entry that decides, from 0; None when none does."""
+        return len(self.results) - 1 if _decides(self.result) else None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, or None."""
+        return self.result.plan
+
+    @property
+    def status(self) -> PlanStatus:
+        """How planning ended."""
+        return self.result.status
+
+    @property
+    def statistics(self) -> PlanStatistics:
+        """What that entry took."""
+        return self.result.statistics
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.result.solved
+
+    @property
+    def explanation(self) -> str:
+        """The answer in words."""
+        if self.entry is None and len(self.results) > 1:
+            return f"None of {len(self.results)} entries has a plan. Of the last: {self.result.explanation}"
+        return self.result.explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the plan as plain values, for programs."""
+        answer = {**self.result.to_dict(), "explanation": self.explanation}
+        return {**answer, "entry": self.entry, "entries": [_entry_to_dict(*pair) for pair in self._pairs()]}
+
+    def _pairs(self) -> list[tuple[PlanningSettings, PlanResult]]:
+        return list(zip(self.settings, self.results, strict=False))
+
+    def __repr__(self) -> str:
+        decided = "none decides" if self.entry is None else f"entry {self.entry} decides"
+        return f"PortfolioResult({self.status.value}, {decided} of {len(self.settings)})"
+
+
+def _entry_to_dict(settings: PlanningSettings, result: PlanResult) -> dict[str, Any]:
+    return {"seed": settings.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
+
+
+def _decides(result: PlanResult) -> bool:
+    return result.status is not PlanStatus.NO_PLAN_WITHIN_LIMITS
+
+
+def plan_portfolio(
+    scene: SceneGraph,
+    q: ArrayLike | None = None,
+    *,
+    settings: Sequence[PlanningSettings | int],
+    processes: int = 2,
+    domain: str | Path | PythonDomain = "blocks",
+    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
+    problem: str | Path | None = None,
+    goal_scene: SceneGraph | GoalScene | None = None,
+    semantics: str | Path | None = None,
+    robot: Robots = "panda",
+    on_progress: Callable[[PortfolioProgress], None] | None = None,
+) -> PortfolioResult:
+    """Find actions and motions that bring about a goal, with several seeds and settings at a time.
+
+    Args:
+        scene: the world.
+        q: as for :func:`tmkit.plan`, and so all arguments that are not explained here.
+        settings: what to try, best first; a number stands for the settings with that seed.
+        processes: how many entries are tried at a time; with 1 all is done in this process.
+        domain: the domain; one built in Python needs its semantics in a module, where other processes find the class.
+        goal: the goal.
+        problem: a PDDL problem file instead.
+        goal_scene: a scene that shows the goal, instead or with the rest of it in ``goal``.
+        semantics: whose meaning the words of the domain have.
+        robot: the arm or arms.
+        on_progress: told what each entry tells.
+
+    Returns:
+        The answer of the first entry, in order, that has a plan or a proof that there is none. It does not depend on
+        ``processes``, nor on what runs beside, unless time limits do.
+
+    Raises:
+        ConfigurationError: no settings, less than one process, or settings that cannot be sent to another process.
+        WorkerError: a process was killed or broke.
+        TmkitError: what :func:`tmkit.plan` raises, by an entry before which none decides.
+    """
+    entries = tuple(entry if isinstance(entry, PlanningSettings) else PlanningSettings(entry) for entry in settings)
+    if not entries:
+        raise ConfigurationError("settings must have at least one entry")
+    start = None if q is None else np.array(plain_numbers(q, "q"))
+    is_remote = processes > 1 and len(entries) > 1
+    if is_remote and isinstance(domain, PythonDomain):
+        _require_in_module(domain)
+    jobs = [
+        _Entry(scene, start, domain, goal, problem, goal_scene, semantics, robot, entry, is_remote) for entry in entries
+    ]
+
+    def tell(number: int, progress: PlanningProgress) -> None:
+        if on_progress is not None:
+            told = {field.name: getattr(progress, field.name) for field in fields(PlanningProgress)}
+            on_progress(PortfolioProgress(**told, entry=number, entries=len(entries)))
+
+    results = first_in_order(
+        _plan_entry,
+        jobs,
+        decides=_decides,
+        processes=processes,
+        on_message=tell,
+        name=lambda number: f"entry {number} (seed {entries[number].seed})",
+    )
+    return PortfolioResult(entries, tuple(_with_scenes(result, scene) for result in results))
+
+
+def _require_in_module(domain: PythonDomain) -> None:
+    """Refuse semantics that another process does not find by their name.
+
+    Raises:
+        ConfigurationError: they are in the script that was started, or inside a function.
+    """
+    name, module = domain.semantics.__qualname__, domain.semantics.__module__
+    where = "in the script that was started" if module == "__main__" else "inside a function"
+    if module == "__main__" or "<locals>" in name:
+        what = f"the semantics '{name}' of domain '{domain.domain.name}' are defined {where}"
+        raise ConfigurationError(
+            f"{what}, where no other process finds them: put them into a module, or use one process"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """All that one entry needs."""
+
+    scene: SceneGraph
+    q: NDArray[np.float64] | None
+    domain: str | Path | PythonDomain
+    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None
+    problem: str | Path | None
+    goal_scene: SceneGraph | GoalScene | None
+    semantics: str | Path | None
+    robot: Robots
+    settings: PlanningSettings
+    is_remote: bool
+
+
+def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
+    settings = entry.settings
+    result = plan(
+        entry.scene,
+        entry.q,
+        domain=entry.domain,
+        goal=entry.goal,
+        problem=entry.problem,
+        goal_scene=entry.goal_scene,
+        semantics=entry.semantics,
+        robot=entry.robot,
+        seed=settings.seed,
+        time_limit=settings.time_limit,
+        max_iterations=settings.max_iterations,
+        improve=settings.improve,
+        task_planner=settings.task_planner,
+        motion_planner=settings.motion_planner,
+        samplers=settings.samplers,
+        on_progress=lambda progress: tell(_without_plan(progress)),
+    )
+    return _without_scenes(result) if entry.is_remote else result
+
+
+def _without_plan(progress: PlanningProgress) -> PlanningProgress:
+    return replace(progress, plan=None) if isinstance(progress, ImprovementProgress) else progress
+
+
+_NO_SCENE = SceneGraph(root=None)
+
+
+def _without_scenes(result: PlanResult) -> PlanResult:
+    """Return a result whose plan has no scenes, since they follow from the first, and no examples of failures."""
+    result = replace(result, diagnosis=result.diagnosis.without_examples())
+    if result.plan is None:
+        return result
+    steps = tuple(replace(step, scene=_NO_SCENE) for step in result.plan.steps)
+    return replace(result, plan=replace(result.plan, scene=_NO_SCENE, steps=steps))
+
+
+def _with_scenes(result: PlanResult, scene: SceneGraph) -> PlanResult:
+    """Return the result with the scene versions that follow from the first."""
+    if result.plan is None or result.plan.scene is scene:
+        return result
+    steps: list[PlanStep] = []
+    q = _frozen(result.plan.q)
+    at_scene, at_q = scene, q
+    for step in result.plan.steps:
+        segments = tuple(replace(segment, path=_frozen(segment.path)) for segment in step.segments)
+        at_scene, at_q = _after(segments, at_scene, at_q)
+        at_scene = with_class_changes(at_scene, step.changes)
+        steps.append(replace(step, segments=segments, scene=at_scene, q=_frozen(step.q)))
+    return replace(result, plan=replace(result.plan, scene=scene, q=q, steps=tuple(steps)))
+
+
+def _after(
+    segments: Sequence[Segment], scene: SceneGraph, q: NDArray[np.float64]
+) -> tuple[SceneGraph, NDArray[np.float64]]:
+    for segment in segments:
+        scene, q = segment.end(scene, q)
+    return scene, q
+
+
+def _frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    values.flags.writeable = False
+    return values

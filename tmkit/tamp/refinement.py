@@ -1,0 +1,299 @@
+"""Refinement: from a task skeleton to motions, over the tree of scene versions.
+
+A skeleton is a sequence of actions. Each action is refined in the scene version that the previous one left; each has
+candidates (grasps, placements), each candidate several motions (inverse kinematics solutions). When an action cannot be
+refined, the search goes back to an earlier one and takes its next motion. Going back costs nothing, since every scene
+version still exists.
+
+Where it goes back to is told by the *conflict*: the steps that put the frames where they are that the failures speak of
+(conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). When the
+third block finds no place because of the first, other grasps of the second are not tried. Since a failure within bounds
+proves nothing, later rounds go back step by step.
+
+The numbers of attempts are bounded, per node and action and for the skeleton as a whole; the bounds grow from round to
+round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
+
+Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
+:class:`Cause`: an action and the frames on which its failure depends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tmkit.graph import SceneGraph
+from tmkit.pddl import GroundAction
+from tmkit.plans.failures import FailureKind
+from tmkit.plans.values import PlanStep
+from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
+
+__all__ = ["Cause", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
+
+_VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
+
+
+@dataclass(frozen=True)
+class RefinementBudget:
+    """How many attempts are made.
+
+    Attributes:
+        attempts_per_node: motions tried of one action in one node.
+        attempts: new motions tried for the skeleton as a whole.
+        restarts: how often the candidates of an action may begin anew in a node when they have come to an end.
+        is_chronological: whether to go back step by step, whatever the conflict.
+        width: how many motions of an action are looked for, of which the shortest is taken first.
+    """
+
+    attempts_per_node: int = 16
+    attempts: int = 200
+    restarts: int = 0
+    is_chronological: bool = False
+    width: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """An action that could not be refined, and what that depends on.
+
+    Attributes:
+        action: the action.
+        node: where it failed.
+        frames: the frames whose places the failures depend on; None when that is not known.
+        is_proved: whether every failure is proved for the poses at hand, so that trying longer changes nothing.
+    """
+
+    action: GroundAction
+    node: RefinementNode
+    frames: frozenset[str] | None
+    is_proved: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RefinementOutcome:
+    """What became of a skeleton.
+
+    Attributes:
+        steps: the refined steps when all succeeded, else None.
+        cause: the deepest action that was reached and could not be refined, when ``steps`` is None.
+        impossible: the action that can never be carried out, when that ended the search.
+    """
+
+    steps: tuple[PlanStep, ...] | None
+    cause: Cause | None = None
+    impossible: GroundAction | None = None
+
+
+@dataclass(eq=False)
+class _Level:
+    """One action on the way down: its expansion, the next child to try, and the conflict collected so far.
+
+    ``dead_end`` is what was tried in vain in the same scene with the arm elsewhere; then nothing is tried here.
+    ``refuted`` are the scenes, by key, of children that led to a failure which does not depend on where the arm is:
+    their like would lead to the same. ``depends_on_way`` tells of a failure, here or further down, that does.
+    """
+
+    expansion: Expansion
+    conflict: set[int] = field(default_factory=set)
+    next_child: int = 0
+    dead_end: Expansion | None = None
+    refuted: set[bytes] = field(default_factory=set)
+    depends_on_way: bool = False
+
+    @property
+    def failures(self) -> list[FailureRecord]:
+        return (self.expansion if self.dead_end is None else self.dead_end).failures
+
+
+def refine_skeleton(
+    skeleton: Sequence[GroundAction],
+    tree: RefinementTree,
+    *,
+    budget: RefinementBudget,
+    is_over: Callable[[], bool],
+    on_step: Callable[[int], None] = lambda _: None,
+    longest: float = math.inf,
+    finish: Callable[[RefinementNode], PlanStep | None] | None = None,
+) -> RefinementOutcome:
+    """Find motions for all actions of a skeleton.
+
+    Args:
+        skeleton: the actions.
+        tree: what was refined so far; it grows.
+        budget: bounds on attempts.
+        is_over: tells whether the time is up; asked before each attempt.
+        on_step: told the number of steps refined so far, for progress.
+        longest: the joint-space length, in radians, that all paths together must stay below.
+        finish: given what the last action led to, returns its step as it is to end, or None when it cannot end so.
+
+    Raises:
+        SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
+    """
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, longest, finish).run()
+
+
+class _Descent:
+    def __init__(
+        self,
+        skeleton: tuple[GroundAction, ...],
+        tree: RefinementTree,
+        budget: RefinementBudget,
+        is_over: Callable[[], bool],
+        on_step: Callable[[int], None],
+        longest: float,
+        finish: Callable[[RefinementNode], PlanStep | None] | None,
+    ) -> None:
+        self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
+        self.longest, self.finish = longest, finish
+        self.last_step: PlanStep | None = None
+        self.nodes = [tree.root]
+        self.levels: list[_Level] = []
+        self.attempts = self.visits = 0
+        self.cause: tuple[int, Cause] | None = None
+        self.records: list[FailureRecord] = []  # of all failures of the deepest action
+
+    def run(self) -> RefinementOutcome:
+        while len(self.levels) < len(self.skeleton):
+            index = len(self.levels)
+            self.on_step(index)
+            level = _Level(self.tree.expansion(self.nodes[index], self.skeleton[index]))
+            self.levels.append(level)
+            child = self._next(level)
+            while child is None:
+                if level.expansion.is_impossible:
+                    return RefinementOutcome(None, self._deepest(), impossible=level.expansion.action)
+                back = self._go_back()
+                if back is None or self._is_used_up():
+                    return RefinementOutcome(None, self._deepest())
+                level = back
+                child = self._next(level)
+            self.nodes.append(child)
+        steps = tuple(node.step for node in self.nodes[1:] if node.step is not None)
+        self.on_step(len(steps))
+        return RefinementOutcome(steps if self.last_step is None else (*steps[:-1], self.last_step))
+
+    def _is_used_up(self) -> bool:
+        bound = self.budget.attempts
+        return self.attempts > bound or self.visits > _VISITS_PER_ATTEMPT * bound or self.is_over()
+
+    def _next(self, level: _Level) -> RefinementNode | None:
+        """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
+        expansion, self.visits = level.expansion, self.visits + 1
+        level.dead_end = self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)
+        if level.dead_end is not None:
+            return None
+        while not self._is_used_up():
+            may_grow = not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
+            is_wide = len(expansion.children) >= self.budget.width or not may_grow
+            if is_wide and level.next_child < len(expansion.children):
+                level.next_child += 1
+                child = self._ordered(expansion)[level.next_child - 1]
+                if child.scene_key in level.refuted:
+                    continue
+                if self._is_short_enough(child) and self._can_end(child):
+                    return child
+                level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
+                continue
+            if expansion.is_exhausted and expansion.restarts < self.budget.restarts and not expansion.is_impossible:
+                expansion.restart()
+            if expansion.is_exhausted or expansion.attempts >= self.budget.attempts_per_node:
+                return None
+            before = expansion.attempts
+            expansion.advance()
+            made = expansion.attempts - before
+            self.attempts += made
+            self.tree.log.attempts += made
+        return None
+
+    def _ordered(self, expansion: Expansion) -> list[RefinementNode]:
+        """Return the children in the order in which they are tried."""
+        width = self.budget.width
+        if width == 1:
+            return expansion.children
+        return [*sorted(expansion.children[:width], key=_step_length), *expansion.children[width:]]
+
+    def _can_end(self, child: RefinementNode) -> bool:
+        """Tell whether a child of the last action leads to the end, and keep its step as it ends."""
+        if self.finish is None or len(self.levels) < len(self.skeleton):
+            return True
+        self.last_step = self.finish(child)
+        return self.last_step is not None
+
+    def _is_short_enough(self, child: RefinementNode) -> bool:
+        if math.isinf(self.longest):
+            return True
+        return sum(map(_step_length, (*self.nodes[1:], child))) < self.longest
+
+    def _go_back(self) -> _Level | None:
+        """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
+        failed = self.levels[-1]
+        index = len(self.levels) - 1
+        conflict = self._conflict(failed, index)
+        self.tree.note_dead_end(failed.expansion)
+        if self.cause is None or index >= self.cause[0]:
+            if self.cause is None or index > self.cause[0]:
+                self.records = []
+            self.records += failed.failures
+            self.cause = index, self._cause(failed)
+        if not conflict:
+            return None
+        back = max(conflict)
+        depends_on_way = failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
+        if depends_on_way:
+            self.levels[back].depends_on_way = True
+        else:
+            self.levels[back].refuted.add(self.nodes[back + 1].scene_key)
+        del self.levels[back + 1 :], self.nodes[back + 1 :]
+        self.levels[back].conflict |= conflict - {back}
+        return self.levels[back]
+
+    def _conflict(self, level: _Level, index: int) -> set[int]:
+        """Return the steps before this one on which its failures depend."""
+        conflict = set(level.conflict)
+        if self.budget.is_chronological and index:
+            conflict.add(index - 1)
+        for record in level.failures:
+            if record.frames is None:
+                conflict.update([index - 1] if index else [])
+            else:
+                conflict.update(self._steps_that_moved(record.frames, index))
+        return conflict
+
+    def _steps_that_moved(self, frames: frozenset[str], index: int) -> Iterator[int]:
+        """Yield for each frame the last step that put it, or what it stands on, where it is."""
+        scene = self.nodes[index].scene
+        carriers = {above for frame in frames for above in _with_ancestors(scene, frame)}
+        for step in range(index - 1, -1, -1):
+            moved = carriers & self.nodes[step + 1].changed
+            if moved:
+                yield step
+                carriers -= moved
+
+    def _cause(self, level: _Level) -> Cause:
+        records = self.records or level.failures
+        known = [record.frames for record in records if record.frames is not None]
+        frames = frozenset().union(*known) if len(known) == len(records) and known else None
+        proved = (FailureKind.OUT_OF_REACH,)
+        is_proved = (
+            bool(records)
+            and not level.expansion.children
+            and all(record.failure.is_final or record.failure.kind in proved for record in records)
+        )
+        return Cause(level.expansion.action, level.expansion.node, frames, is_proved)
+
+    def _deepest(self) -> Cause | None:
+        if self.cause is not None:
+            return self.cause[1]
+        return self._cause(self.levels[-1]) if self.levels else None
+
+
+def _step_length(node: RefinementNode) -> float:
+    return 0.0 if node.step is None else node.step.path_length
+
+
+def _with_ancestors(scene: SceneGraph, frame: str) -> Iterator[str]:
+    above: str | None = frame
+    while above is not None and above in scene:
+        yield above
+        above = scene.parent(above)

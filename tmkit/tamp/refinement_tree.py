@@ -1,0 +1,364 @@
+"""The refinement tree: every scene version that planning has reached, and how it was reached.
+
+A :class:`RefinementNode` is a scene at a configuration, with the task state that PDDL predicts there. Its
+:class:`Expansion` for an action holds the motions that were found for that action there, each leading to a child node,
+and the failures. Expansions are lazy: they go on where they stopped when somebody asks for more.
+
+So what was refined once is never refined again. Skeletons that begin with the same actions share the nodes of that
+beginning, with all grasps, placements, configurations and paths sampled there; and a later round, with larger budgets,
+continues the samplers of an earlier one instead of repeating them.
+
+Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
+asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
+state derived from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that
+differ; facts of which a domain says that they are a matter of probability may hold beyond that. Nodes are kept as long
+as the tree: a further scene version costs about a kilobyte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tmkit.errors import SemanticsMismatchError
+from tmkit.graph import SceneGraph, diff
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.pddl import GroundAction, Problem, State
+from tmkit.plans.failures import FailureKind, MotionFailure, no_room
+from tmkit.plans.values import Configuration, PlanStep
+from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
+
+__all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """One failure, where it happened.
+
+    Attributes:
+        action: the action that failed.
+        failure: why.
+        frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
+            when it is not known on what it depends.
+        scene: the version in which it happened.
+        q: (n_joints,) configuration there.
+        item: frame of the object that was being handled; None when none was.
+        robot: name of the arm; None for the first.
+    """
+
+    action: GroundAction
+    failure: MotionFailure
+    frames: frozenset[str] | None
+    scene: SceneGraph
+    q: Configuration
+    item: str | None = None
+    robot: str | None = None
+
+
+@dataclass
+class FailureLog:
+    """What failed, how often: for the explanation.
+
+    Attributes:
+        counts: by (action, cause).
+        records: the first failure of each action and cause.
+        pairs: for each, how often which pairs of frames were in each other's way.
+        excesses: for each, the fewest metres by which a pose was out of reach.
+        attempts: motions tried.
+    """
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    records: dict[tuple[str, str], FailureRecord] = field(default_factory=dict)
+    pairs: dict[tuple[str, str], Counter[tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    excesses: dict[tuple[str, str], float] = field(default_factory=dict)
+    attempts: int = 0
+
+    def add(self, record: FailureRecord) -> None:
+        """Count one failure."""
+        key = str(record.action), str(record.failure)
+        self.counts[key] += 1
+        self.records.setdefault(key, record)
+        self.pairs.setdefault(key, Counter())[record.failure.pairs] += 1
+        self.excesses[key] = min(record.failure.excess, self.excesses.get(key, record.failure.excess))
+
+    def most_common(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (action, cause, count), most frequent first, ties in order of name."""
+        ordered = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple((action, cause, count) for (action, cause), count in ordered)
+
+
+@dataclass(eq=False)
+class RefinementNode:
+    """A scene at a configuration, reached by refined actions.
+
+    Attributes:
+        scene: the scene version.
+        q: (n_joints,) configuration.
+        state: what holds there by the words of the domain.
+        step: the action that led here with its motion; None at the root.
+        changed: frames whose edge this step changed, or that hang off a joint which it moved.
+        key: 16 bytes that say how it was reached.
+        scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
+            nodes have one scene, but for rounding, and differ in where the arm is.
+        derived: the state as it was derived, from which those of the next nodes are; None at the root.
+        expansions: what was tried here, by action.
+    """
+
+    scene: SceneGraph
+    q: Configuration
+    state: State
+    step: PlanStep | None
+    changed: frozenset[str]
+    key: bytes
+    scene_key: bytes
+    derived: DerivedState | None = None
+    expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+
+
+class Expansion:
+    """The motions of one action in one node: those found so far, and more when asked.
+
+    Attributes:
+        children: nodes that the motions found so far lead to.
+        failures: what failed.
+        attempts: motions and failures together.
+        depends_on_way: whether a failure depends on where the arm was before, or may do so.
+        is_exhausted: whether the candidates have come to an end.
+        restarts: how often they have begun anew.
+    """
+
+    def __init__(self, tree: RefinementTree, node: RefinementNode, action: GroundAction) -> None:
+        self.node, self.action = node, action
+        self.children: list[RefinementNode] = []
+        self.failures: list[FailureRecord] = []
+        self.depends_on_way = False
+        self.attempts = self.restarts = 0
+        self.is_exhausted = False
+        self._tree = tree
+        self._predicted = node.state.apply(action, tree.problem)
+        self._asked: list[tuple[str, str]] = []
+        self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether every candidate failed for good, so that no state allows the action."""
+        return self.is_exhausted and not self.children and all(record.failure.is_final for record in self.failures)
+
+    def restart(self) -> None:
+        """Begin with the candidates anew, with other random numbers; what was found stays."""
+        self.restarts += 1
+        self.is_exhausted = False
+        self._attempts = self._tree.attempts(self.node, self.action, restart=self.restarts, asked=self._asked)
+
+    def advance(self) -> RefinementNode | MotionFailure | None:
+        """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
+        found = next(self._attempts, None)
+        if found is None:
+            self.is_exhausted = True
+            if not self.attempts:
+                self._record(None, self._nothing_to_try())
+            return None
+        candidate, attempt = found
+        self.attempts += 1
+        if isinstance(attempt, MotionFailure):
+            _logger.debug("%s fails: %s", self.action, attempt)
+            self._record(candidate, attempt)
+            return attempt
+        _logger.debug("%s refined: %s", self.action, attempt.choice)
+        child = self._tree.child(self, candidate, attempt, self._predicted)
+        if isinstance(child, MotionFailure):
+            self._record(candidate, child)
+        else:
+            self.children.append(child)
+        return child
+
+    def _nothing_to_try(self) -> MotionFailure:
+        """Return why there was no candidate: no room, where places were looked for."""
+        if self._asked:
+            return no_room(self.node.scene, *self._asked[-1])
+        cause = "the domain's semantics knows no way to carry it out"
+        return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
+
+    def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
+        frames = _frames_of(candidate, failure)
+        item, handle, robot = (getattr(candidate, name, None) for name in ("item", "handle", "robot"))
+        item = handle if item is None else item
+        if candidate is None and self._asked:  # no room: for what stands there, however the object is held
+            item, support = self._asked[-1]
+            frames = frozenset([support, *(other for _, other in failure.pairs)])
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
+        self.failures.append(record)
+        is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
+        self.depends_on_way |= failure.is_of_way or not is_of_scene
+        self._tree.log.add(replace(record, action=self._tree.domain.stated(self.action)))
+
+
+class RefinementTree:
+    """All that was refined of one task.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        problem: the task, with the state derived from ``scene``.
+        domain: the domain.
+        arms: work out single actions, the first unless a candidate names another; may be replaced by others with
+            larger budgets.
+        seed: seed of everything sampled.
+        log: where failures are counted.
+        clock: where time is counted.
+        sampling: who proposes grasps and placements; those of this package when left out.
+    """
+
+    def __init__(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        problem: Problem,
+        domain: PlanningDomain,
+        arms: Mapping[str, ArmMotion],
+        seed: int,
+        log: FailureLog,
+        clock: PhaseClock,
+        sampling: Sampling | None = None,
+    ) -> None:
+        first = next(iter(arms.values())).manipulator
+        self._sampling = sampling or Sampling(Samplers(), first, seed)
+        self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
+        key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
+        self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
+        self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
+
+    def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
+        """Return what was tried of an action in a node, and may go on."""
+        found = node.expansions.get(action)
+        if found is None:
+            found = node.expansions[action] = Expansion(self, node, action)
+        return found
+
+    def note_dead_end(self, expansion: Expansion) -> None:
+        """Remember that an action came to nothing in a scene, wherever the arm was, so that it is not tried again."""
+        if not expansion.children and expansion.failures and not expansion.depends_on_way:
+            key = expansion.node.scene_key, expansion.action
+            known = self._dead_ends.get(key)
+            if known is None or known.attempts < expansion.attempts:
+                self._dead_ends[key] = expansion
+
+    def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
+        """Return what was tried in vain of the same action in the same scene, if that was up to this bound."""
+        known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
+        if known is None or known is expansion or expansion.attempts:
+            return None
+        return known if known.is_exhausted or known.attempts >= attempts else None
+
+    def attempts(
+        self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]
+    ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
+        """Yield what comes of each candidate of an action in a node."""
+        key = _key(node.key, f"{action} {restart}")
+        context = ActionContext(
+            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
+        )
+        first = next(iter(self.arms.values()))
+        candidates = self.domain.candidates(action, context)
+        number = 0
+        while True:
+            with self.clock.phase(PlanningPhase.SEMANTICS):
+                candidate = next(candidates, None)
+            if candidate is None:
+                return
+            seed = int.from_bytes(_key(key, str(number))[:4], "little")
+            for attempt in candidate.refine(first, context, seed=seed):
+                yield candidate, attempt
+            number += 1
+
+    def child(
+        self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
+    ) -> RefinementNode | MotionFailure:
+        """Return the node that a motion leads to, once it is proved to be what PDDL predicts.
+
+        Where that is a matter of probability and not probable enough, the motion has failed.
+        """
+        parent = expansion.node
+        derived = self._compare(parent, expansion.action, predicted, refinement)
+        if isinstance(derived, MotionFailure):
+            return derived
+        step = refinement.step(expansion.action)
+        key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
+        changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
+        is_known = type(candidate) in _OF_SCENE
+        scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
+        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived)
+
+    def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
+        """Return the frames whose joint, of neither arm nor hand, has moved."""
+        scene = refinement.scene
+        moved = np.flatnonzero(parent.q != refinement.q)
+        frames = {scene.joint_frames[i] for i in moved.tolist()}
+        arms = {
+            joint for arm in self.arms.values() for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
+        }
+        return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
+
+    def _compare(
+        self, parent: RefinementNode, action: GroundAction, predicted: State, refinement: Refinement
+    ) -> DerivedState | MotionFailure:
+        """Return the state that is derived, or why a believed fact that is predicted does not hold."""
+        with self.clock.phase(PlanningPhase.SEMANTICS):
+            derived = self._deriver.derive(refinement.scene, refinement.q, parent.derived)
+        difference = predicted.difference(derived.state)
+        if not difference:
+            return derived
+        believed = self.domain.believed
+        if any(fact.predicate not in believed for fact in (*difference.missing, *difference.unexpected)):
+            raise SemanticsMismatchError(
+                f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
+                action=str(action),
+                missing=tuple(str(fact) for fact in difference.missing),
+                unexpected=tuple(str(fact) for fact in difference.unexpected),
+            )
+        if difference.missing:
+            cause = self.domain.disbelief(difference.missing, refinement.scene, refinement.q)
+            return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
+        return derived
+
+
+def _key(before: bytes, what: str) -> bytes:
+    return hashlib.blake2b(before + what.encode(), digest_size=16).digest()
+
+
+_OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends on the scene alone
+
+_DEPENDS_ON_ITEM = frozenset(
+    {
+        FailureKind.COLLISION,
+        FailureKind.OUT_OF_REACH,
+        FailureKind.NO_CONFIGURATION,
+        FailureKind.JOINT_LIMIT,
+        FailureKind.STRAIGHT_LINE,
+        FailureKind.GRIP,
+    }
+)
+"""Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
+
+
+def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:
+    """Return the frames that a failure depends on; None when that is not known."""
+    handled = [
+        name for field in ("item", "support", "handle") if isinstance(name := getattr(candidate, field, None), str)
+    ]
+    if failure.kind not in _DEPENDS_ON_ITEM or not handled:
+        return None
+    return frozenset([*handled, *(frame for pair in failure.pairs for frame in pair)])

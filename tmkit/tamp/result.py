@@ -1,0 +1,102 @@
+"""How planning ended: with a plan, with a proof that there is none, or without either.
+
+That there is no plan is an answer, not an error. :class:`PlanResult` has it as a status, in words, and as data
+(:class:`tmkit.tamp.Diagnosis`); what it took stands beside it.
+
+Invariants: there is a plan just when the status is ``SOLVED``; times are no part of equality, and nothing depends on
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tmkit.plans.values import Plan
+from tmkit.tamp.diagnosis.diagnosis import Diagnosis
+
+__all__ = ["PlanResult", "PlanStatistics", "PlanStatus"]
+
+
+class PlanStatus(Enum):
+    """How planning ended."""
+
+    SOLVED = "solved"
+    PROVED_UNSOLVABLE = "proved unsolvable"
+    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
+    NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
+    """None was found; there may be one."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """What planning took. Times are no part of equality.
+
+    Attributes:
+        skeletons: task plans that were tried.
+        attempts: refinements of single actions that were tried.
+        failures: how often each action failed and why: (action, cause, count), most frequent first.
+        constraints: what was learned from failed skeletons.
+        task_seconds: time of the task planner.
+        motion_seconds: time of refinement.
+        total_seconds: time of all.
+        phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningPhase`), and
+        ``bookkeeping``: the
+            rest.
+    """
+
+    skeletons: int = 0
+    attempts: int = 0
+    failures: tuple[tuple[str, str, int], ...] = ()
+    constraints: int = 0
+    task_seconds: float = field(default=0.0, compare=False)
+    motion_seconds: float = field(default=0.0, compare=False)
+    total_seconds: float = field(default=0.0, compare=False)
+    phase_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanResult:
+    """The answer of the planner.
+
+    Attributes:
+        status: how planning ended.
+        plan: the plan, or None.
+        explanation: the answer in words: what was tried, and why it failed where it did.
+        statistics: what it took.
+        diagnosis: what failed, how often and why, what is proved, and what would help, as data.
+    """
+
+    status: PlanStatus
+    plan: Plan | None
+    explanation: str
+    statistics: PlanStatistics
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.status is PlanStatus.SOLVED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the plan as plain values, for programs."""
+        statistics = self.statistics
+        return {
+            "status": self.status.value,
+            "explanation": self.explanation,
+            "actions": [str(action) for action in self.plan.actions] if self.plan else [],
+            "skeletons": statistics.skeletons,
+            "attempts": statistics.attempts,
+            "failures": [list(failure) for failure in statistics.failures],
+            "constraints": statistics.constraints,
+            "diagnosis": self.diagnosis.to_dict(),
+            "task_seconds": statistics.task_seconds,
+            "motion_seconds": statistics.motion_seconds,
+            "total_seconds": statistics.total_seconds,
+            "phase_seconds": dict(statistics.phase_seconds),
+        }
+
+    def __repr__(self) -> str:
+        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan else ''})"

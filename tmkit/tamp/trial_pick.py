@@ -1,0 +1,129 @@
+"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down.
+
+Descriptions may be consistent and still useless: a tool that points sideways, a hand that opens too little, limits that
+keep it from looking down. So a cube is put where the tool comes in a random configuration, and the planner is asked to
+hold it. What fails is said in one sentence.
+
+Invariants: a function of scene, arm and seed; no clock decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._core import InverseKinematicsStatus, inverse_kinematics
+from tmkit._support.elementary import atan2
+from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
+from tmkit.motion.collision_rules import CollisionRules
+from tmkit.robots import Manipulator
+from tmkit.robots.chains import random_configurations
+from tmkit.spatial import Pose
+from tmkit.tamp.plan import plan
+from tmkit.tamp.result import PlanResult
+
+__all__ = ["CUBE", "TrialPick", "trial_pick"]
+
+CUBE = 0.04
+"""Metres: the side of the cube."""
+
+SUPPORT, OBJECT = "trial_support", "trial_cube"
+
+_SAMPLES = 4000
+_STEEP = 0.5  # least downward part of the tool's z for a place to be tried
+_PLACES = 40
+_PLANS = 3
+_ABOVE = 0.06  # metres over the cube from which it is approached
+_TABLE = (0.1, 0.1, 0.02)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPick:
+    """How a trial pick went.
+
+    Attributes:
+        reason: why the cube cannot be picked, in one sentence; empty when it can.
+        scene: the scene with support and cube, where a place was found.
+        result: the planner's answer, where a place was found.
+    """
+
+    reason: str
+    scene: SceneGraph | None
+    result: PlanResult | None
+
+
+def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) -> TrialPick:
+    """Plan to pick a cube of 4 cm from where the tool comes.
+
+    Args:
+        scene: the robot, best alone.
+        manipulator: its arm.
+        seed: of the random configurations and the planner.
+    """
+    arm = manipulator
+    if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
+        return TrialPick(
+            f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm", None, None
+        )
+    last: TrialPick | None = None
+    for number, place in enumerate(_places(scene, arm, seed)):
+        tried = with_cube(scene, place)
+        result = plan(tried, goal=f"(holding {OBJECT})", robot=arm, seed=seed, time_limit=60.0, suggest=False)
+        last = TrialPick("" if result.plan is not None else result.explanation, tried, result)
+        if result.plan is not None or number + 1 == _PLANS:
+            return last
+    return last or TrialPick(
+        f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that its z points away "
+        "from the hand, and the limits of the joints",
+        None,
+        None,
+    )
+
+
+def with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
+    """Return the scene with a cube whose centre is at ``place`` (3,) in the root's axes, on a small support."""
+    x, y, z = (float(value) for value in place)
+    cube, table = AttachedShape(Box((CUBE,) * 3)), AttachedShape(Box(_TABLE))
+    top = z - CUBE / 2
+    scene = scene.add_frame(
+        SUPPORT, scene.root_names[0], pose=Pose((x, y, top - _TABLE[2] / 2)), classes=["surface"], shapes=[table]
+    )
+    pose = Pose((0.0, 0.0, (_TABLE[2] + CUBE) / 2))
+    scene = scene.add_frame(OBJECT, SUPPORT, pose=pose, classes=["movable"], shapes=[cube])
+    moment = 0.05 * CUBE**2 / 6.0
+    return scene.set_inertia(OBJECT, Inertia(0.05, (0.0, 0.0, 0.0), matrix=np.eye(3) * moment))
+
+
+def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Yield centres of cubes (3,) over which the tool can look straight down, both at the cube and above it."""
+    root, moving = scene.root_names[0], arm.joint_indices(scene)
+    ready = arm.ready_configuration(scene)
+    drawn = np.tile(ready, (_SAMPLES, 1))
+    drawn[:, moving] = random_configurations(scene, _SAMPLES, seed=seed)[:, moving]
+    rules = CollisionRules.from_start(arm, scene, q=ready)
+    free = ~rules.check_world(scene, rules.exemptions(scene)).in_collision_batch(drawn)
+    poses = [(q, scene.pose(arm.tool, root, q=q)) for q in drawn[free]]
+    steep = [(float(-pose.rotation[2, 2]), number) for number, (_, pose) in enumerate(poses)]
+    best = sorted((one for one in steep if one[0] > _STEEP), key=lambda one: -one[0])[:_PLACES]
+    for _, number in best:
+        q, pose = poses[number]
+        place = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
+        x = pose.rotation[:, 0]
+        yaw = atan2(x[1], x[0])
+        if _reaches(scene, arm, place, yaw, q, seed):
+            yield place
+
+
+def _reaches(
+    scene: SceneGraph, arm: Manipulator, place: NDArray[np.float64], yaw: float, q: NDArray[np.float64], seed: int
+) -> bool:
+    """Whether the tool gets to a place and above it, looking down."""
+    for height in (_ABOVE, 0.0):
+        target = Pose.from_rpy((place[0], place[1], place[2] + height), (np.pi, 0.0, yaw))
+        found = inverse_kinematics(scene, arm.tool, target=target, joints=arm.joints, q=q, seed=seed)
+        if found.status != InverseKinematicsStatus.SOLVED:
+            return False
+    return True

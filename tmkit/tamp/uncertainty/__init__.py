@@ -1,0 +1,1 @@
+"""Uncertainty: probabilities of geometric facts under Gaussian poses."""

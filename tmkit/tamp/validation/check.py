@@ -1,0 +1,379 @@
+"""Checking a plan: everything is worked out again, at finer steps than the planner's.
+
+The checker believes nothing but the first scene, the arms and the goal. It derives the symbolic states from the scene
+versions again and validates the actions by the words of the domain; it follows every segment from the configuration
+where the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad
+and 1 mm of tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes
+it, and set down on its support.
+
+Contact is exempt only where it is part of handling an object: along the straight approach that ends in a grasp, the
+lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
+proves that it is so).
+
+Invariants: :attr:`ValidationReport.ok` is true only when no problem was found; all problems are listed, not just the
+first, up to one after which the rest has no meaning.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmkit.errors import ConfigurationError, TmkitError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
+from tmkit.motion import CollisionRules, RecheckStatus, recheck_path
+from tmkit.pddl import Metric, Problem, validate_task_plan
+from tmkit.plans.class_changes import with_class_changes
+from tmkit.plans.observations import CameraModel, with_observations
+from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.robots import Manipulator, Robots, pair_distance
+from tmkit.robots.mechanisms import held_by
+from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.progress import ValidationProgress
+from tmkit.tamp.validation.assumptions import allowed_overlaps, scene_differences
+from tmkit.tamp.validation.plan_domain import load_plan_domain
+from tmkit.tamp.validation.prune_observations import broken_promises
+from tmkit.tamp.validation.segment_rules import (
+    LOADED,
+    handling_supports,
+    is_at_handle,
+    segment_exemptions,
+    segment_faults,
+)
+
+__all__ = ["ValidationReport", "validate_plan"]
+
+_JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
+_LONGEST_PATH = 1000.0  # radians or metres of one segment
+_GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
+_SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it comes to rest on
+_RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
+
+
+@dataclass(frozen=True)
+class ValidationReport:
+    """What a check found.
+
+    Attributes:
+        problems: every problem in words; none when the plan holds.
+        actions: number of actions checked.
+        segments: number of segments checked.
+        configurations: number of configurations checked for collision.
+        assumptions: in words, what the validity rests on that was not checked: the plan's own scene, unless the caller
+            gave one to compare with, and pairs of frames that overlap because the scene allows it.
+    """
+
+    problems: tuple[str, ...]
+    actions: int
+    segments: int
+    configurations: int
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plan holds."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        found = "ok" if self.ok else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        return f"ValidationReport({found}, {self.actions} actions, {self.configurations} configurations)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return {
+            "ok": self.ok,
+            "problems": list(self.problems),
+            "actions": self.actions,
+            "segments": self.segments,
+            "configurations": self.configurations,
+            "assumptions": list(self.assumptions),
+        }
+
+
+def validate_plan(
+    plan: Plan,
+    *,
+    domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None,
+    scene: SceneGraph | None = None,
+    robot: Robots | None = None,
+    on_progress: Callable[[ValidationProgress], None] | None = None,
+) -> ValidationReport:
+    """Recompute everything and say whether a plan holds.
+
+    Args:
+        plan: the plan.
+        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
+            that the plan names.
+        semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
+            ours.
+        scene: the caller's scene at the start; every difference of the plan's from it is a problem.
+        robot: the caller's arms; likewise.
+        on_progress: called before each action is checked, and at the end.
+
+    Returns:
+        The problems found, if any.
+
+    Raises:
+        MissingFileError: the domain is not there.
+        TaskError: the plan's goal is none in the words of the domain, or the values of functions are none.
+        SceneError: the plan's first scene cannot be told in the words of the domain.
+    """
+    check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
+    check.problems.extend(scene_differences(plan, scene, robot))
+    check.run()
+    return ValidationReport(
+        tuple(check.problems), len(plan.steps), check.segments, check.configurations, tuple(_assumptions(plan, scene))
+    )
+
+
+def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
+    if scene is None:
+        size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
+        yield f"the validity rests on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
+    try:
+        yield from allowed_overlaps(plan)
+    except TmkitError:  # it speaks of what is not there, which is a problem already
+        return
+
+
+@dataclass
+class _Check:
+    plan: Plan
+    domain: PlanningDomain
+    on_progress: Callable[[ValidationProgress], None] | None = None
+    problems: list[str] = field(default_factory=list)
+    segments: int = 0
+    configurations: int = 0
+
+    def __post_init__(self) -> None:
+        first, *others = self.plan.robots
+        self.rules = CollisionRules.from_start(first, self.plan.scene, q=self.plan.q, others=tuple(others))
+        self.began = time.monotonic()
+
+    def run(self) -> None:
+        if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
+            self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
+        problem = derive_problem(
+            self.plan.scene,
+            self.domain,
+            q=self.plan.q,
+            goal=self.plan.goal,
+            metric=self.plan.metric,
+            values=self.plan.values,
+        )
+        self._check_task(problem)
+        scene, q = self.plan.scene, np.array(self.plan.q)
+        self._check_limits(scene, q, "at the start")
+        self._check_rest(scene, q, "at the start")
+        for number, step in enumerate(self.plan.steps, start=1):
+            self._tell(number - 1, str(step.action))
+            where = f"step {number} {step.action}"
+            try:
+                scene, q = self._check_step(step, scene, q, where)
+            except TmkitError as error:  # it speaks of what is not there; what follows has no meaning
+                self.problems.append(f"{where}: {error}")
+                return
+        for goal in self.plan.continuous_goals:
+            if (fault := goal.fault(scene, q)) is not None:
+                self.problems.append(f"the goal is not reached: {fault}")
+        self._tell(len(self.plan.steps), "")
+
+    def _tell(self, step: int, action: str) -> None:
+        if self.on_progress is not None:
+            seconds = time.monotonic() - self.began
+            self.on_progress(ValidationProgress("check", step, len(self.plan.steps), seconds, action))
+
+    def _check_task(self, problem: Problem) -> None:
+        if self.domain.believed:
+            self._check_believed_task(problem)
+            return
+        validation = validate_task_plan(problem, self.plan.actions)
+        if not validation:
+            self.problems.append(f"by the words of the domain: {validation.message}")
+            return
+        if problem.metric is Metric.TOTAL_COST:
+            for step, cost in zip(self.plan.steps, validation.costs, strict=True):
+                if step.cost != cost:
+                    self.problems.append(f"{step.action} costs {cost:g}, not {step.cost:g}")
+        types = {name: kinds[0] for name, kinds in problem.objects.items()}
+        for step, predicted in zip(self.plan.steps, validation.states[1:], strict=True):
+            try:
+                difference = predicted.difference(self.domain.state(step.scene, types, step.q))
+            except TmkitError as error:
+                self.problems.append(f"after {step.action} the scene has no state: {error}")
+                return
+            if difference:
+                self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
+
+    def _check_believed_task(self, problem: Problem) -> None:
+        """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
+        types = {name: kinds[0] for name, kinds in problem.objects.items()}
+        state = problem.init
+        for number, step in enumerate(self.plan.steps, start=1):
+            where = f"by the words of the domain: step {number} of {len(self.plan.steps)}, {step.action}"
+            try:
+                after = self.domain.state(step.scene, types, step.q)
+                broken = broken_promises(state, step, after, problem=problem, domain=self.domain)
+            except TmkitError as error:
+                self.problems.append(f"{where}: {error}")
+                return
+            self.problems.extend(f"{where}: {words}" for words in broken)
+            state = after
+        if not state.holds(problem.goal, problem):
+            self.problems.append("by the words of the domain: the goal is not reached")
+
+    def _check_step(
+        self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
+    ) -> tuple[SceneGraph, Configuration]:
+        supports = handling_supports(step.segments, scene, [arm.tip for arm in self.plan.robots])
+        before: Segment | None = None
+        following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
+        for segment, after, support in zip(step.segments, following, supports, strict=True):
+            what = f"{where}, {segment.kind.value}"
+            rules = self.rules.acting(segment.robot)
+            _require_own_joints(segment, rules.manipulator)
+            for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
+                self.problems.append(f"{what}: {fault}")
+            self._check_segment(segment, scene, q, rules=rules, support=support, where=what)
+            scene, q = segment.end(scene, q)
+            before = segment
+        for look in step.observations:
+            if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.target, q=q)) is not None:
+                self.problems.append(f"{where}: {unseen}")
+        scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
+        self._check_rest(scene, q, f"after {where}")
+        if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
+            self.problems.append(f"{where}: its scene is not the one that its motion leads to")
+        return scene, q
+
+    def _check_segment(
+        self,
+        segment: Segment,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        rules: CollisionRules,
+        support: str | None,
+        where: str,
+    ) -> None:
+        self.segments += 1
+        path = self._full_path(segment, scene, q, where)
+        exemptions = segment_exemptions(segment, scene, rules=rules, support=support)
+        for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
+            said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
+            self.problems.append(f"{where}: {said}: {exemption}")
+        length = float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
+        if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
+            self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
+            return
+        result = recheck_path(
+            rules.check_world(scene, exemptions),
+            path,
+            resolution=CHECK_RESOLUTION,
+            tool_frame=rules.manipulator.tool,
+            tool_travel=CHECK_TRAVEL,
+        )
+        self.configurations += result.checks
+        if result.status is RecheckStatus.COLLISION and result.pair is not None:
+            self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
+        elif not result.ok:
+            self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
+        if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
+            too_heavy = hold_fault(scene, path, rules.manipulator, item=segment.held)
+            self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
+        if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
+            for fault in grip_faults(scene, path[-1], rules.manipulator, item=str(segment.held)):
+                self.problems.append(f"{where}: {fault} when the hand has closed")
+        if segment.reparenting is not None:
+            self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
+
+    def _full_path(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> Configuration:
+        """Return the path as full configurations, the fingers moving while the arm stands still."""
+        arm = np.array([scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp)
+        if np.max(np.abs(segment.path[0] - q[arm])) > _JOIN_TOLERANCE:
+            self.problems.append(f"{where}: it does not begin where the arm is")
+        moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
+        if moves_fingers and len(segment.path) > 1:
+            self.problems.append(f"{where}: the arm moves while the hand does")
+        start = np.array(q)
+        start[arm] = segment.path[0]
+        rows = [start]
+        if not moves_fingers:
+            rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
+            holds = segment.kind in LOADED or segment.kind is SegmentKind.OPERATE
+            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and holds:
+                self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
+        for waypoint in segment.path[1:]:
+            row = rows[-1].copy()
+            row[arm] = waypoint
+            rows.append(row)
+        if moves_fingers:
+            rows.append(np.array(scene.configuration(dict(segment.gripper), base=rows[-1])))
+        return np.array(rows)
+
+    def _check_reparenting(
+        self,
+        segment: Segment,
+        change: Reparenting,
+        scene: SceneGraph,
+        q: Configuration,
+        arm: Manipulator,
+        where: str,
+    ) -> None:
+        """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
+        root = scene.root(change.frame)
+        after = scene.reparent(change.frame, change.parent, pose=change.pose)
+        metres, radians = scene.pose(change.frame, root, q=q).distance(after.pose(change.frame, root, q=q))
+        limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
+        if metres > limit or radians > limit:
+            moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
+            self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
+        if segment.kind is SegmentKind.GRASP:
+            for fault in grip_faults(scene, q, arm, item=change.frame):
+                self.problems.append(f"{where}: {fault} when the hand has closed")
+        elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
+            self.problems.append(f"{where}: '{change.frame}' is let go {gap * 1000:.1f} mm off '{change.parent}'")
+
+    def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
+        """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
+        world = self.rules.check_world(scene, self.rules.exemptions(scene, touched=self.rules.held(scene)))
+        for contact in world.contacts(q):
+            self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
+        for arm in self.plan.robots:
+            held = held_by(scene, arm)
+            for fault in grip_faults(scene, q, arm, item=held) if held is not None else ():
+                self.problems.append(f"{where}: {fault}, which it holds")
+
+    def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
+        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
+        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+                self.problems.append(f"{where}: joint '{joint}' is outside its limits")
+
+
+def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
+    """Refuse a segment that moves anything but its arm and hand.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)  # which joint it moves besides, the rules say
+    is_own = segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
+    if not is_own or segment.path.shape[1:] != (len(segment.joint_names),):
+        raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
+    for joint in segment.gripper:
+        if joint not in arm.gripper_joints:
+            raise ConfigurationError(f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand")

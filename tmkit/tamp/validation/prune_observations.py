@@ -1,0 +1,103 @@
+"""Leaving out what an uncertain scene does not need: looks, and what moves nothing.
+
+The task planner sees only what actions promise. It looks at two blocks where a look at one tells of both, and looks
+again at what is known well enough still. How probable things are the scenes say, once there are motions; and since an
+expected look moves no mean, motions stay what they are when a look is left out. So each step without a motion is left
+out on trial: the rest is followed from the start, its scenes made anew, and if every action finds what it needs, brings
+about what it promises, and the goal holds at the end, the step was not needed. What becomes inapplicable and moves
+nothing is left out with it. (Action elimination of Nakhost and Mueller, "Action elimination and plan neighborhood graph
+search", 2010, on scenes instead of facts.)
+
+Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
+is not left out, because the motion after it begins where it ends. Quadratic in the number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmkit.graph import SceneGraph
+from tmkit.pddl import Problem, State
+from tmkit.plans.class_changes import with_class_changes
+from tmkit.plans.observations import with_observations
+from tmkit.plans.values import Configuration, PlanStep
+from tmkit.tamp.domains.loading import PlanningDomain
+
+__all__ = ["broken_promises", "without_needless_looks"]
+
+
+def without_needless_looks(
+    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain
+) -> tuple[PlanStep, ...]:
+    """Return a plan's steps without those that move nothing and are not needed.
+
+    Args:
+        steps: the steps.
+        scene: the scene before them.
+        q: (n_joints,) configuration before them.
+        problem: the task.
+        domain: the domain; where it has no believed predicates, all steps stay.
+    """
+    kept = tuple(steps)
+    if not domain.believed:
+        return kept
+    index = 0
+    while index < len(kept):
+        shorter = None
+        if not kept[index].segments:
+            before = kept[index - 1] if index else None
+            at = (scene, q) if before is None else (before.scene, before.q)
+            shorter = _followed(kept[index + 1 :], *at, problem, domain)
+        if shorter is None:
+            index += 1
+        else:
+            kept = (*kept[:index], *shorter)
+    return kept
+
+
+def broken_promises(
+    before: State, step: PlanStep, after: State, *, problem: Problem, domain: PlanningDomain
+) -> list[str]:
+    """Return in words what the scene after a step lacks of what the words of the domain promise, or has beyond them.
+
+    What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
+
+    Args:
+        before: what holds before the step, by the scene.
+        step: the step.
+        after: what holds after it, by the scene.
+        problem: the task.
+        domain: the domain.
+    """
+    if failed := before.why_not(step.action, problem):
+        return [f"{formula} does not hold" for formula in failed]
+    difference = before.apply(step.action, problem).difference(after)
+    believed = domain.believed
+    missing = (fact for fact in difference.missing if fact.predicate not in believed or fact not in before)
+    beyond = (fact for fact in difference.unexpected if fact.predicate not in believed)
+    return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond)]
+
+
+def _followed(
+    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, problem: Problem, domain: PlanningDomain
+) -> tuple[PlanStep, ...] | None:
+    """Return steps with the scenes they lead to now, without those that no longer can be done; None when that fails."""
+    done: list[PlanStep] = []
+    types = {name: kinds[0] for name, kinds in problem.objects.items()}
+    state = domain.state(scene, types, q)
+    for step in steps:
+        if state.why_not(step.action, problem):
+            if step.segments:
+                return None
+            continue
+        after, at = scene, q
+        for segment in step.segments:
+            after, at = segment.end(after, at)
+        after = with_class_changes(with_observations(after, step.observations, q=at), step.changes)
+        again, reached = replace(step, scene=after), domain.state(after, types, step.q)
+        if broken_promises(state, again, reached, problem=problem, domain=domain):
+            return None
+        done.append(again)
+        scene, q, state = after, step.q, reached
+    return tuple(done) if state.holds(problem.goal, problem) else None

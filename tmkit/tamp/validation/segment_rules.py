@@ -1,0 +1,220 @@
+"""What each kind of segment must be, before anybody asks whether it collides.
+
+Contact is allowed in some segments and not in others, so a plan could call a stroke that sweeps through an object an
+approach. Hence the rules here: what the hand holds, what changes at the end, which kind comes before or after, and that
+those along which contact is allowed are straight.
+
+An object goes from hand to hand without a support: the taking hand's grasp gives it its new parent, and the giving
+hand's release, which must follow, changes nothing. So both hands touch it from the taker's approach to the giver's
+retreat, and at no other time.
+
+Invariants: a function of the segment, its neighbours in the step, and the scene version alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tmkit._support.elementary import dot, norm
+from tmkit.graph import SceneGraph
+from tmkit.motion import CollisionRules, Exemption
+from tmkit.plans.values import Configuration, Segment, SegmentKind
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp.validation.handle_rules import handle_faults
+
+__all__ = [
+    "LOADED",
+    "handling_supports",
+    "is_at_handle",
+    "is_giving_way",
+    "is_straight",
+    "segment_exemptions",
+    "segment_faults",
+]
+
+LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
+"""Kinds during which the object hangs off the hand."""
+
+_NEXT = {SegmentKind.APPROACH: SegmentKind.GRASP, SegmentKind.LOWER: SegmentKind.RELEASE}
+_PREVIOUS = {SegmentKind.LIFT: SegmentKind.GRASP, SegmentKind.RETREAT: SegmentKind.RELEASE}
+_LINE_TOLERANCE = 0.001  # metres that the tool may stray from a straight segment
+_TURN_TOLERANCE = 0.02  # radians that the tool may turn along one
+
+
+def segment_faults(
+    segment: Segment,
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    rules: CollisionRules,
+    before: Segment | None,
+    after: Segment | None,
+) -> Iterator[str]:
+    """Yield in words what is wrong with a segment as one of its kind.
+
+    Args:
+        segment: the segment.
+        scene: the version in which it happens.
+        q: (n_joints,) configuration before it.
+        rules: the rules of contact while the segment's arm acts.
+        before: the segment before it in the same step, if any.
+        after: the segment after it in the same step, if any.
+    """
+    if is_at_handle(segment, scene):
+        yield from handle_faults(segment, scene, q, rules=rules, before=before, after=after)
+        if segment.kind in _NEXT or segment.kind in _PREVIOUS:
+            yield from _line_faults(segment.path, scene, q, rules.manipulator)
+        return
+    kind, in_hand = segment.kind, rules.held(scene)
+    if kind is SegmentKind.OPERATE:
+        yield "it names no handle that it moves"
+    gives_way = is_giving_way(segment, before)
+    if kind is SegmentKind.TRANSIT and segment.held is not None:
+        yield f"it handles '{segment.held}', which a transit does not"
+    if kind is not SegmentKind.TRANSIT and segment.held is None:
+        yield "it names no object that it handles"
+    if kind in LOADED and in_hand != segment.held and not gives_way:
+        yield f"it is to carry '{segment.held}', but in the hand is {_named(in_hand)}"
+    if (kind not in LOADED or gives_way) and in_hand is not None:
+        yield f"the hand is not empty, it holds '{in_hand}'"
+    if not gives_way:
+        yield from _change_faults(segment, scene, rules, after)
+    for neighbour, rule, side in ((after, _NEXT, "followed"), (before, _PREVIOUS, "preceded")):
+        wanted = rule.get(kind)
+        if wanted and not (
+            neighbour is not None and neighbour.kind is wanted and _is_same_handling(neighbour, segment)
+        ):
+            yield f"it is not {side} by the {wanted.value} of '{segment.held}'"
+    if kind in _NEXT or kind in _PREVIOUS:
+        yield from _line_faults(segment.path, scene, q, rules.manipulator)
+
+
+def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
+    """Whether what a segment handles is no movable object, so that it has to be a handle."""
+    return segment.held is not None and segment.held not in movable_frames(scene)
+
+
+def is_giving_way(segment: Segment, before: Segment | None) -> bool:
+    """Whether a hand lets go of what another hand has just taken from it: a release that changes no parent."""
+    return (
+        segment.kind is SegmentKind.RELEASE
+        and segment.reparenting is None
+        and before is not None
+        and before.kind is SegmentKind.GRASP
+        and before.held == segment.held
+        and before.robot != segment.robot
+    )
+
+
+def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Collection[str]) -> tuple[str | None, ...]:
+    """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand.
+
+    Args:
+        segments: the segments of the step.
+        scene: the version in which the first of them happens.
+        tips: frames of the hands.
+    """
+    parents: list[str | None] = []  # for grasp and release: what the object hangs off before, or after
+    for segment in segments:
+        change = segment.reparenting
+        parent = None
+        if change is not None:
+            parent = scene.parent(change.frame) if segment.kind is SegmentKind.GRASP else change.parent
+            scene = scene.reparent(change.frame, change.parent, pose=change.pose)
+        parents.append(None if parent in tips else parent)
+    supports = list(parents)
+    for index, segment in enumerate(segments):
+        if segment.kind in _NEXT and index + 1 < len(segments):
+            supports[index] = parents[index + 1]
+        elif segment.kind in _PREVIOUS and index > 0:
+            supports[index] = parents[index - 1]
+    return tuple(supports)
+
+
+def segment_exemptions(
+    segment: Segment, scene: SceneGraph, *, rules: CollisionRules, support: str | None
+) -> tuple[Exemption, ...]:
+    """Return what the rules let touch in a segment of its kind.
+
+    Args:
+        segment: the segment.
+        scene: the version in which it happens.
+        rules: the rules of contact while the segment's arm acts.
+        support: what :func:`handling_supports` says of it.
+    """
+    if segment.held is None or segment.kind is SegmentKind.TRANSIT:
+        return rules.exemptions(scene)
+    if segment.kind is SegmentKind.TRANSFER:
+        return rules.exemptions(scene, touched=segment.held)
+    return rules.exemptions(scene, touched=segment.held, support=support)
+
+
+def _is_same_handling(one: Segment, other: Segment) -> bool:
+    return one.held == other.held and one.robot == other.robot
+
+
+def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None) -> Iterator[str]:
+    """A grasp and a release change the parent of what they handle; nothing else changes anything."""
+    change, tip = segment.reparenting, rules.manipulator.tip
+    if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE):
+        if change is not None:
+            yield f"it reparents '{change.frame}', which only a grasp or release does"
+        return
+    if change is None:
+        yield f"'{segment.held}' does not change its parent"
+        return
+    if change.frame != segment.held:
+        yield f"it handles '{segment.held}' but reparents '{change.frame}'"
+    if (change.parent == tip) != (segment.kind is SegmentKind.GRASP) or change.parent in _tips(rules.others):
+        yield f"it gives '{change.frame}' to '{change.parent}'"
+    if segment.kind is SegmentKind.GRASP:
+        giver = next((arm for arm in rules.others if scene.parent(change.frame) == arm.tip), None)
+        if giver is not None and not (
+            after is not None and after.robot == giver.name and is_giving_way(after, segment)
+        ):
+            yield f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of it then"
+
+
+def _tips(manipulators: Iterable[Manipulator]) -> frozenset[str]:
+    return frozenset(arm.tip for arm in manipulators)
+
+
+def is_straight(path: Configuration, scene: SceneGraph, q: Configuration, *, manipulator: Manipulator) -> bool:
+    """Whether the tool moves along a straight line and does not turn.
+
+    Args:
+        path: (k, n_arm) configurations of the arm.
+        scene: the version in which it moves.
+        q: (n_joints,) configuration before it.
+        manipulator: the arm.
+    """
+    return not _line_faults(path, scene, q, manipulator)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
+def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> list[str]:
+    """The tool moves along a straight line and does not turn."""
+    root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
+    between = (path[:-1] + path[1:]) / 2
+    poses = []
+    for row in (*path, *between):
+        at = np.array(q)
+        at[arm] = row
+        poses.append(scene.pose(manipulator.tool, root, q=at))
+    first, last = poses[0], poses[len(path) - 1]
+    along = last.translation - first.translation
+    length = norm(along)
+    direction = along / length if length > 0.0 else along
+    for pose in poses:
+        offset = pose.translation - first.translation
+        share = min(max(dot(offset, direction), 0.0), length)
+        stray = norm(offset - share * direction)
+        if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):  # NaN is no line
+            return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
+    return []
+
+
+def _named(item: str | None) -> str:
+    return "nothing" if item is None else f"'{item}'"

@@ -1,0 +1,445 @@
+"""Plans out of the original's plan files, ``.tmp``.
+
+Such a file says less than a plan: it has no scene, no arm and no domain, and no word for what a motion is for. So it is
+read *for* a scene, a domain and an arm, and what is missing is worked out:
+
+* the configuration at the start is the first waypoint of the motion before the first action; joints that it does not
+  name are where the caller says, else where the arm is ready;
+* an action's motions and changes of parent follow it, up to the next action;
+* a change of parent keeps the pose in the world, and makes the next version of the scene; a frame that hangs off the
+  hand, such as the original's frame of the grasp, stands for the hand;
+* what a motion is for follows from where it stands: before an object changes hands, the last motion is the straight
+  approach or lowering, after it the first is the straight lift or retreat, and all others are transits and transfers.
+  A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
+* what may touch follows from the rules of contact;
+* what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
+
+Times are in no plan: a motion is timed when it is played. How such files are written,
+:mod:`tmkit.plans.tmp_writer` tells.
+
+Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
+checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
+written; an object that is released lies where the hand leaves it, which is within the tolerance of inverse kinematics
+of where the planner wanted it. Writing what was read gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._support.data import is_built_in
+from tmkit._support.source_location import Place, did_you_mean
+from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
+from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Change
+from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.motion import CollisionRules
+from tmkit.pddl import GroundAction, parse_goal
+from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.tmp_writer import TMP_HEADER, tmp_footer
+from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, ready_together
+from tmkit.robots.mechanisms import held_by
+from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.validation.segment_rules import handling_supports, is_straight, segment_exemptions
+
+__all__ = ["TmpHeader", "load_tmp_plan", "read_tmp_header"]
+
+_STANDING = 1e-9  # radians or metres: joints that change by less stand still
+_BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
+_AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
+
+
+def load_tmp_plan(
+    path: str | Path,
+    scene: SceneGraph,
+    *,
+    q: ArrayLike | None = None,
+    domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None,
+    robot: Robots | None = None,
+    goal: str | None = None,
+) -> Plan:
+    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain.
+
+    Args:
+        path: the file.
+        scene: the scene at the start.
+        q: (n_joints,) start values of the joints that the file does not name, radians or metres; by default the ready
+            configuration of the arm.
+        domain: as for :func:`tmkit.plan`; by default the built-in domain named in the header of a file that tmkit has
+            written, else ``blocks``.
+        semantics: as for :func:`tmkit.plan`.
+        robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else ``panda``.
+        goal: the goal in PDDL, for validation; by default the one in such a header, else none.
+
+    Returns:
+        The plan. :func:`validate_plan` checks its motions.
+
+    Raises:
+        MissingFileError: no such file, domain or robot.
+        PlanFileError: the file is broken, or names joints, frames, actions or objects that do not exist; the message
+            gives the line and the nearest valid name.
+        TaskError: the goal is not valid in the domain.
+        RobotError: the arm does not fit the scene.
+    """
+    try:
+        all_entries = read_tmp(path).entries
+        header = _header(all_entries, path)
+        manipulators = find_manipulators(header.robots if robot is None else robot, scene)
+        words = load_planning_domain(domain or header.domain, manipulator=manipulators, semantics=semantics)
+        objects = words.semantics.objects(scene)
+        names = (*objects, *(constant.name for constant in words.domain.constants))
+        base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
+        scene.at(base)
+        if goal is not None:
+            parse_goal(goal, words.domain, objects=objects)
+        entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
+        reader = _PlanReader(scene, base, manipulators, words, names)
+        read = reader.read(entries, goal=header.goal if goal is None else goal)
+        if goal is None:
+            _require_goal(header.goal, words, objects, path)
+        return read
+    except (PlanFileError, RobotError, TaskError):
+        raise
+    except FileFormatError as error:
+        raise PlanFileError(str(error), **error.data) from error
+
+
+@dataclass(frozen=True)
+class TmpHeader:
+    """What the header of a plan file says that tmkit has written; the defaults for other files.
+
+    Attributes:
+        domain: name of a built-in domain.
+        robots: names of built-in arms.
+        goal: the goal in PDDL.
+    """
+
+    domain: str = "blocks"
+    robots: tuple[str, ...] = ("panda",)
+    goal: str = "(and)"
+
+
+def read_tmp_header(path: str | Path) -> TmpHeader:
+    """Return the header of a plan file.
+
+    Raises:
+        MissingFileError: no such file.
+        PlanFileError: the file is broken, cut off, or has no action.
+    """
+    try:
+        return _header(read_tmp(path).entries, path)
+    except PlanFileError:
+        raise
+    except FileFormatError as error:
+        raise PlanFileError(str(error), **error.data) from error
+
+
+def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str], path: str | Path) -> None:
+    """Refuse the goal in a file's header that is none in the words of the domain."""
+    try:
+        parse_goal(claimed, words.domain, objects=objects)
+    except TaskError as error:
+        raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
+
+
+def _is_built_in_robot(name: str) -> bool:
+    return is_built_in(name, "scenes/robots", suffix=".toml")
+
+
+def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
+    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file.
+
+    Raises:
+        PlanFileError: the file is cut off, or has no action.
+    """
+    actions = sum(isinstance(entry, TmpAction) for entry in entries)
+    comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
+    if not entries or entries[0] != TmpComment(TMP_HEADER):
+        if not actions:
+            raise PlanFileError.at(path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'")
+        return TmpHeader()
+    if entries[-1] != TmpComment(tmp_footer(actions)):
+        raise PlanFileError.at(path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line")
+    said = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
+    domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
+    return TmpHeader(
+        domain if is_built_in(domain, "domains") else TmpHeader.domain,
+        robots if robots and all(map(_is_built_in_robot, robots)) else TmpHeader.robots,
+        said.get("Goal", TmpHeader.goal),
+    )
+
+
+@dataclass(slots=True)
+class _Step:
+    """An action with what follows it."""
+
+    action: TmpAction
+    entries: list[TmpMotion | TmpReparent] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _PlanReader:
+    """Where the plan has got to: the version of the scene and the configuration."""
+
+    scene: SceneGraph
+    q: NDArray[np.float64]
+    robots: tuple[Manipulator, ...]
+    domain: PlanningDomain
+    objects: tuple[str, ...]
+
+    def read(self, entries: Sequence[TmpEntry], *, goal: str) -> Plan:
+        """Return the plan that the entries tell."""
+        steps: list[_Step] = []
+        begun = False
+        for entry in entries:
+            if isinstance(entry, TmpAction):
+                steps.append(_Step(entry))
+            elif isinstance(entry, TmpComment):
+                continue
+            elif steps:
+                steps[-1].entries.append(entry)
+            elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not begun:
+                self.begin(entry)
+                begun = True
+            else:
+                place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
+                raise _error(place, "before the first action stands the configuration at the start: one 'm', one 'p'")
+        first_scene, first_q = self.scene, self.q
+        first_q.flags.writeable = False
+        return Plan(
+            scene=first_scene,
+            q=first_q,
+            robots=self.robots,
+            domain=self.domain.name,
+            domain_pddl=self.domain.pddl,
+            domain_digest=self.domain.digest,
+            semantics=self.domain.semantics_name,
+            goal=goal,
+            seed=0,
+            steps=tuple(self.step(step) for step in steps),
+        )
+
+    def begin(self, motion: TmpMotion) -> None:
+        """Go to where the plan starts."""
+        self.q = self.configuration(motion, motion.waypoints[0])
+
+    def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
+        """Return the configuration (n_joints,) of a waypoint; joints that are not named stay."""
+        names = self.scene.joint_names
+        for joint, place in zip(motion.joints, motion.joint_places, strict=True):
+            if joint not in names:
+                raise _error(place, f"the scene has no joint '{joint}'{did_you_mean(joint, names)}")
+        return np.array(
+            self.scene.configuration(dict(zip(motion.joints, waypoint.values, strict=True)), base=self.q), dtype=float
+        )
+
+    def step(self, step: _Step) -> PlanStep:
+        """Carry out an action, and return it."""
+        action = self.action(step.action)
+        before = self.scene
+        segments: list[Segment] = []
+        motions: list[TmpMotion] = []
+        changed: Segment | None = None
+        for entry in step.entries:
+            if isinstance(entry, TmpMotion):
+                motions.append(entry)
+                continue
+            segments += self.handling(motions, entry, changed)
+            changed, motions = segments[-1], []
+        segments += self.moves(motions, changed, None)
+        segments = self.with_exemptions(segments, before)
+        self.q.flags.writeable = False
+        made = () if step.entries else self.class_changes(action)
+        self.scene = with_class_changes(self.scene, made)
+        return PlanStep(action, tuple(segments), self.scene, self.q, changes=made)
+
+    def class_changes(self, action: GroundAction) -> tuple[ClassChange, ...]:
+        """Return the classes that an action changes which moves nothing: only the semantics can say so."""
+        try:
+            problem = derive_problem(self.scene, self.domain, q=self.q, goal="(and)")
+            problem.init.apply(action, problem)
+        except TmkitError:
+            return ()  # the checker will say so
+        context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
+        first = next(iter(self.domain.semantics.candidates(action, context)), None)
+        return first.changes if isinstance(first, Change) else ()
+
+    def action(self, entry: TmpAction) -> GroundAction:
+        """Return the action that a line names; letters may be large where the domain's are small."""
+        schemas = {schema.name: schema for schema in self.domain.domain.actions}
+        name = _known(entry.words[0], schemas)
+        if name is None:
+            raise _error(entry.place, f"unknown action '{entry.words[0]}'{did_you_mean(entry.words[0], schemas)}")
+        arguments = []
+        for word in entry.words[1:]:
+            found = _known(word, self.objects)
+            if found is None:
+                raise _error(entry.place, f"the scene has no object '{word}'{did_you_mean(word, self.objects)}")
+            arguments.append(found)
+        wanted = len(schemas[name].parameters)
+        if len(arguments) != wanted:
+            raise _error(entry.place, f"the action '{name}' takes {wanted} objects, received {len(arguments)}")
+        return GroundAction(name, tuple(arguments))
+
+    def change(self, entry: TmpReparent) -> tuple[str, str]:
+        """Return object and new parent of a change, proved to be there; what hangs off the hand is the hand."""
+        movable = movable_frames(self.scene)
+        if entry.frame not in movable:
+            what = "is no movable frame of the scene" if entry.frame in self.scene else "is no frame of the scene"
+            raise _error(entry.place, f"'{entry.frame}' {what}{did_you_mean(entry.frame, movable)}")
+        if entry.parent not in self.scene:
+            near = did_you_mean(entry.parent, self.scene.frame_names)
+            raise _error(entry.parent_place, f"'{entry.parent}' is no frame of the scene{near}")
+        for arm in self.robots:
+            if entry.parent not in movable and arm.tip in self.scene.ancestors(entry.parent):
+                return entry.frame, arm.tip
+        return entry.frame, entry.parent
+
+    def arm_of(self, motion: TmpMotion) -> Manipulator:
+        """Return the arm that a motion is of: whose joints it moves, or names when nothing moves; else the first."""
+        rows = self.rows(motion)
+        names = self.scene.joint_names
+        moving = {names[column] for column in np.flatnonzero(np.max(np.abs(rows - self.q), axis=0) > _STANDING)}
+        for named in (moving, set(motion.joints)):
+            for arm in self.robots:
+                if named & {*arm.joints, *arm.gripper_joints}:
+                    return arm
+        return self.robots[0]
+
+    def rows(self, motion: TmpMotion) -> NDArray[np.float64]:
+        """Return the configurations (k, n_joints) of a motion's waypoints."""
+        return np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
+
+    def handling(self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None) -> list[Segment]:
+        """Return the segments up to a change of parent, the last of which is the hand that closes or opens."""
+        item, parent = self.change(entry)
+        taker = next((arm for arm in self.robots if arm.tip == parent), None)
+        giver = next((arm for arm in self.robots if arm.tip == self.scene.parent(item)), self.robots[0])
+        kind, arm = (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
+        hand = motions[-1] if motions and self.is_hand(motions[-1], arm) else None
+        segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, item))
+        if hand is not None:
+            path, gripper = self.path(hand, arm)
+        else:
+            path, gripper = self.q[arm.joint_indices(self.scene)][None], self.fingers(self.q, arm)
+        joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
+        try:
+            q = self.scene.configuration({**joints, **gripper}, base=self.q)
+            change = Reparenting(item, parent, self.scene.pose(item, parent, q=q))
+            segments.append(self.segment(kind, arm, path[-1:], gripper, item, change))
+        except TmkitError as error:
+            raise _error(entry.place, str(error)) from error
+        return segments
+
+    def moves(
+        self, motions: Sequence[TmpMotion], before: Segment | None, coming: tuple[SegmentKind, str] | None
+    ) -> list[Segment]:
+        """Return motions of the arms between two changes of parent as segments.
+
+        Args:
+            motions: the motions.
+            before: the grasp or release before them in the same action, if any.
+            coming: grasp or release after them in the same action, and the object, if any.
+        """
+        segments: list[Segment] = []
+        for index, motion in enumerate(motions):
+            arm = self.arm_of(motion)
+            path, gripper = self.path(motion, arm)
+            held = held_by(self.scene, arm)
+            kind, item = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
+            last, first = coming is not None and index == len(motions) - 1, before is not None and index == 0
+            if first and before is not None and before.robot != arm.name:
+                first = False
+                if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):  # of the hand that gives
+                    segments.append(self.segment(SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None))
+                    continue
+            if index == 1 and segments[0].kind is SegmentKind.RELEASE:
+                first, before = True, segments[0]
+            if (last or first) and is_straight(path, self.scene, self.q, manipulator=arm):
+                if last and coming is not None:
+                    kind, item = _BEFORE[coming[0]], coming[1]
+                elif before is not None:
+                    kind, item = _AFTER[before.kind], before.held
+            segments.append(self.segment(kind, arm, path, gripper, item, None))
+        return segments
+
+    def segment(
+        self,
+        kind: SegmentKind,
+        arm: Manipulator,
+        path: NDArray[np.float64],
+        gripper: dict[str, float],
+        item: str | None,
+        change: Reparenting | None,
+    ) -> Segment:
+        """Return a segment, without what the rules let touch in it, and go to its end."""
+        path = np.array(path)
+        path.flags.writeable = False
+        segment = Segment(kind, arm.name, arm.joints, path, gripper, item, (), change)
+        scene, q = segment.end(self.scene, self.q)
+        self.scene, self.q = scene, np.array(q, dtype=float)
+        return segment
+
+    def with_exemptions(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+        """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
+        first, *others = self.robots
+        rules = CollisionRules(first, others=tuple(others))
+        supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
+        made: list[Segment] = []
+        for segment, support in zip(segments, supports, strict=True):
+            exemptions = segment_exemptions(segment, scene, rules=rules.acting(segment.robot), support=support)
+            made.append(replace(segment, exemptions=exemptions))
+            change = segment.reparenting
+            scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
+        return made
+
+    def is_hand(self, motion: TmpMotion, arm: Manipulator) -> bool:
+        """Whether a motion is of this arm and in it only fingers move, or nothing does."""
+        values = self.rows(motion)[:, arm.joint_indices(self.scene)]
+        return self.arm_of(motion) is arm and bool(np.max(np.abs(values - values[0]), initial=0.0) <= _STANDING)
+
+    def path(self, motion: TmpMotion, robot: Manipulator) -> tuple[NDArray[np.float64], dict[str, float]]:
+        """Return the path (k, n_arm) of an arm in a motion, and the fingers at its end.
+
+        Fingers may move while the arm stands at the beginning; other joints than those of arm and hand do not move.
+        """
+        rows = self.rows(motion)
+        names = self.scene.joint_names
+        own = {*robot.joints, *robot.gripper_joints}
+        for joint, place in zip(motion.joints, motion.joint_places, strict=True):
+            column = names.index(joint)
+            if joint not in own and np.max(np.abs(rows[:, column] - self.q[column])) > _STANDING:
+                raise _error(place, f"the joint '{joint}' moves, which is none of the arm '{robot.name}'")
+        arm = np.array(rows[:, robot.joint_indices(self.scene)])
+        hand = rows[:, [names.index(joint) for joint in robot.gripper_joints]]
+        still = 0  # the first row from which on the fingers stand
+        for row in range(1, len(rows)):
+            if np.max(np.abs(hand[row] - hand[row - 1]), initial=0.0) > 0.0:
+                still = row
+                if np.max(np.abs(arm[row] - arm[0])) > _STANDING:
+                    reason = "the fingers move while the arm does; let them move first, or in a motion of their own"
+                    raise _error(motion.waypoints[row].place, reason)
+        return arm[still:], self.fingers(rows[-1], robot)
+
+    def fingers(self, q: Configuration, arm: Manipulator) -> dict[str, float]:
+        """Return the finger joint values of an arm in a configuration."""
+        names = self.scene.joint_names
+        return {joint: float(q[names.index(joint)]) for joint in arm.gripper_joints}
+
+
+def _known(word: str, names: Collection[str]) -> str | None:
+    """Return the name that a word means, in small letters if not as it is."""
+    return next((found for found in (word, word.lower()) if found in names), None)
+
+
+def _error(place: Place | None, reason: str) -> FileFormatError:
+    return place.error(reason) if place is not None else FileFormatError.at("plan", reason)

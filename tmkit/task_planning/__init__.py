@@ -1,0 +1,34 @@
+"""Task planners: the :class:`TaskPlanner` protocol, Fast Downward and Z3 behind it.
+
+:class:`FastDownward` runs Fast Downward as a separate program; :class:`Z3Planner` encodes a problem for an SMT solver.
+A :class:`TranslatedTask` is grounded once, then extended with :meth:`TranslatedTask.forbid` each time an action turns
+out to be impossible in the presence of certain facts.
+"""
+
+from tmkit.task_planning.fast_downward import FastDownward
+from tmkit.task_planning.mutexes import find_conflict, goal_is_impossible
+from tmkit.task_planning.protocol import (
+    PreparedTask,
+    ProvingTask,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatistics,
+    TaskPlanStatus,
+)
+from tmkit.task_planning.sas import TranslatedTask
+from tmkit.task_planning.z3_planner import SmtTask, Z3Planner
+
+__all__ = [
+    "FastDownward",
+    "PreparedTask",
+    "ProvingTask",
+    "SmtTask",
+    "TaskPlanResult",
+    "TaskPlanStatistics",
+    "TaskPlanStatus",
+    "TaskPlanner",
+    "TranslatedTask",
+    "Z3Planner",
+    "find_conflict",
+    "goal_is_impossible",
+]

@@ -1,0 +1,70 @@
+"""Plans without actions that serve nothing.
+
+Greedy searches return plans with steps that could be left out: a way home in the middle, something put down and taken
+up again. Each step costs a motion, so they are worth removing. Step by step from the front, an action is left out with
+all that can no longer be done without it; where the goal is still reached, they stay out (*action elimination*: Nakhost
+and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
+
+Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when
+nothing can be left out. No action of it can be left out with all that can no longer be done without it. O(n^2)
+executions of actions a pass; passes go on until one removes nothing, mostly the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.state import State
+
+__all__ = ["without_redundant_steps"]
+
+
+def without_redundant_steps(
+    problem: Problem,
+    steps: Sequence[GroundAction],
+    *,
+    is_allowed: Callable[[GroundAction, State], bool] | None = None,
+) -> tuple[GroundAction, ...]:
+    """Return a plan without the actions that its goal does not need.
+
+    Args:
+        problem: the task.
+        steps: a plan for it.
+        is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
+            may when left out.
+    """
+    kept, left = tuple(steps), None
+    while kept != left:
+        left, kept = kept, _pass(problem, kept, is_allowed)
+    return kept
+
+
+def _pass(
+    problem: Problem, kept: tuple[GroundAction, ...], is_allowed: Callable[[GroundAction, State], bool] | None
+) -> tuple[GroundAction, ...]:
+    """Return a plan without the actions that can be left out, each tried once from the front."""
+    state, index = problem.init, 0
+    while index < len(kept):
+        shorter = _executed(problem, state, kept[index + 1 :], is_allowed)
+        if shorter is not None:
+            kept = (*kept[:index], *shorter)
+        else:
+            state = state.apply(kept[index], problem)
+            index += 1
+    return kept
+
+
+def _executed(
+    problem: Problem,
+    state: State,
+    steps: Sequence[GroundAction],
+    is_allowed: Callable[[GroundAction, State], bool] | None,
+) -> tuple[GroundAction, ...] | None:
+    """Return the steps that can be done one after the other, or None when they do not reach the goal."""
+    done: list[GroundAction] = []
+    for action in steps:
+        if (is_allowed is None or is_allowed(action, state)) and not state.why_not(action, problem):
+            state = state.apply(action, problem)
+            done.append(action)
+    return tuple(done) if state.holds(problem.goal, problem) else None

@@ -1,0 +1,399 @@
+"""PDDL as Fast Downward can read it, and its names back.
+
+The idea: Fast Downward's translator is a little narrower than the problems of this package: it knows no ``either`` in
+most places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An
+:class:`Encoding` is an equivalent problem within these bounds and the way back from its names:
+
+* names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
+* where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by
+  them;
+* costs are multiplied by the smallest power of ten that makes them whole;
+* effects with a universal effect inside another effect are taken apart into single ones.
+
+A problem that needs none of this is passed on unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tmkit.errors import TaskPlannerError
+from tmkit.pddl.formulas import (
+    Add,
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Delete,
+    Effect,
+    EffectAnd,
+    Exists,
+    Fact,
+    Forall,
+    ForEach,
+    Formula,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Not,
+    Number,
+    Or,
+    Parameter,
+    When,
+)
+from tmkit.pddl.model import Action, Domain, Metric, Problem
+from tmkit.pddl.state import State
+from tmkit.pddl.substitution import substitute
+from tmkit.pddl.vocabulary import Predicate, Types
+from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
+
+__all__ = ["Encoding", "encode"]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A problem in the form that Fast Downward reads.
+
+    Attributes:
+        domain_text: the domain as PDDL.
+        problem_text: the problem as PDDL.
+        names: for each object that had to be renamed, the name it had; by its new name.
+    """
+
+    domain_text: str
+    problem_text: str
+    names: Mapping[str, str]
+
+
+def encode(problem: Problem) -> Encoding:
+    """Return an equivalent problem that Fast Downward can read.
+
+    Raises:
+        TaskPlannerError: the problem compares numbers or computes costs, or a cost is negative or not a number.
+    """
+    names = {old: f"o--{count}" for count, old in enumerate(problem.objects, start=1) if not _is_plain(old)}
+    renamed = _with_whole_costs(_renamed(problem, names))
+    plain = _without_types(renamed) if _uses_either(renamed) else renamed
+    actions = tuple(replace(action, effect=_levelled(action)) for action in plain.domain.actions)
+    domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
+    goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
+    written = _copy(plain, name="problem", domain=domain, goal=goal)
+    _refuse_comparisons(written)
+    back = {new: old for old, new in names.items()}
+    return Encoding(domain_to_pddl(domain), problem_to_pddl(written), back)
+
+
+def _is_plain(name: str) -> bool:
+    return is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
+
+
+def _copy(
+    problem: Problem,
+    *,
+    name: str | None = None,
+    domain: Domain | None = None,
+    objects: Mapping[str, str | Types] | None = None,
+    init: State | None = None,
+    goal: Formula | None = None,
+    values: Mapping[Fact, float] | None = None,
+) -> Problem:
+    return Problem(
+        problem.name if name is None else name,
+        problem.domain if domain is None else domain,
+        objects=problem.objects if objects is None else objects,
+        init=problem.init if init is None else init,
+        goal=problem.goal if goal is None else goal,
+        metric=problem.metric,
+        values=problem.values if values is None else values,
+    )
+
+
+def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
+    if not names:
+        return problem
+
+    def fact(old: Fact) -> Fact:
+        return Fact(old.predicate, tuple(names.get(argument, argument) for argument in old.arguments))
+
+    return _copy(
+        problem,
+        objects={names.get(name, name): types for name, types in problem.objects.items()},
+        init=State(map(fact, problem.init)),
+        goal=substitute(problem.goal, names),
+        values={fact(term): value for term, value in problem.values.items()},
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- costs
+
+
+def _with_whole_costs(problem: Problem) -> Problem:
+    """Return the problem with all costs whole numbers; without a cost metric the costs are dropped."""
+    domain = problem.domain
+    if problem.metric is not Metric.TOTAL_COST:
+        free = replace(domain, actions=tuple(replace(a, effect=_scaled(a.effect, None)) for a in domain.actions))
+        return _copy(problem, domain=free, values={})
+    amounts = [amount for action in domain.actions for amount in _amounts(action.effect)]
+    used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
+    values = {term: value for term, value in problem.values.items() if term.predicate in used}
+    constants = [amount.value for amount in amounts if isinstance(amount, Number)]
+    factor = _whole_factor([*values.values(), *constants])
+    actions = tuple(replace(action, effect=_scaled(action.effect, factor)) for action in domain.actions)
+    whole = {term: float(Fraction(str(value)) * factor) for term, value in values.items()}
+    return _copy(problem, domain=replace(domain, actions=actions), values=whole)
+
+
+def _amounts(effect: Effect) -> Iterator[Number | FunctionTerm]:
+    match effect:
+        case IncreaseCost(Arithmetic() as amount):
+            raise _unreadable(f"the computed cost {amount}")
+        case IncreaseCost(Number() | FunctionTerm() as amount):
+            yield amount
+        case EffectAnd(parts):
+            for part in parts:
+                yield from _amounts(part)
+        case When(_, inner) | ForEach(_, inner):
+            if any(True for _ in _amounts(inner)):
+                raise _unreadable("a cost that depends on a condition")
+
+
+def _whole_factor(values: list[float]) -> int:
+    factor = 1
+    for value in values:
+        if not 0 <= value < 1e9:
+            raise _unreadable(f"the cost {value}")
+        while (Fraction(str(value)) * factor).denominator != 1:
+            factor *= 10
+            if factor > 10**6:
+                raise _unreadable(f"the cost {value}, which has more than six decimals,")
+    return factor
+
+
+def _scaled(effect: Effect, factor: int | None) -> Effect:
+    """Return the effect with its constant costs multiplied, or without any cost when ``factor`` is ``None``."""
+    match effect:
+        case IncreaseCost(amount):
+            if factor is None:
+                return EffectAnd()
+            return (
+                IncreaseCost(Number(float(Fraction(str(amount.value)) * factor)))
+                if isinstance(amount, Number)
+                else effect
+            )
+        case EffectAnd(parts):
+            return EffectAnd(tuple(_scaled(part, factor) for part in parts))
+        case When(condition, inner):
+            return When(condition, _scaled(inner, factor))
+        case ForEach(parameters, inner):
+            return ForEach(parameters, _scaled(inner, factor))
+        case _:
+            return effect
+
+
+# ------------------------------------------------------------------------------------------------------------- types
+
+
+def _uses_either(problem: Problem) -> bool:
+    domain = problem.domain
+    lists = [domain.constants, *(axiom.parameters for axiom in domain.axioms)]
+    formulas: list[Formula | Effect] = [problem.goal, *(axiom.condition for axiom in domain.axioms)]
+    for action in domain.actions:
+        lists.append(action.parameters)
+        formulas += [action.precondition, action.effect]
+    return (
+        any(len(types) > 1 for types in problem.objects.values())
+        or any(len(kind.parents) > 1 for kind in domain.types)
+        or any(len(parameter.types) > 1 for parameters in lists for parameter in parameters)
+        or any("(either " in str(formula) for formula in formulas)
+    )
+
+
+def _type_atom(kind: str, term: str) -> Atom:
+    return Atom(f"type--{kind}", (term,))
+
+
+def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
+    """Return the conditions that say what the types of ``parameters`` say."""
+    choices = [
+        [_type_atom(kind, item.name) for kind in item.types] for item in parameters if "object" not in item.types
+    ]
+    return tuple(atoms[0] if len(atoms) == 1 else Or(tuple(atoms)) for atoms in choices)
+
+
+def _bare(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    return tuple(Parameter(parameter.name) for parameter in parameters)
+
+
+def _without_types(problem: Problem) -> Problem:
+    """Return the problem with a static predicate in place of each type."""
+    domain, words = problem.domain, problem.vocabulary
+    kinds = [Predicate(f"type--{kind.name}", (Parameter("?x"),)) for kind in domain.types]
+    untyped = Domain(
+        domain.name,
+        constants=_bare(domain.constants),
+        predicates=(*(Predicate(item.name, _bare(item.parameters)) for item in domain.predicates), *kinds),
+        functions=tuple(replace(item, parameters=_bare(item.parameters)) for item in domain.functions),
+        actions=tuple(
+            replace(
+                action,
+                parameters=_bare(action.parameters),
+                precondition=And((*_guards(action.parameters), _unguarded(action.precondition))),
+                effect=_unguarded_effect(action.effect),
+            )
+            for action in domain.actions
+        ),
+        axioms=tuple(
+            replace(
+                axiom,
+                parameters=_bare(axiom.parameters),
+                condition=And((*_guards(axiom.parameters), _unguarded(axiom.condition))),
+            )
+            for axiom in domain.axioms
+        ),
+    )
+    memberships = {
+        Fact(f"type--{kind}", (name,))
+        for name, types in problem.all_objects.items()
+        for direct in types
+        for kind in words.above(direct) - {"object"}
+    }
+    return _copy(
+        problem,
+        domain=untyped,
+        objects=dict.fromkeys(problem.objects, "object"),
+        init=problem.init.change(add=memberships),
+        goal=_unguarded(problem.goal),
+    )
+
+
+def _unguarded(formula: Formula) -> Formula:
+    """Return the formula with the types of its quantifiers turned into conditions."""
+    match formula:
+        case Not(part):
+            return Not(_unguarded(part))
+        case And(parts):
+            return And(tuple(map(_unguarded, parts)))
+        case Or(parts):
+            return Or(tuple(map(_unguarded, parts)))
+        case Imply(premise, conclusion):
+            return Imply(_unguarded(premise), _unguarded(conclusion))
+        case Exists(parameters, body):
+            return Exists(_bare(parameters), And((*_guards(parameters), _unguarded(body))))
+        case Forall(parameters, body):
+            return Forall(_bare(parameters), Imply(And(_guards(parameters)), _unguarded(body)))
+        case _:
+            return formula
+
+
+def _unguarded_effect(effect: Effect) -> Effect:
+    match effect:
+        case EffectAnd(parts):
+            return EffectAnd(tuple(map(_unguarded_effect, parts)))
+        case When(condition, inner):
+            return When(_unguarded(condition), _unguarded_effect(inner))
+        case ForEach(parameters, inner):
+            return ForEach(_bare(parameters), When(And(_guards(parameters)), _unguarded_effect(inner)))
+        case _:
+            return effect
+
+
+# ------------------------------------------------------------------------------------------------------------ effects
+
+
+def _levelled(action: Action) -> Effect:
+    """Return the effect of an action; if it is nested, as single effects that happen for some and on a condition."""
+    if not _is_nested(action.effect):
+        return action.effect
+    taken = {parameter.name: parameter.name for parameter in action.parameters}
+    return EffectAnd(tuple(_single_effects(action.effect, taken)))
+
+
+def _is_nested(effect: Effect, *, inside: bool = False) -> bool:
+    """Tell whether there is a universal effect inside a conditional or universal one."""
+    match effect:
+        case EffectAnd(parts):
+            return any(_is_nested(part, inside=inside) for part in parts)
+        case When(_, inner):
+            return _is_nested(inner, inside=True)
+        case ForEach(_, inner):
+            return inside or _is_nested(inner, inside=True)
+        case _:
+            return False
+
+
+def _single_effects(
+    effect: Effect,
+    names: Mapping[str, str],
+    parameters: tuple[Parameter, ...] = (),
+    conditions: tuple[Formula, ...] = (),
+) -> Iterator[Effect]:
+    """Yield each atom that is added or deleted, with all ``parameters`` and ``conditions`` around it.
+
+    Variables get new names where they would hide others of the same name; ``names`` tells the new from the old.
+    """
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from _single_effects(part, names, parameters, conditions)
+        case When(condition, inner):
+            yield from _single_effects(inner, names, parameters, (*conditions, substitute(condition, names)))
+        case ForEach(more, inner):
+            new = {item.name: _unused(item.name, names) for item in more}
+            fresh = tuple(Parameter(new[item.name], item.types) for item in more)
+            yield from _single_effects(inner, {**names, **new}, parameters + fresh, conditions)
+        case Add(atom) | Delete(atom):
+            single: Effect = type(effect)(Atom(atom.predicate, tuple(names.get(term, term) for term in atom.terms)))
+            single = When(And(conditions), single) if conditions else single
+            yield ForEach(parameters, single) if parameters else single
+        case IncreaseCost():
+            yield effect
+
+
+def _unused(name: str, names: Mapping[str, str]) -> str:
+    used = {*names, *names.values()}
+    return next(new for new in (name, *(f"{name}--{count}" for count in range(1, len(used) + 2))) if new not in used)
+
+
+# ---------------------------------------------------------------------------------------------------------- refusals
+
+
+def _refuse_comparisons(problem: Problem) -> None:
+    domain = problem.domain
+    conditions = [problem.goal, *(action.precondition for action in domain.actions)]
+    conditions += [axiom.condition for axiom in domain.axioms]
+    conditions += [condition for action in domain.actions for condition in _conditions(action.effect)]
+    for formula in conditions:
+        for comparison in _comparisons(formula):
+            raise _unreadable(f"the numeric comparison {comparison}")
+
+
+def _conditions(effect: Effect) -> Iterator[Formula]:
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from _conditions(part)
+        case When(condition, inner):
+            yield condition
+            yield from _conditions(inner)
+        case ForEach(_, inner):
+            yield from _conditions(inner)
+
+
+def _comparisons(formula: Formula) -> Iterator[Comparison]:
+    match formula:
+        case Comparison():
+            yield formula
+        case Not(part) | Exists(_, part) | Forall(_, part):
+            yield from _comparisons(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _comparisons(part)
+        case Imply(premise, conclusion):
+            yield from _comparisons(premise)
+            yield from _comparisons(conclusion)
+
+
+def _unreadable(what: str) -> TaskPlannerError:
+    return TaskPlannerError(f"Fast Downward cannot handle {what}", command=(), output="")

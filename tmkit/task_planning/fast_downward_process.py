@@ -1,0 +1,291 @@
+"""Running Fast Downward's search: several searches in one process, and what came of each.
+
+The idea: a small task is searched in less than a millisecond, but starting the program takes ten. So searches that
+follow one another are given to one process (by the program's ``iterated``), and what each has found and how much it
+did is read from what the process has written. Each begins when the one before has found a plan, and writes its plan if
+it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a cheaper plan only:
+where there is none, that would be a long search.
+
+Invariants: nothing is imported of Fast Downward, which is found through the import system; a process lives no longer
+than the block that it was started in; every plan has been executed by our own semantics before anybody gets it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tmkit._support.subprocesses import Finished, Program, wait_for_any
+from tmkit.errors import MissingExtraError, TaskPlannerError
+from tmkit.pddl.model import GroundAction
+from tmkit.pddl.validation import validate_task_plan
+from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.task_planning.sas import TranslatedTask
+
+__all__ = [
+    "LIMIT_CODES",
+    "Outcome",
+    "Phase",
+    "RunningSearch",
+    "Searches",
+    "environment",
+    "together",
+    "translator_folder",
+]
+
+_GAVE_UP = 12
+LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
+"""Exit codes of programs that ran out of time or memory, or gave up."""
+
+_UNSOLVABLE_CODES = frozenset({10, 11})
+_SOLVED_CODES = frozenset({0, 1, 2, 3})
+_PHASE = "Starting search: "
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one search of a chain did.
+
+    Attributes:
+        expanded: states whose successors were looked at.
+        evaluated: states that were judged.
+        plan: the plan, when it is cheaper than those of the searches before.
+    """
+
+    expanded: int
+    evaluated: int
+    plan: tuple[GroundAction, ...] | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a chain of searches.
+
+    Attributes:
+        task: what was searched.
+        finished: how the process ended.
+        phases: what each search did, as far as they came.
+    """
+
+    task: TranslatedTask
+    finished: Finished
+    phases: tuple[Phase, ...]
+
+    @property
+    def is_unsolvable(self) -> bool:
+        """Whether it is proved that there is no plan."""
+        return self.finished.code in _UNSOLVABLE_CODES
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether the first search came to its end without a plan or proof."""
+        return self.finished.code == _GAVE_UP
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process came to its end by itself."""
+        return self.finished.code in _SOLVED_CODES or self.has_given_up
+
+    @property
+    def statistics(self) -> TaskPlanStatistics:
+        """What all phases did together."""
+        return TaskPlanStatistics(
+            expanded=sum(phase.expanded for phase in self.phases),
+            evaluated=sum(phase.evaluated for phase in self.phases),
+            operators=len(self.task.operators),
+            facts=self.task.fact_count,
+            search_seconds=self.finished.seconds,
+        )
+
+    def first_result(self) -> TaskPlanResult:
+        """Return the answer of the first search."""
+        if self.phases and self.phases[0].plan is not None:
+            return self._solved(self.phases[0].plan)
+        if self.is_unsolvable:
+            return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan")
+        return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
+
+    def later_results(self, work: float) -> Iterator[TaskPlanResult]:
+        """Yield the plans of the searches after the first, as :meth:`results` does."""
+        yield from replace(self, phases=self.phases[1:]).results(work)
+
+    def results(self, work: float) -> Iterator[TaskPlanResult]:
+        """Yield the plans of those searches that expanded few states.
+
+        Args:
+            work: how many they may have expanded, times the number of operators.
+        """
+        for phase in self.phases:
+            if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
+                yield self._solved(phase.plan)
+
+    def _solved(self, steps: tuple[GroundAction, ...]) -> TaskPlanResult:
+        """Return a plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
+        validation = validate_task_plan(self.task.problem, steps)
+        if not validation:
+            raise self.finished.error(f"Fast Downward's plan is not valid: {validation.message}")
+        return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found")
+
+
+class RunningSearch:
+    """A chain of searches that runs."""
+
+    def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
+        self._searches, self._program, self._folder = searches, program, folder
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait so long, at most until the deadline; tell whether it has ended by then."""
+        return wait_for_any([self._program], seconds=min(seconds, self._searches.seconds_left)) is not None
+
+    def ends_after(self, other: RunningSearch) -> bool:
+        """Wait for one of two; tell whether the other one has ended and this has not."""
+        programs = [self._program, other._program]
+        return wait_for_any(programs, seconds=self._searches.seconds_left) is other._program
+
+    def outcome(self) -> Outcome:
+        """Wait until it ends or the deadline is there, and tell what came of it.
+
+        Raises:
+            TaskPlannerError: the program broke.
+        """
+        finished = self._program.finished(seconds=self._searches.seconds_left)
+        if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
+            raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
+        phases = tuple(self._phases(finished))
+        if finished.code == 0 and all(phase.plan is None for phase in phases):
+            raise finished.error("Fast Downward found a plan and could not write it")
+        return Outcome(self._searches.task, finished, phases)
+
+    def _phases(self, finished: Finished) -> Iterator[Phase]:
+        plans = iter(sorted(self._folder.glob("plan*"), key=_plan_number))
+        parts = finished.output.split(_PHASE)[1:]
+        if not parts:  # a search of its own, or one that was killed before its words were written
+            plan = self._plan(list(plans)[-1:])
+            yield Phase(_counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan)
+            return
+        for part in parts:
+            has_plan = "Plan length: " in part
+            plan = self._plan([path for path in (next(plans, None),) if path is not None]) if has_plan else None
+            yield Phase(_counted(part, "Expanded"), _counted(part, "Evaluated"), plan)
+
+    def _plan(self, paths: Sequence[Path]) -> tuple[GroundAction, ...] | None:
+        if not paths:
+            return None
+        text = paths[0].read_text(encoding="utf-8")
+        if not re.search(r"^; cost = .*\n\Z", text, re.MULTILINE):
+            raise TaskPlannerError("the plan of Fast Downward is cut off", command=(), output=text)
+        lines = text.splitlines()
+        return tuple(self._searches.task.action_of(line.strip("()")) for line in lines if line.startswith("("))
+
+
+class Searches:
+    """Searches of one task until one deadline.
+
+    Args:
+        task: the task.
+        folder: an empty folder, for the task and the plans.
+        deadline: when to give up, by the monotonic clock.
+    """
+
+    def __init__(self, task: TranslatedTask, folder: Path, deadline: float) -> None:
+        self.task, self.deadline = task, deadline
+        self._folder = folder
+        self._count = 0
+        self._input = folder / "task.sas"
+        self._input.write_text(task.to_text(), encoding="utf-8")
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it is until the deadline."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def run(self, chain: Sequence[str]) -> Outcome:
+        """Run a chain of searches until it ends or the deadline is there.
+
+        Raises:
+            TaskPlannerError: the program could not be run or broke.
+        """
+        with self.started(chain) as running:
+            return running.outcome()
+
+    @contextmanager
+    def started(self, chain: Sequence[str], *, memory_limit: int | None = None) -> Iterator[RunningSearch]:
+        """Start a chain of searches, which is stopped when the block is left.
+
+        Args:
+            chain: the searches.
+            memory_limit: bytes that it may have.
+
+        Raises:
+            TaskPlannerError: the program could not be run.
+        """
+        self._count += 1
+        folder = self._folder / str(self._count)
+        folder.mkdir()
+        search = chain[0] if len(chain) == 1 else f"iterated([{', '.join(chain)}], pass_bound=false, repeat_last=false)"
+        with Program(
+            [str(_search_program()), "--search", search, "--internal-plan-file", "plan"],
+            folder=folder,
+            environment=environment(),
+            time_limit=self.seconds_left,
+            standard_input=self._input,
+            memory_limit=memory_limit,
+        ) as program:
+            yield RunningSearch(self, program, folder)
+
+
+def together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
+    """Return what two runs did together."""
+    return replace(
+        first,
+        expanded=first.expanded + second.expanded,
+        evaluated=first.evaluated + second.evaluated,
+        search_seconds=first.search_seconds + second.search_seconds,
+    )
+
+
+def _plan_number(path: Path) -> int:
+    return int(path.suffix[1:] or 0)
+
+
+def _counted(text: str, what: str) -> int:
+    """Return the first number that a search printed after ``what``."""
+    found = re.search(rf"{what} (\d+) state", text)
+    return int(found[1]) if found else 0
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Return the environment of the programs: nothing of ours that could change what they do."""
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
+    return {**kept, "LC_ALL": "C", **extra}
+
+
+def _package_folder(name: str) -> Path:
+    """Return where a package lies, without importing it."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        message = f"Fast Downward is not installed: there is no package '{name}'; pip install up-fast-downward"
+        raise MissingExtraError(message, extra="up-fast-downward", module=name)
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def translator_folder() -> Path:
+    """Return the folder from which ``fast_downward.translate`` can be run."""
+    return _package_folder("fast_downward").parent
+
+
+def _search_program() -> Path:
+    """Return the search program."""
+    program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
+    if not os.access(program, os.X_OK):
+        raise TaskPlannerError(f"there is no program {program}", command=(str(program),), output="")
+    return program

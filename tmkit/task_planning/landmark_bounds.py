@@ -1,0 +1,187 @@
+"""How many actions a plan needs at least, without a search.
+
+The idea: a *disjunctive landmark* is a set of actions of which every plan has one. Landmarks that share no action add
+up. They are found in the relaxed task, in which actions delete nothing: the fact that is hardest to get (by the
+heuristic h^max) justifies the actions that need it, and a cut through these justifications between the initial state
+and the goal is a landmark. Its actions are made cheaper by the cheapest of them, and another cut is sought until the
+goal is free. This is the heuristic LM-cut, at the initial state [Helmert and Domshlak, Landmarks, Critical Paths and
+Abstractions: What's the Difference Anyway?, ICAPS 2009].
+
+One thing that deletions do is kept. A fact that holds at first and is wanted in the end has to be brought about again,
+when all actions of some landmark delete it: a hand that comes home, after it went to pick something.
+
+Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen
+always, which makes a task easier, never harder. Ties are broken by the order of facts and operators, so that the bound
+depends on the task alone. O(cuts * size of the operators * log facts).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from tmkit._support.time_limits import check_time
+from tmkit.task_planning.sas import Pair, SasOperator, TranslatedTask
+
+__all__ = ["least_steps"]
+
+
+def least_steps(task: TranslatedTask) -> int | None:
+    """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan.
+
+    Args:
+        task: the translated task, patched or not.
+    """
+    return _Relaxed(task).bound([1] * len(task.operators))
+
+
+class _Relaxed:
+    """The task without deletions; facts are numbers, 0 is a fact that holds initially."""
+
+    def __init__(self, task: TranslatedTask) -> None:
+        self._numbers: dict[Pair, int] = {}
+        derived = {number for number, variable in enumerate(task.variables) if variable.layer >= 0}
+        for number, variable in enumerate(task.variables):
+            for value in range(len(variable.values)):
+                self._numbers[number, value] = 0 if number in derived else len(self._numbers) + 1
+        kept = [(number, value) for number, value in task.goal if number not in derived and task.init[number] == value]
+        self._again = {pair: len(self._numbers) + 1 + index for index, pair in enumerate(kept)}
+        self._deleters = {pair: _deleters(task.operators, pair) for pair in kept}
+        self._wanted = task.goal
+        self.goal = len(self._numbers) + len(kept) + 1
+        self.fact_count = self.goal + 1
+        self.needs = [self._facts(_conditions(operator)) or [0] for operator in task.operators]
+        self.adds = [self._added(operator) for operator in task.operators]
+        self.needs.append([])
+        self.adds.append([self.goal])
+        self.initial = sorted({0, *self._facts(enumerate(task.init))})
+        self.needed_by: list[list[int]] = [[] for _ in range(self.fact_count)]
+        self.added_by: list[list[int]] = [[] for _ in range(self.fact_count)]
+        for number, (needs, adds) in enumerate(zip(self.needs, self.adds, strict=True)):
+            for fact in needs:
+                self.needed_by[fact].append(number)
+            for fact in adds:
+                self.added_by[fact].append(number)
+
+    def _added(self, operator: SasOperator) -> list[int]:
+        pairs = {(effect.variable, effect.after) for effect in operator.effects}
+        return sorted([*self._facts(pairs), *(self._again[pair] for pair in pairs if pair in self._again)])
+
+    def _want(self, restored: set[Pair]) -> None:
+        """Set what the goal needs: some facts as they are, those restored once more."""
+        goal_action = len(self.needs) - 1
+        for fact in self.needs[goal_action]:
+            self.needed_by[fact].remove(goal_action)
+        plain = self._facts(pair for pair in self._wanted if pair not in restored)
+        self.needs[goal_action] = sorted([*plain, *(self._again[pair] for pair in restored)]) or [0]
+        for fact in self.needs[goal_action]:
+            self.needed_by[fact].append(goal_action)
+
+    def _facts(self, pairs: Iterable[Pair]) -> list[int]:
+        return sorted({self._numbers[pair] for pair in pairs} - {0})
+
+    def bound(self, costs: list[int]) -> int | None:
+        """Return what the landmarks cost together; ``None`` when the goal cannot be reached at all."""
+        restored: set[Pair] = set()
+        while True:
+            self._want(restored)
+            cuts, total = self._landmarks(costs)
+            if total is None:
+                return None
+            more = {
+                pair
+                for pair, deleters in self._deleters.items()
+                if pair not in restored and any(deleters.issuperset(cut) for cut in cuts)
+            }
+            if not more:
+                return total
+            restored |= more
+
+    def _landmarks(self, costs: list[int]) -> tuple[list[list[int]], int | None]:
+        """Return landmarks until the goal is free, each a set of actions, and what they cost together."""
+        left = [*costs, 0]
+        total = 0
+        cuts: list[list[int]] = []
+        while True:
+            check_time()
+            values = self._values(left)
+            worth = values[self.goal]
+            if not worth:
+                return cuts, None if worth is None else total
+            cut = self._cut(left, values)
+            cheapest = min(left[number] for number in cut)
+            total += cheapest
+            cuts.append(cut)
+            for number in cut:
+                left[number] -= cheapest
+
+    def _values(self, costs: list[int]) -> list[int | None]:
+        """Return h^max of each fact, ``None`` of those that cannot be had."""
+        values: list[int | None] = [None] * self.fact_count
+        missing = [len(needs) for needs in self.needs]
+        waiting = [(0, fact) for fact in self.initial]
+        while waiting:
+            value, fact = heapq.heappop(waiting)
+            if values[fact] is not None:
+                continue
+            values[fact] = value
+            for number in self.needed_by[fact]:
+                missing[number] -= 1
+                if not missing[number]:  # facts come in the order of their value, so this is the hardest of its needs
+                    for added in self.adds[number]:
+                        if values[added] is None:
+                            heapq.heappush(waiting, (value + costs[number], added))
+        return values
+
+    def _cut(self, costs: list[int], values: list[int | None]) -> list[int]:
+        """Return the actions across the border of the facts from which the goal is free."""
+        hardest: list[int | None] = [self._hardest(needs, values) for needs in self.needs]
+        free = {self.goal}
+        pending = [self.goal]
+        while pending:
+            for number in self.added_by[pending.pop()]:
+                needed = hardest[number]
+                if needed is not None and costs[number] == 0 and needed not in free:
+                    free.add(needed)
+                    pending.append(needed)
+        justified: list[list[int]] = [[] for _ in range(self.fact_count)]
+        for number, needed in enumerate(hardest):
+            if needed is not None:
+                justified[needed].append(number)
+        seen = set(self.initial) - free
+        pending = sorted(seen)
+        cut: set[int] = set()
+        while pending:
+            for number in justified[pending.pop()]:
+                if any(added in free for added in self.adds[number]):
+                    cut.add(number)
+                for added in self.adds[number]:
+                    if added not in seen and added not in free:
+                        seen.add(added)
+                        pending.append(added)
+        return sorted(cut)
+
+    def _hardest(self, needs: list[int], values: list[int | None]) -> int | None:
+        """Return the first of the facts of the highest value, ``None`` when one of them cannot be had."""
+        best, most = None, -1
+        for fact in needs:
+            value = values[fact]
+            if value is None:
+                return None
+            if value > most:
+                best, most = fact, value
+        return best
+
+
+def _conditions(operator: SasOperator) -> list[Pair]:
+    return [*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)]
+
+
+def _deleters(operators: Iterable[SasOperator], pair: Pair) -> frozenset[int]:
+    """Return the operators that delete a value, whatever else holds."""
+    variable, value = pair
+    return frozenset(
+        number
+        for number, operator in enumerate(operators)
+        if any(e.variable == variable and e.after != value and not e.conditions for e in operator.effects)
+    )

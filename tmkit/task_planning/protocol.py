@@ -1,0 +1,169 @@
+"""What a task planner is asked and what it answers.
+
+The idea: the search for motions needs *some* task planner and does not care which. It *prepares* a problem once, then
+goes round and round: *search* for a plan, learn that one of its steps has no motion, *forbid* that step, search again.
+:class:`TaskPlanner` and :class:`PreparedTask` are these three words and all that it uses. What a prepared task is, is
+the planner's own business: a translation, a set of clauses, a Python list.
+
+That there is no plan, or that none was found within the limits, is an answer; only a planner that breaks is an error.
+
+Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
+leaves the old one as it was; the same prepared task gives the same plan, whatever was searched before or runs beside;
+time limits only stop. And one because answers are believed: ``UNSOLVABLE`` means proved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Protocol, Self, TypeVar, runtime_checkable
+
+from tmkit.pddl.formulas import Fact
+from tmkit.pddl.model import GroundAction, Problem
+
+__all__ = [
+    "PreparedTask",
+    "ProvingTask",
+    "TaskPlanResult",
+    "TaskPlanStatistics",
+    "TaskPlanStatus",
+    "TaskPlanner",
+]
+
+
+class TaskPlanStatus(Enum):
+    """How a search for a task plan ended."""
+
+    SOLVED = "solved"
+    UNSOLVABLE = "unsolvable"
+    """It is proved that there is no plan."""
+    LIMIT = "limit"
+    """No plan was found within the time or memory that was given, or the planner gave up; there may be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlanStatistics:
+    """What a search took. Times are in seconds and no part of equality, since they differ from run to run.
+
+    Attributes:
+        expanded: states whose successors were looked at.
+        evaluated: states that were judged.
+        operators: ground actions that the search chose from.
+        facts: ground facts that the search distinguished.
+        translation_seconds: time for turning PDDL into the planner's own form; 0 when it was there already.
+        search_seconds: time for searching.
+    """
+
+    expanded: int = 0
+    evaluated: int = 0
+    operators: int = 0
+    facts: int = 0
+    translation_seconds: float = field(default=0.0, compare=False)
+    search_seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlanResult:
+    """The answer of a task planner.
+
+    Attributes:
+        status: how the search ended.
+        steps: the plan; empty when there is none (and when the goal holds already, then ``status`` is ``SOLVED``).
+        cost: the cost of the plan by the problem's metric.
+        message: the end of the search in words.
+        statistics: what it took.
+    """
+
+    status: TaskPlanStatus
+    steps: tuple[GroundAction, ...] = ()
+    cost: float = 0.0
+    message: str = ""
+    statistics: TaskPlanStatistics = TaskPlanStatistics()
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.status is TaskPlanStatus.SOLVED
+
+
+class PreparedTask(Protocol):
+    """A problem in the form in which a planner searches it, with what has been learned about it: a value."""
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Self:
+        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+
+        Args:
+            action: the ground action.
+            context: basic facts; with none the action is forbidden altogether.
+
+        Raises:
+            TaskError: an action or fact that the problem does not know, or a derived fact.
+        """
+        ...
+
+
+@runtime_checkable
+class ProvingTask(Protocol):
+    """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
+
+    def goal_is_impossible(self) -> bool:
+        """Tell whether it is proved that the goal holds in no reachable state; False proves nothing."""
+        ...
+
+
+Prepared = TypeVar("Prepared", bound=PreparedTask)
+
+
+class TaskPlanner(Protocol[Prepared]):
+    """Finds a sequence of actions that leads from the initial state of a problem to its goal.
+
+    A planner that derives from this class has :meth:`solve` for nothing.
+    """
+
+    def prepare(self, problem: Problem, *, time_limit: float = ...) -> Prepared:
+        """Bring a problem into the form in which it is searched.
+
+        Args:
+            problem: the task.
+            time_limit: seconds after which to give up; what is returned then, no search solves.
+
+        Raises:
+            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+        """
+        ...
+
+    def search(self, task: Prepared, *, time_limit: float = ...) -> TaskPlanResult:
+        """Search for a plan.
+
+        Args:
+            task: what :meth:`prepare` gave, or :meth:`PreparedTask.forbid` made of it.
+            time_limit: seconds after which to give up.
+
+        Returns:
+            The plan, that there is none, or that none was found within the limits.
+
+        Raises:
+            TaskPlannerError: the planner could not be run, or broke.
+        """
+        ...
+
+    def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Prepare a problem and search for a plan.
+
+        Args:
+            problem: the task.
+            time_limit: seconds for both together.
+
+        Returns:
+            The plan, that there is none, or that none was found within the limits.
+
+        Raises:
+            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+        """
+        started = time.monotonic()
+        task = self.prepare(problem, time_limit=time_limit)
+        seconds = time.monotonic() - started
+        result = self.search(task, time_limit=time_limit - seconds)
+        return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))

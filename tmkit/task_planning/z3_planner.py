@@ -1,0 +1,282 @@
+"""Task planning with the solver Z3: shortest plans.
+
+The idea: "there is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`), and a solver says whether it
+can be satisfied. The horizon h grows until it can. It begins where no shorter plan can be, by a bound that needs no
+search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short horizons is remembered along with the
+task, and stays true when more is forbidden. A lesson is a clause at every step, so it holds whatever the horizon.
+
+No horizon proves that there is *no* plan. That is said only when the goal is beyond reach even in a relaxed task, when
+two of its facts can never meet, or when all reachable states have been looked at, some of which is done after each
+horizon (:mod:`tmkit.task_planning.breadth_first`).
+
+When to use it: where every superfluous action is dear and there are a dozen steps or so. Greedy search of Fast Downward
+goes far beyond, with longer plans.
+
+Determinism: each horizon is solved on its own, by a solver that knows nothing of the others, with fixed seeds, and
+given up after an amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from tmkit._support import time_limits
+from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
+from tmkit.pddl.formulas import Fact
+from tmkit.pddl.interchange import Lesson, interchangeable_objects
+from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.validation import validate_task_plan
+from tmkit.task_planning.breadth_first import Exploration
+from tmkit.task_planning.clauses import StepClauses
+from tmkit.task_planning.fast_downward import FastDownward
+from tmkit.task_planning.landmark_bounds import least_steps
+from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.task_planning.sas import TranslatedTask
+
+__all__ = ["SmtTask", "Z3Planner"]
+
+
+class _Proved:
+    """What searches have proved of a task and those that it was made from: that no plan has so few steps.
+
+    It only saves work, so that a search which finds it known gives the same answer as one that does not.
+    """
+
+    def __init__(self, parent: _Proved | None = None) -> None:
+        self._parent = parent
+        self._steps = -1
+
+    @property
+    def steps(self) -> int:
+        """No plan has this many steps or fewer."""
+        return self._steps if self._parent is None else max(self._steps, self._parent.steps)
+
+    def learn(self, steps: int) -> None:
+        """Remember that no plan has this many steps or fewer."""
+        self._steps = max(self._steps, steps)
+
+
+@dataclass(frozen=True)
+class SmtTask:
+    """A translated task and what has been forbidden in it: what :class:`Z3Planner` searches.
+
+    Attributes:
+        translation: the task, with the lessons in it.
+        lessons: the actions that are forbidden, each with the facts in whose presence it is.
+    """
+
+    translation: TranslatedTask
+    lessons: tuple[Lesson, ...] = ()
+    _proved: _Proved = field(default_factory=_Proved, compare=False, repr=False)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was prepared."""
+        return self.translation.problem
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> SmtTask:
+        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+
+        Args:
+            action: the ground action.
+            context: basic facts; with none the action is forbidden altogether.
+
+        Raises:
+            TaskError: an action or fact that the problem does not know, or a derived fact.
+        """
+        facts = frozenset(context)
+        translation = self.translation.forbid(action, sorted(facts))
+        return SmtTask(translation, (*self.lessons, (action, facts)), _Proved(self._proved))
+
+    def goal_is_impossible(self) -> bool:
+        """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        return self.translation.goal_is_impossible()
+
+
+@dataclass(frozen=True)
+class Z3Planner(TaskPlanner[SmtTask]):
+    """Plans with Z3, as few steps as possible whatever they cost. Needs ``tmkit[smt]``.
+
+    Args:
+        most_steps: the longest horizon that is tried.
+        work: how much the solver may do for each horizon, in its own unit (``rlimit``).
+        states: how many states are looked at after each horizon without a plan, for a proof that there is none.
+    """
+
+    most_steps: int = 100
+    work: int = 100_000_000
+    states: int = 500
+
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> SmtTask:
+        """Ground a problem by the translator of Fast Downward.
+
+        Args:
+            problem: the task.
+            time_limit: seconds after which to give up.
+
+        Raises:
+            MissingExtraError: Z3 is not installed.
+            TaskPlannerError: the translator could not be run or broke, or the problem is beyond it.
+        """
+        _z3()
+        return SmtTask(FastDownward().translate(problem, time_limit=time_limit))
+
+    def search(self, task: SmtTask, *, time_limit: float = 60.0) -> TaskPlanResult:
+        """Search for a shortest plan.
+
+        Args:
+            task: the task, from :meth:`prepare`, with lessons or without.
+            time_limit: seconds after which to give up.
+
+        Returns:
+            A plan of as few steps as possible, that there is none, or that none was found within the limits.
+
+        Raises:
+            MissingExtraError: Z3 is not installed.
+            TaskPlannerError: the plan does not reach the goal, which would be an error of a program.
+        """
+        if not task.translation.complete:
+            return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
+        search = _Search(self, task, time_limit)
+        try:
+            with time_limits.time_limit(time_limit):
+                return search.result()
+        except TimeLimitError:
+            return search._answer(TaskPlanStatus.LIMIT, "no plan was found within the time given")
+
+
+class _Search:
+    """One search: horizon after horizon."""
+
+    def __init__(self, planner: Z3Planner, task: SmtTask, time_limit: float) -> None:
+        self._planner, self._task = planner, task
+        self._began = time.monotonic()
+        self._deadline = self._began + time_limit
+        self._decisions = self._conflicts = 0
+
+    def result(self) -> TaskPlanResult:
+        translation, planner = self._task.translation, self._planner
+        least = least_steps(translation)
+        if least is None or self._task.goal_is_impossible():
+            return self._answer(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
+        groups = interchangeable_objects(translation.problem, self._task.lessons)
+        clauses = StepClauses(translation, interchangeable=groups)
+        exploration = Exploration(translation)
+        looked = 0
+        for steps in range(least, planner.most_steps + 1):
+            if steps <= self._task._proved.steps:
+                continue
+            wanted = planner.states * (steps - least)
+            exploration.look(wanted - looked)
+            looked = wanted
+            if exploration.exhausted:
+                return self._answer(
+                    TaskPlanStatus.UNSOLVABLE, "there is no plan: no reachable state is one of the goal"
+                )
+            if steps >= exploration.depth:
+                found = self._solved(clauses, steps)
+                if isinstance(found, TaskPlanResult):
+                    return found
+            self._task._proved.learn(steps)
+        return self._answer(TaskPlanStatus.LIMIT, f"no plan has up to {planner.most_steps} steps")
+
+    def _solved(self, clauses: StepClauses, steps: int) -> TaskPlanResult | None:
+        """Return the plan of so many steps, or that the limits are reached; ``None`` when there is no such plan."""
+        left = self._deadline - time.monotonic()
+        if left <= 0.0:
+            return self._answer(TaskPlanStatus.LIMIT, "no plan was found within the time given")
+        answer = _Beside(_z3()).check(clauses.text(steps), work=self._planner.work, seconds=left)
+        self._decisions += answer.decisions
+        self._conflicts += answer.conflicts
+        if answer.is_satisfiable is False:
+            return None
+        if answer.is_satisfiable is None:
+            message = f"no plan was found within the limits, which were reached looking for one of {steps} steps"
+            return self._answer(TaskPlanStatus.LIMIT, message)
+        operators = self._task.translation.operators
+        plan = tuple(
+            self._task.translation.action_of(operators[n].name) for n in clauses.chosen(answer.true, steps=steps)
+        )
+        validation = validate_task_plan(self._task.problem, plan)
+        if not validation:
+            message = f"the plan that Z3 gave is not valid: {validation.message}"
+            raise TaskPlannerError(message, command=(), output="\n".join(map(str, plan)))
+        solved = self._answer(TaskPlanStatus.SOLVED, "a plan was found; none has fewer steps")
+        return replace(solved, steps=plan, cost=validation.cost)
+
+    def _answer(self, status: TaskPlanStatus, message: str) -> TaskPlanResult:
+        statistics = TaskPlanStatistics(
+            expanded=self._decisions,
+            evaluated=self._conflicts,
+            operators=len(self._task.translation.operators),
+            facts=self._task.translation.fact_count,
+            search_seconds=time.monotonic() - self._began,
+        )
+        return TaskPlanResult(status, message=message, statistics=statistics)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Whether clauses can be satisfied (``None``: that was not found out), the variables that are true then, counts."""
+
+    is_satisfiable: bool | None
+    true: tuple[int, ...]
+    decisions: int
+    conflicts: int
+
+
+class _Beside:
+    """Runs Z3 in a thread of its own, so that the thread that waits for it can be interrupted.
+
+    All of Z3's objects live and die in that thread: an interrupt that arrives while one is taken down would be lost.
+    """
+
+    def __init__(self, z3: Any) -> None:
+        self._z3 = z3
+        self._contexts: list[Any] = []
+
+    def check(self, text: str, *, work: int, seconds: float) -> _Answer:
+        """Say whether clauses in DIMACS format can be satisfied."""
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
+            try:
+                return done.result()
+            except BaseException:
+                while not done.done():
+                    for context in tuple(self._contexts):
+                        context.interrupt()
+                    time.sleep(0.01)
+                raise
+
+    def _check(self, text: str, work: int, milliseconds: int) -> _Answer:
+        z3 = self._z3
+        context = z3.Context()
+        self._contexts.append(context)
+        solver = z3.SolverFor("QF_FD", ctx=context)
+        for name, value in (("ctrl_c", False), ("random_seed", 0), ("rlimit", work), ("timeout", milliseconds)):
+            solver.set(name, value)
+        solver.from_string(text)
+        answer = solver.check()
+        true: tuple[int, ...] = ()
+        if answer == z3.sat:
+            model = solver.model()
+            true = tuple(int(str(name.name())[2:]) for name in model.decls() if z3.is_true(model[name]))
+        statistics = solver.statistics()
+        counts = {name: statistics.get_key_value(name) for name in statistics.keys()}  # noqa: SIM118  it is no mapping
+        self._contexts.clear()
+        is_satisfiable = None if answer == z3.unknown else answer == z3.sat
+        return _Answer(is_satisfiable, true, counts.get("sat decisions", 0), counts.get("sat conflicts", 0))
+
+
+def _z3() -> Any:
+    """Return the module of Z3, which is loaded only when it is used."""
+    try:
+        return import_module("z3")
+    except ImportError as error:
+        message = "Z3 is not installed, which Z3Planner needs; pip install 'tmkit[smt]'"
+        raise MissingExtraError(message, extra="smt", module="z3") from error

@@ -1,0 +1,31 @@
+"""Viewing: plots of what the library finds, pictures of what relations and scenes mean.
+
+Drawing needs the extra ``viewer``; without it each function here says so in one line, and all else works.
+"""
+
+from tmkit.visualization.drawing import Area, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
+from tmkit.visualization.graph_picture import Refused, draw_semantics_graph, semantics_graph_drawing, try_edge
+from tmkit.visualization.region_picture import draw_region, require_plots
+from tmkit.visualization.relation_picture import draw_relations, relation_drawing
+from tmkit.visualization.semantics_picture import draw_semantics, semantics_drawing
+
+__all__ = [
+    "Area",
+    "Cross",
+    "Dot",
+    "Drawing",
+    "Label",
+    "Line",
+    "Mark",
+    "Refused",
+    "draw_region",
+    "draw_relations",
+    "draw_semantics",
+    "draw_semantics_graph",
+    "relation_drawing",
+    "require_plots",
+    "save_drawings",
+    "semantics_drawing",
+    "semantics_graph_drawing",
+    "try_edge",
+]

@@ -1,0 +1,123 @@
+"""A picture of the reachable region: top, front and side, with the robot's silhouette.
+
+Each point is the tool in one configuration without a collision, coloured by how many of six directions it reaches in
+its cube of space; the best lie on top. The silhouette is made of the hulls of the projected collision shapes, so it
+shows what collides, not what is drawn elsewhere. The bytes are a function of the region alone.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from tmkit._support.output import write_bytes
+from tmkit.errors import MissingExtraError, OutputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tmkit.motion import ReachableRegion
+
+__all__ = ["draw_region", "require_plots"]
+
+_VIEWS = (("top", 0, 1), ("front", 1, 2), ("side", 0, 2))
+_AXES = "xyz"
+_DIRECTIONS = 6
+
+
+def require_plots(path: str | Path) -> Path:
+    """Prove that a plot can be drawn into a file of this name, without drawing it.
+
+    Raises:
+        OutputError: the name does not end in ``.png``.
+        MissingExtraError: the extra ``viewer`` is not installed.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".png":
+        reason = "a plot must end in .png"
+        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
+    if importlib.util.find_spec("matplotlib") is None:
+        message = f"{target}: drawing plots needs the extra 'viewer': pip install 'tmkit[viewer]'"
+        raise MissingExtraError(message, extra="viewer", module="matplotlib")
+    return target
+
+
+def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1) -> Path:
+    """Draw where a tool comes, into a PNG file.
+
+    Args:
+        region: what :func:`tmkit.motion.reachable_region` has found.
+        path: the file.
+        cell: edge of the cubes in which directions are counted, metres.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OutputError: the file cannot be written, or its name does not end in ``.png``.
+        MissingExtraError: the extra ``viewer`` is not installed.
+    """
+    target = require_plots(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    counts = region.directions_reached(cell)
+    figure = Figure(figsize=(13.0, 4.9), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(
+        f"{region.robot}: {region.tool} in {len(counts)} of {region.samples} random configurations (the others collide)"
+    )
+    panels = figure.subplots(1, 3)
+    for axes, view in zip(panels, _VIEWS, strict=True):
+        _draw_view(axes, region, counts, view)
+    bar = figure.colorbar(panels[0].collections[0], ax=panels, ticks=range(1, _DIRECTIONS + 1), shrink=0.8)
+    bar.set_label(f"directions of the tool in a cube of {cell:g} m")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    write_bytes(target, buffer.getvalue())
+    return target
+
+
+def _draw_view(axes: Axes, region: ReachableRegion, counts: NDArray[np.int64], view: tuple[str, int, int]) -> None:
+    """Draw one projection: the points, the best last, and the silhouette over them."""
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.patches import Polygon
+
+    name, across, up = view
+    order = np.argsort(counts, kind="stable")
+    colors = colormaps["viridis"].resampled(_DIRECTIONS)
+    norm = BoundaryNorm(np.arange(0.5, _DIRECTIONS + 1.0), _DIRECTIONS)
+    axes.scatter(
+        region.positions[order, across],
+        region.positions[order, up],
+        c=counts[order],
+        s=2.0,
+        linewidths=0.0,
+        cmap=colors,
+        norm=norm,
+    )
+    for points in region.outline:
+        flat = _hull(points[:, [across, up]])
+        if flat is not None:
+            axes.add_patch(Polygon(flat, facecolor="#ffffffa0", edgecolor="black", linewidth=0.8))
+    axes.set_title(name)
+    axes.set_xlabel(f"{_AXES[across]} of '{region.frame}' (m)")
+    axes.set_ylabel(f"{_AXES[up]} (m)")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.autoscale_view()
+    axes.grid(visible=True, linewidth=0.3)
+
+
+def _hull(points: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the corners (n, 2) of the hull of points in a plane, ``None`` when they lie on one line."""
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        return None

@@ -1,0 +1,359 @@
+"""Pictures of geometric relations: bodies, frames as triads, points, and arrows for what is said of them.
+
+:func:`relation_drawing` looks at a scene from some direction and draws relations into it: the arrow of a position from
+the reference point to the point, a bow from one orientation frame to another, velocities and forces as arrows, turning
+as an arc about its axis. Coordinates are drawn too, with the numbers that hold in the scene. The frame of expression
+has thick axes.
+
+Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013); axes are
+red, green and blue for x, y and z. Arrows of one kind have lengths in proportion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull
+
+from tmkit.graph import SceneGraph, relate
+from tmkit.relations import (
+    ForceCoord,
+    SemanticError,
+    SemanticRelation,
+    TorqueCoord,
+    Violation,
+    WrenchCoord,
+)
+from tmkit.relations.semantics import Coord
+from tmkit.spatial import Pose
+from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
+
+__all__ = ["PARTS", "draw_relations", "notation", "relation_drawing"]
+
+Array = NDArray[np.float64]
+
+AXES = ("#d03a3a", "#3f9142", "#3260c4")
+BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
+_GREY = "#8a929b"
+COLORS = {
+    "Position": "#1f5fa8",
+    "Orientation": "#8454a8",
+    "LinearVelocity": "#1d7f4e",
+    "AngularVelocity": "#1d7f4e",
+    "Force": "#b3261e",
+    "Torque": "#b3261e",
+}
+PARTS = {
+    "Pose": ("Position", "Orientation"),
+    "Twist": ("LinearVelocity", "AngularVelocity"),
+    "Wrench": ("Force", "Torque"),
+}
+_POINT = "point"
+_TURNING = ("AngularVelocity", "Torque")
+_SYMBOLS = {
+    "Position": "p",
+    "Orientation": "R",
+    "LinearVelocity": "v",
+    "AngularVelocity": "ω",
+    "Force": "f",
+    "Torque": "τ",
+}
+
+
+@dataclass
+class _Board:
+    """Marks in the making: the places of frames, how they are looked at, and how large things are.
+
+    Attributes:
+        scene: the scene.
+        places: frame -> base_from_frame.
+        onto: (2, 3) projects the base's coordinates into the plane.
+        size: metres, about the extent of what is drawn.
+        others: frames that are drawn though nothing is said of them.
+        marks: those made so far.
+    """
+
+    scene: SceneGraph
+    places: dict[str, Pose]
+    onto: Array
+    size: float
+    others: tuple[str, ...]
+    marks: list[Mark] = field(default_factory=list)
+
+    def flat(self, point: ArrayLike) -> Array:
+        """Return a point (3,), or points (n, 3), of the base in the plane."""
+        return np.asarray(np.asarray(point) @ self.onto.T)
+
+
+def relation_drawing(
+    scene: SceneGraph,
+    relations: Sequence[SemanticRelation | Coord],
+    *,
+    q: ArrayLike | None = None,
+    azimuth: float = math.radians(-65.0),
+    elevation: float = math.radians(22.0),
+    size: float | None = None,
+    frames: Sequence[str] = (),
+    title: str = "",
+    caption: Sequence[str] | None = None,
+) -> Drawing:
+    """Draw relations between frames of a scene.
+
+    Args:
+        scene: the scene; the points and frames that the relations name are frames of it, in one tree.
+        relations: relations with numbers, or coordinates, of which the numbers that hold in the scene are drawn.
+        q: (n_joints,) configuration, where joints are on the way.
+        azimuth: of the direction from which one looks, radians about z from x.
+        elevation: of that direction above the plane of x and y, radians; pi / 2 looks from above, x to the right when
+            the azimuth is -pi / 2.
+        size: metres to which triads, outlines and arrows are in proportion; the extent of the frames when left out.
+        frames: others that are drawn in grey, to tell where one is.
+        title: above the drawing.
+        caption: lines below it; the relations in the papers' notation when left out.
+
+    Raises:
+        UnknownNameError: a frame that is not in the scene.
+        SemanticError: coordinates of a force, of which a scene has no numbers; or a relation that does not hold there.
+        DisconnectedError: the frames are in several trees.
+        ConfigurationError: a joint is on the way and q is missing.
+    """
+    coords = [relation.coord if isinstance(relation, SemanticRelation) else relation for relation in relations]
+    board = _board(scene, coords, q=q, looking=(azimuth, elevation), size=size, others=frames)
+    _draw_bodies(board, coords)
+    _draw_frames(board, coords)
+    arrows = [part for relation in relations for part in _parts(scene, relation, q)]
+    longest = {"LinearVelocity": 0.0, "Force": 0.0}
+    for kind, _, vector in arrows:
+        if kind in longest:
+            longest[kind] = max(longest[kind], float(np.linalg.norm(vector)))
+    for kind, coord, vector in arrows:
+        _draw_part(board, kind, coord, vector, longest.get(kind, 0.0))
+    lines = tuple(map(notation, coords)) if caption is None else tuple(caption)
+    return Drawing(tuple(board.marks), title=title, caption=lines)
+
+
+def draw_relations(
+    scene: SceneGraph, relations: Sequence[SemanticRelation | Coord], path: str | Path, *, q: ArrayLike | None = None
+) -> Path:
+    """Draw relations between frames of a scene into a PNG file; see :func:`relation_drawing`.
+
+    Raises:
+        OutputError: the file cannot be written, or its name does not end in ``.png``.
+        MissingExtraError: the extra ``viewer`` is not installed.
+    """
+    return save_drawings([relation_drawing(scene, relations, q=q)], path, width=6.0)
+
+
+def notation(coord: Coord) -> str:
+    """Return coordinates as the papers write them: ``TwistCoord(e|C, D, [r])``."""
+    return f"{type(coord).__name__}({', '.join(coord.notation())})"
+
+
+# ---------------------------------------------------------------------------------------------------- places and sizes
+
+
+def _board(
+    scene: SceneGraph,
+    coords: Sequence[Coord],
+    *,
+    q: ArrayLike | None,
+    looking: tuple[float, float],
+    size: float | None,
+    others: Sequence[str],
+) -> _Board:
+    names = list(dict.fromkeys([*_roles(coords), *others]))
+    for body in _bodies(coords):
+        if not any(scene.specification(name).body == body for name in names):
+            names += [frame for frame in scene.frame_names if scene.specification(frame).body == body]
+    base = scene.root(names[0])
+    places = {name: scene.pose(name, base, q=q) for name in names}
+    corners = np.array([place.translation for place in places.values()])
+    extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
+    azimuth, elevation = looking
+    right = [-math.sin(azimuth), math.cos(azimuth), 0.0]
+    rise = math.sin(elevation)
+    up = [-rise * math.cos(azimuth), -rise * math.sin(azimuth), math.cos(elevation)]
+    return _Board(scene, places, np.array([right, up]), size or extent or 1.0, tuple(others))
+
+
+def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
+    """Return for each frame that is named the bodies that it is named on, and as what: point, ori; axes on none."""
+    roles: dict[str, dict[str, set[str]]] = {}
+    for coord in coords:
+        for role, body_field, names in (
+            ("point", "body", ("point",)),
+            ("point", "ref_body", ("ref_point",)),
+            ("ori", "body", ("ori",)),
+            ("ori", "ref_body", ("ref_ori",)),
+        ):
+            for name in names:
+                if name in coord.fields:
+                    on = roles.setdefault(getattr(coord, name), {})
+                    on.setdefault(getattr(coord, body_field), set()).add(role)
+        roles.setdefault(coord.coord, {}).setdefault("", set()).add("axes")
+    return roles
+
+
+def _bodies(coords: Sequence[Coord]) -> tuple[str, ...]:
+    """Return the bodies that are named, reference bodies first."""
+    return tuple(dict.fromkeys([coord.ref_body for coord in coords] + [coord.body for coord in coords]))
+
+
+def _label_of(name: str, on: dict[str, set[str]]) -> str:
+    texts = []
+    for body, roles in on.items():
+        if roles >= {"point", "ori"}:
+            texts.append(f"{{{name}}}|{body}")
+        elif "point" in roles:
+            texts.append(f"{name}|{body}")
+        elif "ori" in roles:
+            texts.append(f"[{name}]|{body}")
+    if "" in on:
+        texts.append(f"[{name}]")
+    return ", ".join(texts)
+
+
+# ------------------------------------------------------------------------------------------------------ bodies, frames
+
+
+def _draw_bodies(board: _Board, coords: Sequence[Coord]) -> None:
+    """Draw a rounded outline about the frames of each body, and its name."""
+    angles = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)
+    round_about = 0.19 * board.size * np.column_stack([np.cos(angles), np.sin(angles)])
+    for number, body in enumerate(_bodies(coords)):
+        frames = [name for name in board.places if board.scene.specification(name).body == body]
+        if not frames:
+            continue
+        spots = [board.flat(board.places[name].translation) for name in frames]
+        roles = _roles(coords)
+        for name in frames:
+            if any(role & {"ori", "axes"} for role in roles.get(name, {}).values()):
+                spots += [board.flat(tip) for tip in _tips(board, name)]
+        points = np.concatenate([spot + round_about for spot in spots])
+        outline = points[ConvexHull(points).vertices]
+        color = BODIES[number % len(BODIES)]
+        board.marks.append(Area(f"body {body}", outline, color))
+        lowest = outline[np.argmin(outline[:, 1])]
+        board.marks.append(Label(f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0))
+
+
+def _tips(board: _Board, name: str) -> list[Array]:
+    place = board.places[name]
+    return [place.apply(0.17 * board.size * axis) for axis in np.eye(3)]
+
+
+def _draw_frames(board: _Board, coords: Sequence[Coord]) -> None:
+    """Draw each frame that is named: a triad where its axes matter, a dot where its origin does."""
+    middle = board.flat(np.mean([place.translation for place in board.places.values()], axis=0))
+    roles = _roles(coords)
+    for name, place in board.places.items():
+        if name in board.others and name not in roles:
+            at = board.flat(place.translation)
+            board.marks += [Dot(f"frame {name}", at, _GREY), Label(f"frame {name}", at, name, _GREY, offset=(7.0, 7.0))]
+    for name, on in roles.items():
+        at = board.flat(board.places[name].translation)
+        is_axes = "" in on
+        text = _label_of(name, on)
+        if is_axes or any("ori" in roles for roles in on.values()):
+            for tip, color in zip(_tips(board, name), AXES, strict=True):
+                points = np.array([at, board.flat(tip)])
+                board.marks.append(Line(f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True))
+        if any("point" in roles for roles in on.values()):
+            board.marks.append(Dot(f"point {name}", at, size=6.0))
+        is_left = at[0] <= middle[0]
+        offset = (-7.0 if is_left else 7.0, -9.0)
+        board.marks.append(Label(text, at, text, offset=offset, anchor="right" if is_left else "left"))
+
+
+# ----------------------------------------------------------------------------------------------------------- relations
+
+
+def _parts(
+    scene: SceneGraph, relation: SemanticRelation | Coord, q: ArrayLike | None
+) -> list[tuple[str, Coord, Array]]:
+    """Return the arrows of a relation: kind, coordinates, and the vector in its axes where the arrow needs one."""
+    coord = relation.coord if isinstance(relation, SemanticRelation) else relation
+    kinds = PARTS.get(coord.relation, (coord.relation,))
+    if not isinstance(relation, SemanticRelation) and isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord)):
+        rule = "forces are drawn from their numbers"
+        raise SemanticError.of(
+            "relation_drawing", [Violation(rule, repr(coord), repair=f"give a Semantic{coord.relation}")]
+        )
+    if kinds[0] in ("Position", "Orientation"):
+        return [(kind, coord, np.zeros(3)) for kind in kinds]
+    held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)
+    return [(kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)]
+
+
+def _draw_part(board: _Board, kind: str, coord: Coord, vector: Array, longest: float) -> None:
+    """Draw one arrow and its symbol."""
+    color = COLORS[kind]
+    meaning = f"{kind} of {notation(coord)}"
+    symbol = _SYMBOLS[kind]
+    if kind == "Position":
+        start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_point", "point"))
+        board.marks.append(Line(meaning, np.array([start, end]), color, width=1.8, has_head=True))
+        board.marks.append(Label(meaning, start + 0.55 * (end - start), symbol, color, offset=(4.0, 9.0), size=11.0))
+        return
+    if kind == "Orientation":
+        start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_ori", "ori"))
+        bow = _bow(start, end, 0.28)
+        board.marks.append(Line(meaning, bow, color, is_dashed=True, has_head=True))
+        board.marks.append(
+            Label(meaning, bow[len(bow) // 2], symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0)
+        )
+        return
+    turned = board.places[coord.coord].rotate(vector)
+    at = _where(board, coord)
+    if _POINT in coord.fields and kind in ("LinearVelocity", "Torque"):
+        symbol = f"{symbol}({getattr(coord, _POINT)})"
+    if kind in _TURNING:
+        _draw_turning(board, at, turned, Label(meaning, np.zeros(2), symbol, color, offset=(6.0, 4.0), size=11.0))
+        return
+    length = 0.55 * board.size / longest if longest > 0.0 else 0.0
+    ends = board.flat(np.array([at, at + length * turned]))
+    board.marks.append(Line(meaning, ends, color, width=2.2, has_head=True))
+    board.marks.append(Label(meaning, ends[1], symbol, color, offset=(6.0, 5.0), size=11.0))
+
+
+def _where(board: _Board, coord: Coord) -> Array:
+    """Return where a velocity or force is drawn: at its point, or in the middle of its body's frames."""
+    if _POINT in coord.fields:
+        return np.array(board.places[str(getattr(coord, _POINT))].translation)
+    frames = [name for name in board.places if board.scene.specification(name).body == coord.body]
+    return np.asarray(np.mean([board.places[name].translation for name in frames], axis=0))
+
+
+def _draw_turning(board: _Board, at: Array, vector: Array, label: Label) -> None:
+    """Draw an axis and three quarters of a turn about it."""
+    size = float(np.linalg.norm(vector))
+    if size == 0.0:
+        return
+    axis = vector / size
+    across = np.cross(axis, [1.0, 0.0, 0.0] if abs(axis[0]) < 0.9 else [0.0, 1.0, 0.0])
+    across /= np.linalg.norm(across)
+    other = np.cross(axis, across)
+    angles = np.linspace(0.0, 1.6 * np.pi, 40)[:, None]
+    middle = at + 0.14 * board.size * axis
+    ring = board.flat(middle + 0.13 * board.size * (np.cos(angles) * across + np.sin(angles) * other))
+    stem = board.flat(np.array([at, at + 0.3 * board.size * axis]))
+    board.marks.append(Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True))
+    board.marks.append(Line(label.meaning, ring, label.color, width=1.8, has_head=True))
+    board.marks.append(
+        Label(
+            label.meaning, stem[1], label.text, label.color, offset=label.offset, anchor=label.anchor, size=label.size
+        )
+    )
+
+
+def _bow(start: Array, end: Array, height: float) -> Array:
+    """Return points (n, 2) of a bow that rises to its left by a share of its length."""
+    along = end - start
+    aside = np.array([-along[1], along[0]])
+    t = np.linspace(0.06, 0.94, 24)[:, None]
+    return np.asarray(start + t * along + 4 * height * t * (1 - t) * aside)
