@@ -16,7 +16,6 @@ from tmkit.formats.srdf import read_srdf
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
 from tmkit.robots import check_robot, find_manipulator, load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp import validate_plan
 
 
 def boxes(gap: float) -> SceneGraph:
@@ -121,7 +120,7 @@ def test_the_command_writes_a_robot_and_a_picture(tmp_path: Path) -> None:
     assert png.stat().st_size > 0
     scene = load_scene(urdf, srdf)
     read, out_of_srdf = load_manipulator(arm), find_manipulator(f"{srdf}:arm", scene)
-    validate_plan(read, scene)
+    read.check(scene)
     assert read.tip == "panda_hand"
     assert (out_of_srdf.joints, out_of_srdf.gripper_open) == (read.joints, read.gripper_open)
     for wrong in (["--robot", "panda", "--tip", "panda_hand"], ["--write-robot", str(tmp_path / "a.txt")]):

@@ -8,8 +8,8 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, Pick, Place, Sequence
-from tmkit.motion import Manipulator, movable_frames
 from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 
 
