@@ -7,7 +7,7 @@ namespace tmkit::bindings {
 namespace {
 
 // From so many frames on, forward kinematics takes longer than it takes to let other threads run meanwhile.
-constexpr std::size_t frames_worth_a_release = 512;
+constexpr std::size_t frames_worth_forwarding_released = 512;
 
 using PoseRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
 
@@ -24,7 +24,7 @@ struct GivenConfiguration {
 
 void forward(SceneArrays& arrays, const ArrayArgument& q) {
     const HeldVector held(q, "q", [&] { return arrays.joint_count(); });
-    if (arrays.size() < frames_worth_a_release) return arrays.forward(held.numbers());
+    if (arrays.size() < frames_worth_forwarding_released) return arrays.forward(held.numbers());
     const std::vector<double> own = held.copy();  // others may write to the array now
     const nb::gil_scoped_release release;
     const NoFork whole;
@@ -46,7 +46,7 @@ std::size_t write_poses(const SceneArrays& arrays, const nb::object& out) {
     return count;
 }
 
-ReadOnlyArray present(const SceneArrays& arrays) {
+ReadOnlyArray present_configuration(const SceneArrays& arrays) {
     std::vector<double> q(arrays.joint_count());
     const std::size_t count = arrays.write_q(q);
     return make_array(std::move(q), {count});
@@ -402,7 +402,8 @@ The identity when nothing was edited; otherwise what the same edits would have m
 }
 
 void bind_queries(nb::class_<SceneArrays>& cls) {
-    cls.def_prop_ro("q", &present, "(n_joints,) the present configuration, in joint_names order; a copy, read-only.")
+    cls.def_prop_ro("q", &present_configuration,
+                    "(n_joints,) the present configuration, in joint_names order; a copy, read-only.")
         .def_prop_ro("poses", &poses,
                      R"((n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
 

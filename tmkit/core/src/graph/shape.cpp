@@ -57,7 +57,7 @@ private:
 // " (source)" for messages.
 std::string remark(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -210,9 +210,9 @@ void Shape::measure() {
             volume_ = pi * d[0] * d[0] * (d[1] + 4.0 / 3.0 * d[0]);
             break;
         case ShapeKind::plane:
-            centred(infinity, infinity, infinity);
+            centred(unbounded, unbounded, unbounded);
             upper_[2] = 0.0;
-            volume_ = infinity;
+            volume_ = unbounded;
             break;
         case ShapeKind::mesh:
         case ShapeKind::point_cloud: measure_numbers(); break;
@@ -222,8 +222,8 @@ void Shape::measure() {
 
 // The bounds of vertices or balls, and the volume within faces.
 void Shape::measure_numbers() {
-    lower_ = {infinity, infinity, infinity};
-    upper_ = {-infinity, -infinity, -infinity};
+    lower_ = {unbounded, unbounded, unbounded};
+    upper_ = {-unbounded, -unbounded, -unbounded};
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
         lower_[i % 3] = std::min(lower_[i % 3], numbers_[i]);
         upper_[i % 3] = std::max(upper_[i % 3], numbers_[i]);

@@ -1,9 +1,9 @@
 #include "tmkit/lie.hpp"
 
 namespace tmkit {
-namespace {
 
-Matrix3 operator*(const Matrix3& a, const Matrix3& b) {
+// Beside the operators of vectors, which those of an unnamed namespace would hide.
+static Matrix3 operator*(const Matrix3& a, const Matrix3& b) {
     Matrix3 product{};
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
@@ -11,17 +11,19 @@ Matrix3 operator*(const Matrix3& a, const Matrix3& b) {
     return product;
 }
 
-Matrix3 operator+(const Matrix3& a, const Matrix3& b) {
+static Matrix3 operator+(const Matrix3& a, const Matrix3& b) {
     Matrix3 sum;
     for (int i = 0; i < 9; ++i) sum[i] = a[i] + b[i];
     return sum;
 }
 
-Matrix3 operator*(double factor, const Matrix3& a) {
+static Matrix3 operator*(double factor, const Matrix3& a) {
     Matrix3 product;
     for (int i = 0; i < 9; ++i) product[i] = factor * a[i];
     return product;
 }
+
+namespace {
 
 constexpr Matrix3 identity3{1, 0, 0, 0, 1, 0, 0, 0, 1};
 
