@@ -1285,411 +1285,6 @@ class SceneGraph:
 
     def __init__(self, root: str | None = 'world') -> None: ...
 
-    def add_root(self, name: str, *, body: str | None = None) -> SceneGraph:
-        """
-        Add a frame without a parent: the root of another tree. O(log n).
-
-        Args:
-            name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-                the frame's own name.
-
-        Raises:
-            DuplicateNameError: the name is taken.
-            UnknownNameError: no such body.
-        """
-
-    def add_body(self, name: str) -> SceneGraph:
-        """
-        Add a body that has no frame yet. O(log n).
-
-        Frames are put on it by ``body=``. It is removed with its last frame.
-
-        Raises:
-            DuplicateNameError: the name is taken.
-            SceneError: an empty name.
-        """
-
-    def remove_body(self, name: str) -> SceneGraph:
-        """
-        Remove a body without frames. O(log n + twists).
-
-        Raises:
-            UnknownNameError: no such body.
-            SceneError: it has a frame, or a twist is relative to it.
-        """
-
-    def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
-        """
-        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
-
-        Args:
-            root: a frame without a parent.
-            parent: a frame of another tree.
-            pose: parent_from_root at joint value 0.
-            joint: how the root moves relative to its parent; between frames of one body it is fixed.
-
-        Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is in the root's own tree.
-            SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
-        """
-
-    def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
-        """
-        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
-
-        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
-
-        Args:
-            frame: the frame whose body moves.
-            reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
-                linear part in m/s, then angular part in rad/s.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
-                source of its own and is the same for as long as the edge has this value.
-
-        Raises:
-            UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
-                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
-        """
-
-    def remove_twist(self, frame: str) -> SceneGraph:
-        """
-        Remove the twist edge of a frame, if it has one. O(log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
-        """
-        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
-
-        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
-
-        Args:
-            frame: a frame whose parent is on another body.
-            pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            capacity: most poses that are kept; if omitted as before, at first 32.
-            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
-
-        Raises:
-            UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
-                of 0 or a window that is not positive.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
-        """
-
-    def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
-        """
-        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
-
-        Args:
-            frame: a frame whose parent is on another body.
-            stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
-        """
-
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
-        """
-        Add a frame under a parent. O(log n).
-
-        Args:
-            name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
-                ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``.
-            shapes: the shapes on the frame; a bare shape sits in its origin.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
-
-        Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
-        """
-
-    def remove_frame(self, frame: str, *, subtree: bool = False) -> SceneGraph:
-        """
-        Remove a frame.
-
-        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
-        groups), O(twists), O(joints) when a joint is removed and another mimics.
-
-        Args:
-            frame: the frame.
-            subtree: remove all its descendants too.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
-        """
-
-    def rename_frame(self, frame: str, name: str) -> SceneGraph:
-        """
-        Rename a frame; its joint and body keep their names. O(log n).
-
-        Args:
-            frame: the frame.
-            name: its new name, unique among frames.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: the new name is taken.
-        """
-
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
-        """
-        Move a frame with its subtree under another parent. O(depth log n).
-
-        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
-
-        Args:
-            frame: the frame that moves.
-            parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-                joint is on the path between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source, so that to first order every relative pose in the scene keeps its distribution.
-
-        Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
-        """
-
-    def set_pose(self, frame: str, pose: Pose) -> SceneGraph:
-        """
-        Set the pose of a frame relative to its parent. O(depth log n).
-
-        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-        stamped pose is added. A twist edge stays as well.
-
-        Args:
-            frame: a frame whose parent is on another body.
-            pose: parent_from_frame at joint value 0.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
-        """
-
-    def set_joint(self, frame: str, joint: Joint) -> SceneGraph:
-        """
-        Set how a frame moves relative to its parent. O(log n).
-
-        Args:
-            frame: a frame whose parent is on another body.
-            joint: the new joint, in place of the old one.
-
-        Raises:
-            UnknownNameError: no such frame, or no such leader of a mimic joint.
-            DuplicateNameError: the joint name is taken.
-            SceneError: a root, an edge inside one body, or others mimic the joint.
-        """
-
-    def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
-        """
-        Set the classes of a frame. O(log n).
-
-        Args:
-            frame: the frame.
-            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> SceneGraph:
-        """
-        Set all shapes of a frame. O(log n).
-
-        Args:
-            frame: the frame.
-            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def add_shape(self, frame: str, shape: AttachedShape | Shape) -> SceneGraph:
-        """
-        Attach one more shape to a frame. O(log n).
-
-        Args:
-            frame: the frame.
-            shape: the shape; a bare shape is put at the frame's origin.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def set_inertia(self, frame: str, inertia: Inertia | None) -> SceneGraph:
-        """
-        Set the mass properties of the body that a frame is on. O(log n).
-
-        Args:
-            frame: the frame in whose axes they are given.
-            inertia: mass, centre and inertia matrix; None removes them.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
-        """
-
-    def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> SceneGraph:
-        """
-        Let the shapes of two frames touch: the pair is not checked. O(log n).
-
-        Args:
-            a: a frame.
-            b: another frame; the order does not matter.
-            reason: why they may touch, kept with the pair.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a frame with itself.
-        """
-
-    def forbid_collision(self, a: str, b: str) -> SceneGraph:
-        """
-        Check a pair of frames for collision again. O(log n).
-
-        Args:
-            a: a frame.
-            b: another frame; the order does not matter.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> SceneGraph:
-        """
-        Set all attributes of a frame. O(log n).
-
-        Args:
-            frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-                has.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that is not JSON.
-        """
-
-    def set_attribute(self, frame: str, key: str, value: object | None) -> SceneGraph:
-        """
-        Set one attribute of a frame. O(log n).
-
-        Args:
-            frame: the frame.
-            key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: an empty key, or a value that is not JSON.
-        """
-
-    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> SceneGraph:
-        """
-        Make a group, or replace what it holds. O(members log n).
-
-        Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
-        through rename and reparenting.
-
-        Args:
-            name: of the group.
-            frames: its frames.
-            groups: the groups in it, which exist.
-
-        Raises:
-            UnknownNameError: no such frame or group.
-            CycleError: the group would hold itself.
-        """
-
-    def remove_group(self, name: str) -> SceneGraph:
-        """
-        Remove a group, also from the groups that hold it; its frames stay.
-
-        Raises:
-            UnknownNameError: no such group.
-        """
-
-    def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
-        """
-        Add a copy of another scene under a frame. O(m log n) for m frames.
-
-        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
-
-        Args:
-            other: the scene; every frame, joint, body, group and allowed pair of it is added.
-            under: the frame that becomes the parent of its roots.
-            prefix: put before every name of it, e.g. ``left/``.
-            pose: under_from_root, of each of its roots.
-            joint: between ``under`` and its roots.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: a name with the prefix is taken.
-        """
-
-    def merge(self, other: SceneGraph) -> SceneGraph:
-        """
-        Add the frames of another scene. O(m log n) for its m frames.
-
-        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
-        children of the ``world`` here. Other roots become further roots.
-
-        Raises:
-            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-            SceneError: the same root carries different shapes, classes or attributes in both.
-        """
-
-    def extract(self, frame: str) -> SceneGraph:
-        """
-        Keep only a frame, which becomes the root, and its descendants.
-
-        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
-        frames are. Inertia given on a frame that is removed, is removed.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint that stays mimics one that does not.
-        """
-
-    def apply(self, difference: SceneDifference) -> SceneGraph:
-        """
-        Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
-
-        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
-        the changes depend on each other in a circle (two frames that swap names).
-
-        Raises:
-            SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
-        """
-
     def gaussian_pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance. O(depth log n).
@@ -2458,6 +2053,411 @@ class SceneGraph:
     def __getstate__(self) -> tuple[object, ...]: ...
 
     def __setstate__(self, state: object | None) -> None: ...
+
+    def add_root(self, name: str, *, body: str | None = None) -> SceneGraph:
+        """
+        Add a frame without a parent: the root of another tree. O(log n).
+
+        Args:
+            name: unique among frames.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
+                the frame's own name.
+
+        Raises:
+            DuplicateNameError: the name is taken.
+            UnknownNameError: no such body.
+        """
+
+    def add_body(self, name: str) -> SceneGraph:
+        """
+        Add a body that has no frame yet. O(log n).
+
+        Frames are put on it by ``body=``. It is removed with its last frame.
+
+        Raises:
+            DuplicateNameError: the name is taken.
+            SceneError: an empty name.
+        """
+
+    def remove_body(self, name: str) -> SceneGraph:
+        """
+        Remove a body without frames. O(log n + twists).
+
+        Raises:
+            UnknownNameError: no such body.
+            SceneError: it has a frame, or a twist is relative to it.
+        """
+
+    def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
+        """
+        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
+
+        Args:
+            root: a frame without a parent.
+            parent: a frame of another tree.
+            pose: parent_from_root at joint value 0.
+            joint: how the root moves relative to its parent; between frames of one body it is fixed.
+
+        Raises:
+            UnknownNameError: no such frame.
+            CycleError: the parent is in the root's own tree.
+            SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
+        """
+
+    def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+        """
+        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
+
+        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+
+        Args:
+            frame: the frame whose body moves.
+            reference: the body relative to which it moves.
+            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+                linear part in m/s, then angular part in rad/s.
+            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
+                source of its own and is the same for as long as the edge has this value.
+
+        Raises:
+            UnknownNameError: no such frame or body.
+            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
+                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
+        """
+
+    def remove_twist(self, frame: str) -> SceneGraph:
+        """
+        Remove the twist edge of a frame, if it has one. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
+        """
+        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
+
+        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame, at joint value 0.
+            stamp: seconds, on any clock.
+            capacity: most poses that are kept; if omitted as before, at first 32.
+            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
+
+        Raises:
+            UnknownNameError: no such frame.
+            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
+                of 0 or a window that is not positive.
+            SceneError: a root, or an edge inside one body, whose pose is constant.
+        """
+
+    def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
+        """
+        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or an edge inside one body, whose pose is constant.
+        """
+
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+        """
+        Add a frame under a parent. O(log n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            classes: what the frame is, e.g. ``movable`` or ``surface``.
+            shapes: the shapes on the frame; a bare shape sits in its origin.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
+
+        Raises:
+            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
+            DuplicateNameError: the frame, joint or body name is taken.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
+        """
+
+    def remove_frame(self, frame: str, *, subtree: bool = False) -> SceneGraph:
+        """
+        Remove a frame.
+
+        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
+        groups), O(twists), O(joints) when a joint is removed and another mimics.
+
+        Args:
+            frame: the frame.
+            subtree: remove all its descendants too.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
+        """
+
+    def rename_frame(self, frame: str, name: str) -> SceneGraph:
+        """
+        Rename a frame; its joint and body keep their names. O(log n).
+
+        Args:
+            frame: the frame.
+            name: its new name, unique among frames.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DuplicateNameError: the new name is taken.
+        """
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+        """
+        Move a frame with its subtree under another parent. O(depth log n).
+
+        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
+
+        Args:
+            frame: the frame that moves.
+            parent: its new parent.
+            pose: parent_from_frame in the new place, at joint value 0.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+                joint is on the path between frame and parent.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source, so that to first order every relative pose in the scene keeps its distribution.
+
+        Raises:
+            UnknownNameError: no such frame.
+            CycleError: the parent is the frame itself or its descendant.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
+        """
+
+    def set_pose(self, frame: str, pose: Pose) -> SceneGraph:
+        """
+        Set the pose of a frame relative to its parent. O(depth log n).
+
+        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+        stamped pose is added. A twist edge stays as well.
+
+        Args:
+            frame: a frame whose parent is on another body.
+            pose: parent_from_frame at joint value 0.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or an edge inside one body, whose pose is constant.
+        """
+
+    def set_joint(self, frame: str, joint: Joint) -> SceneGraph:
+        """
+        Set how a frame moves relative to its parent. O(log n).
+
+        Args:
+            frame: a frame whose parent is on another body.
+            joint: the new joint, in place of the old one.
+
+        Raises:
+            UnknownNameError: no such frame, or no such leader of a mimic joint.
+            DuplicateNameError: the joint name is taken.
+            SceneError: a root, an edge inside one body, or others mimic the joint.
+        """
+
+    def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
+        """
+        Set the classes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> SceneGraph:
+        """
+        Set all shapes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def add_shape(self, frame: str, shape: AttachedShape | Shape) -> SceneGraph:
+        """
+        Attach one more shape to a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            shape: the shape; a bare shape is put at the frame's origin.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def set_inertia(self, frame: str, inertia: Inertia | None) -> SceneGraph:
+        """
+        Set the mass properties of the body that a frame is on. O(log n).
+
+        Args:
+            frame: the frame in whose axes they are given.
+            inertia: mass, centre and inertia matrix; None removes them.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+        """
+
+    def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> SceneGraph:
+        """
+        Let the shapes of two frames touch: the pair is not checked. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+            reason: why they may touch, kept with the pair.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a frame with itself.
+        """
+
+    def forbid_collision(self, a: str, b: str) -> SceneGraph:
+        """
+        Check a pair of frames for collision again. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> SceneGraph:
+        """
+        Set all attributes of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+                has.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a key that is no text or empty, or a value that is not JSON.
+        """
+
+    def set_attribute(self, frame: str, key: str, value: object | None) -> SceneGraph:
+        """
+        Set one attribute of a frame. O(log n).
+
+        Args:
+            frame: the frame.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: an empty key, or a value that is not JSON.
+        """
+
+    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> SceneGraph:
+        """
+        Make a group, or replace what it holds. O(members log n).
+
+        Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
+        through rename and reparenting.
+
+        Args:
+            name: of the group.
+            frames: its frames.
+            groups: the groups in it, which exist.
+
+        Raises:
+            UnknownNameError: no such frame or group.
+            CycleError: the group would hold itself.
+        """
+
+    def remove_group(self, name: str) -> SceneGraph:
+        """
+        Remove a group, also from the groups that hold it; its frames stay.
+
+        Raises:
+            UnknownNameError: no such group.
+        """
+
+    def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
+        """
+        Add a copy of another scene under a frame. O(m log n) for m frames.
+
+        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
+
+        Args:
+            other: the scene; every frame, joint, body, group and allowed pair of it is added.
+            under: the frame that becomes the parent of its roots.
+            prefix: put before every name of it, e.g. ``left/``.
+            pose: under_from_root, of each of its roots.
+            joint: between ``under`` and its roots.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DuplicateNameError: a name with the prefix is taken.
+        """
+
+    def merge(self, other: SceneGraph) -> SceneGraph:
+        """
+        Add the frames of another scene. O(m log n) for its m frames.
+
+        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
+        children of the ``world`` here. Other roots become further roots.
+
+        Raises:
+            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
+            SceneError: the same root carries different shapes, classes or attributes in both.
+        """
+
+    def extract(self, frame: str) -> SceneGraph:
+        """
+        Keep only a frame, which becomes the root, and its descendants.
+
+        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
+        frames are. Inertia given on a frame that is removed, is removed.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a joint that stays mimics one that does not.
+        """
+
+    def apply(self, difference: SceneDifference) -> SceneGraph:
+        """
+        Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+
+        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
+        the changes depend on each other in a circle (two frames that swap names).
+
+        Raises:
+            SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
+        """
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> SceneGraph:
         """

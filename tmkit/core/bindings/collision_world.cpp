@@ -237,46 +237,9 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
     });
 }
 
-}  // namespace
-
-void bind_collision_world(nb::module_& m) {
-    bind_contact(m);
-    nb::class_<CollisionWorld>(m, "CollisionWorld", nb::is_weak_referenceable(),
-                               R"(Collision checks of one version of a scene: which pairs count, and at what margin.
-
-Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
-rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
-margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
-stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
-before.
-
-A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
-deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
-piece sideways.
-
-Args:
-    scene: the version of the scene.
-    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
-        on a table as its child is checked against the table. Free joints never join.
-    margin: metres; negative lets all pairs overlap by so much.
-    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
-        lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
-        otherwise.
-    level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
-        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
-        deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
-        are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
-        field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
-        free at "exact". Hulls and trees are computed once for each shape and shared.
-
-Raises:
-    UnknownNameError: a frame that is not in the scene, or another level.
-    ConfigurationError: a margin that is infinite or NaN.
-    ShapeError: a mesh without a convex hull, e.g. a flat one.
-
-Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)")
-        .def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
-             nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
+void bind_world_construction(nb::class_<CollisionWorld>& cls) {
+    cls.def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
+            nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
         .def("moved_to", &moved_to, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::none(),
              nb::arg("margin") = nb::none(), nb::arg("pair_margins") = nb::none(),
              R"(Return the world of another version of the scene, using what this one has worked out.
@@ -297,9 +260,12 @@ Raises:
     ConfigurationError: a margin that is infinite or NaN.
     ShapeError: a mesh without a convex hull.
 
-Cost: about one check for a reparented object; O(changes log n + objects).)")
-        .def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
-             "Return whether two worlds use the same structures, one having been moved from the other.")
+Cost: about one check for a reparented object; O(changes log n + objects).)");
+}
+
+void bind_world_properties(nb::class_<CollisionWorld>& cls) {
+    cls.def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
+            "Return whether two worlds use the same structures, one having been moved from the other.")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
                      "The default margin in metres.")
@@ -310,9 +276,12 @@ Cost: about one check for a reparented object; O(changes log n + objects).)")
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable)));
     }, "Names of the frames whose edge joins nothing.")
         .def_prop_ro("pairs", &checked_pairs,
-                     "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).")
-        .def("in_collision",
-             [](const CollisionWorld& w, const ArrayArgument& argument) {
+                     "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
+}
+
+void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
+    cls.def("in_collision",
+            [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::vector<double> q = configuration(w, argument);
         return without_gil([&](const auto&) { return w.in_collision(q.data()); });
     }, nb::arg("q"), R"(Return whether any checked pair is in contact at a configuration.
@@ -357,9 +326,12 @@ Returns:
     For each row its contacts, as ``contacts`` returns them.
 
 Raises:
-    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
-        .def("find_collision", &find_collision, nb::arg("q"),
-             R"(Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
+    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)");
+}
+
+void bind_contact_queries(nb::class_<CollisionWorld>& cls) {
+    cls.def("find_collision", &find_collision, nb::arg("q"),
+            R"(Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
 
 Raises:
     ConfigurationError: the wrong length, or non-finite numbers.)")
@@ -409,9 +381,12 @@ Returns:
 
 Raises:
     UnknownNameError: no frame and no body has the name.
-    ConfigurationError: the wrong length, or non-finite numbers.)")
-        .def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
-             R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
+    ConfigurationError: the wrong length, or non-finite numbers.)");
+}
+
+void bind_edge_queries(nb::class_<CollisionWorld>& cls) {
+    cls.def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
+            R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:
     q0: (n_joints,) full configuration.
@@ -435,6 +410,51 @@ Raises:
         return "CollisionWorld(" + std::to_string(w.pairs().size()) +
                " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
     });
+}
+
+}  // namespace
+
+void bind_collision_world(nb::module_& m) {
+    bind_contact(m);
+    nb::class_<CollisionWorld> cls(m, "CollisionWorld", nb::is_weak_referenceable(),
+                                   R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+
+Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
+rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
+margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
+stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
+before.
+
+A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
+deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
+piece sideways.
+
+Args:
+    scene: the version of the scene.
+    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
+        on a table as its child is checked against the table. Free joints never join.
+    margin: metres; negative lets all pairs overlap by so much.
+    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
+        lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
+        otherwise.
+    level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
+        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
+        deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
+        are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
+        field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
+        free at "exact". Hulls and trees are computed once for each shape and shared.
+
+Raises:
+    UnknownNameError: a frame that is not in the scene, or another level.
+    ConfigurationError: a margin that is infinite or NaN.
+    ShapeError: a mesh without a convex hull, e.g. a flat one.
+
+Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
+    bind_world_construction(cls);
+    bind_world_properties(cls);
+    bind_collision_queries(cls);
+    bind_contact_queries(cls);
+    bind_edge_queries(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -52,6 +52,17 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
     }
 }
 
+// A configuration that an argument may give; without one, the present configuration is meant.
+struct GivenConfiguration {
+    GivenConfiguration(const std::optional<ArrayArgument>& q, const SceneArrays& arrays) {
+        if (!q) return;
+        held.emplace(*q, "q", [&] { return arrays.joint_count(); });
+        configuration = held->numbers();
+    }
+    std::optional<HeldVector> held;
+    SceneArrays::Configuration configuration;
+};
+
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.
 Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
                                std::string_view parent);
@@ -59,6 +70,10 @@ Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, s
 // The same for the twist of a frame relative to a body.
 Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
                                      std::string_view reference);
+
+// The error of an edge that has these maps (6, dimension), by source. Null when there are none.
+using SourceMaps = nb::typed<nb::mapping, SourceHandle, ArrayArgument>;
+Ref<const EdgeNoise> noise_of(const SourceMaps& maps);
 
 // A body that a frame is put on exists, or is a new one of the frame's own name. What makes many frames at once, as
 // from files, makes their bodies as well.
@@ -68,6 +83,8 @@ void require_known_body(const Scene& scene, std::string_view frame, const std::o
     if (body && *body != frame && !scene.has_body(*body)) throw refusals::no_such_body(*body, scene.body_names());
 }
 
+void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
+void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 
 }  // namespace tmkit::bindings

@@ -22,32 +22,16 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
     return std::tuple{twist->reference, make_array(twist->vector)};
 }
 
-void bind_frame_specification(nb::module_& m) {
-    nb::class_<FrameSpecification>(m, "FrameSpecification", nb::is_weak_referenceable(),
-                                   R"(All that is said of one frame of a scene. Immutable.
+namespace {
 
-Args:
-    name: unique among frames.
-    parent: name of the parent, None for a root.
-    pose: parent_from_frame at joint value 0.
-    joint: how the frame moves relative to its parent.
-    body: the body it is on; one of the frame's own name if omitted.
-    classes: what the frame is.
-    shapes: the shapes on it.
-    inertia: mass properties of the body, in the axes of this frame, when they are given there.
-    attributes: free tags, values that JSON can say.
-    twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
-        linear part first; see :meth:`SceneGraph.set_twist`.
-    twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
-    stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
-    noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)")
-        .def("__init__",
-             [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
-                const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
-                const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
-                const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
-                const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
-                const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
+void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
+    cls.def("__init__",
+            [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
+               const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
+               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
+               const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
+               const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
+               const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
         if (twist_noise && !twist) throw refusals::without_twist(name);
         if ((parent && parent->empty()) || (body && body->empty()))
             throw Error(ErrorKind::scene,
@@ -67,12 +51,15 @@ Args:
         if (twist_noise) self->twist->noise = twist_noise->noise;
         std::sort(self->attributes.begin(), self->attributes.end());
     },
-             nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{},
-             nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
-             nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(),
-             nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(),
-             nb::arg("twist_noise") = nb::none())
-        .def_ro("name", &FrameSpecification::name, "Name of the frame.")
+            nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{},
+            nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
+            nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(),
+            nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(),
+            nb::arg("twist_noise") = nb::none());
+}
+
+void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
+    cls.def_ro("name", &FrameSpecification::name, "Name of the frame.")
         .def_prop_ro("parent",
                      [](const FrameSpecification& f) {
         return f.parent.empty() ? std::optional<std::string>() : f.parent;
@@ -108,6 +95,31 @@ Args:
         return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") +
                ")";
     });
+}
+
+}  // namespace
+
+void bind_frame_specification(nb::module_& m) {
+    nb::class_<FrameSpecification> cls(m, "FrameSpecification", nb::is_weak_referenceable(),
+                                       R"(All that is said of one frame of a scene. Immutable.
+
+Args:
+    name: unique among frames.
+    parent: name of the parent, None for a root.
+    pose: parent_from_frame at joint value 0.
+    joint: how the frame moves relative to its parent.
+    body: the body it is on; one of the frame's own name if omitted.
+    classes: what the frame is.
+    shapes: the shapes on it.
+    inertia: mass properties of the body, in the axes of this frame, when they are given there.
+    attributes: free tags, values that JSON can say.
+    twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
+        linear part first; see :meth:`SceneGraph.set_twist`.
+    twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
+    stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
+    noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)");
+    bind_specification_construction(cls);
+    bind_specification_properties(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -38,11 +38,70 @@ std::string text_of(const GaussianPose& g) {
     return "GaussianPose(" + pose_text(g.mean) + text;
 }
 
+void bind_gaussian_construction(nb::class_<GaussianPose>& cls) {
+    cls.def("__init__",
+            [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
+        new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
+    }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
+        .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
+        .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
+                     "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
+}
+
+void bind_gaussian_operations(nb::class_<GaussianPose>& cls) {
+    cls.def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
+            "Return ``child_from_parent``; exact.")
+        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
+             nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); },
+             nb::is_operator(), "Compose with an exact pose.")
+        .def("__rmatmul__",
+             [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); },
+             nb::is_operator(), "Compose an exact pose with this one.")
+        .def_static("from_left",
+                    [](const Pose& mean, const ArrayArgument& covariance) {
+        return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
+    }, nb::arg("mean"), nb::arg("covariance"),
+                    R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+
+Args:
+    mean: parent_from_child.
+    covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
+        positive semi-definite.
+
+Raises:
+    SceneError: as for the constructor.)")
+        .def_prop_ro("left_covariance",
+                     [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
+                     R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
+
+xi is in the parent's axes, about its origin.)")
+        .def("compose",
+             [](const GaussianPose& a, const GaussianPose& b, int order) {
+        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+        return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
+    }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
+             R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
+
+Args:
+    other: b_from_c.
+    order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
+
+Raises:
+    SceneError: another order.)")
+        .def("__eq__",
+             [](const GaussianPose& a, nb::handle b) {
+        return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b);
+    }, nb::arg("other").none())
+        .def("__hash__", [](const GaussianPose& g) {
+        return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
+    }).def("__repr__", &text_of);
+}
+
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
-    auto cls =
-        nb::class_<GaussianPose>(m, "GaussianPose", nb::is_weak_referenceable(),
+    nb::class_<GaussianPose> cls(m, "GaussianPose", nb::is_weak_referenceable(),
                                  R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
 ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
@@ -56,62 +115,10 @@ Args:
 
 Raises:
     SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
-        -1e-9 of the greatest; the message names the eigenvalues.)")
-            .def("__init__",
-                 [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
-        new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
-    }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
-            .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
-            .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
-                         "(6, 6) of xi = [rho, theta] in the child's axes, read-only.")
-            .def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
-                 "Return ``child_from_parent``; exact.")
-            .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
-                 nb::is_operator(),
-                 "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-            .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); },
-                 nb::is_operator(), "Compose with an exact pose.")
-            .def("__rmatmul__",
-                 [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); },
-                 nb::is_operator(), "Compose an exact pose with this one.")
-            .def_static("from_left",
-                        [](const Pose& mean, const ArrayArgument& covariance) {
-        return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
-    }, nb::arg("mean"), nb::arg("covariance"),
-                        R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+        -1e-9 of the greatest; the message names the eigenvalues.)");
+    bind_gaussian_construction(cls);
+    bind_gaussian_operations(cls);
 
-Args:
-    mean: parent_from_child.
-    covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
-        positive semi-definite.
-
-Raises:
-    SceneError: as for the constructor.)")
-            .def_prop_ro("left_covariance",
-                         [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
-                         R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
-
-xi is in the parent's axes, about its origin.)")
-            .def("compose",
-                 [](const GaussianPose& a, const GaussianPose& b, int order) {
-        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
-        return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
-    }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
-                 R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
-
-Args:
-    other: b_from_c.
-    order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
-
-Raises:
-    SceneError: another order.)")
-            .def("__eq__",
-                 [](const GaussianPose& a, nb::handle b) {
-        return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b);
-    }, nb::arg("other").none())
-            .def("__hash__", [](const GaussianPose& g) {
-        return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
-    }).def("__repr__", &text_of);
     bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
                [](nb::handle state) {
         const StateTuple s(state, "an uncertain pose", 2);

@@ -122,10 +122,7 @@ void bind_results(nb::module_& m) {
     });
 }
 
-}  // namespace
-
-void bind_inverse_kinematics(nb::module_& m) {
-    bind_results(m);
+void bind_one_solution(nb::module_& m) {
     m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("target"),
           nb::arg("joints"), nb::arg("q"), nb::arg("reference") = nb::none(), nb::arg("position_only") = false,
           nb::arg("seed") = 0, nb::arg("restarts") = 25, nb::arg("iterations") = 100,
@@ -156,6 +153,9 @@ Raises:
     DisconnectedError: tip and reference are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
         sense.)");
+}
+
+void bind_several_solutions(nb::module_& m) {
     m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"),
           nb::kw_only(), nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
           nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(),
@@ -188,6 +188,14 @@ Raises:
     UnknownNameError: a frame or joint that is not in the scene.
     DisconnectedError: tip and reference are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)");
+}
+
+}  // namespace
+
+void bind_inverse_kinematics(nb::module_& m) {
+    bind_results(m);
+    bind_one_solution(m);
+    bind_several_solutions(m);
 }
 
 }  // namespace tmkit::bindings

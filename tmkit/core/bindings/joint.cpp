@@ -89,86 +89,59 @@ Joint joint_of(const FrameRecord& record) {
     return joint;
 }
 
-void bind_joint(nb::module_& m) {
-    auto rule = nb::class_<Mimic>(m, "Mimic", nb::is_weak_referenceable(),
-                                  R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+namespace {
 
-Args:
-    joint: name of the leading joint.
-    multiplier: factor.
-    offset: radians or metres.
-
-Raises:
-    SceneError: an empty name, or non-finite numbers.)")
-                    .def("__init__",
-                         [](Mimic* self, const std::string& joint, double multiplier, double offset) {
+void bind_mimic_members(nb::class_<Mimic>& cls) {
+    cls.def("__init__",
+            [](Mimic* self, const std::string& joint, double multiplier, double offset) {
         new (self) Mimic(make_mimic(joint, multiplier, offset));
     }, nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
-                    .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
-                    .def_ro("multiplier", &Mimic::multiplier, "Factor.")
-                    .def_ro("offset", &Mimic::offset, "Radians or metres.")
-                    .def("__eq__",
-                         [](const Mimic& a, nb::handle b) {
+        .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
+        .def_ro("multiplier", &Mimic::multiplier, "Factor.")
+        .def_ro("offset", &Mimic::offset, "Radians or metres.")
+        .def("__eq__",
+             [](const Mimic& a, nb::handle b) {
         if (!nb::isinstance<Mimic>(b)) return false;
         const auto& o = nb::cast<const Mimic&>(b);
         return a.joint == o.joint && a.multiplier == o.multiplier && a.offset == o.offset;
     }, nb::arg("other").none())
-                    .def("__hash__", [](const Mimic& a) {
+        .def("__hash__", [](const Mimic& a) {
         return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset));
     }).def("__repr__", [](const Mimic& a) {
         return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) +
                ", offset=" + number_text(a.offset) + ")";
     });
-    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); },
-               [](nb::handle state) {
-        const StateTuple s(state, "a mimic rule", 3);
-        return make_mimic(s.get<std::string>(0), s.get<double>(1), s.get<double>(2));
-    });
+}
 
-    auto cls =
-        nb::class_<Joint>(m, "Joint", nb::is_weak_referenceable(),
-                          R"(How a frame moves relative to its parent. Immutable.
-
-Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
-parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)")
-            .def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
-                         "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
-            .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); },
-                         "(3,) unit vector in the frame itself, read-only.")
-            .def_ro("name", &Joint::name, "Name of the joint; empty until it is in a scene, when none was given.")
-            .def_ro("lower", &Joint::lower, "Smallest value, radians or metres; -inf when unlimited.")
-            .def_ro("upper", &Joint::upper, "Largest value, radians or metres; inf when unlimited.")
-            .def_ro("velocity", &Joint::velocity, "Largest speed, rad/s or m/s; inf when unlimited.")
-            .def_ro("effort", &Joint::effort, "Largest torque or force, N m or N; inf when unlimited.")
-            .def_ro("damping", &Joint::damping, "N m s/rad or N s/m.")
-            .def_ro("friction", &Joint::friction, "N m or N.")
-            .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
-                         "Whether the joint has a value: revolute, continuous or prismatic.")
-            .def_prop_ro("mimic",
-                         [](const Joint& j) {
+void bind_joint_members(nb::class_<Joint>& cls) {
+    cls.def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
+                    "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
+        .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); },
+                     "(3,) unit vector in the frame itself, read-only.")
+        .def_ro("name", &Joint::name, "Name of the joint; empty until it is in a scene, when none was given.")
+        .def_ro("lower", &Joint::lower, "Smallest value, radians or metres; -inf when unlimited.")
+        .def_ro("upper", &Joint::upper, "Largest value, radians or metres; inf when unlimited.")
+        .def_ro("velocity", &Joint::velocity, "Largest speed, rad/s or m/s; inf when unlimited.")
+        .def_ro("effort", &Joint::effort, "Largest torque or force, N m or N; inf when unlimited.")
+        .def_ro("damping", &Joint::damping, "N m s/rad or N s/m.")
+        .def_ro("friction", &Joint::friction, "N m or N.")
+        .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
+                     "Whether the joint has a value: revolute, continuous or prismatic.")
+        .def_prop_ro("mimic",
+                     [](const Joint& j) {
         return j.mimic.empty() ? std::optional<Mimic>() : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
     }, "The rule of a joint that follows another, or None.")
-            .def("__eq__",
-                 [](const Joint& a, nb::handle b) {
+        .def("__eq__",
+             [](const Joint& a, nb::handle b) {
         return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b));
     }, nb::arg("other").none())
-            .def("__hash__", [](const Joint& j) {
+        .def("__hash__", [](const Joint& j) {
         return nb::hash(
             nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2]));
     }).def("__repr__", &joint_text);
-    bind_state(cls, [](nb::handle self) {
-        const Joint& j = nb::cast<const Joint&>(self);
-        return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
-                              j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
-    }, [](nb::handle state) {
-        const StateTuple s(state, "a joint", 10);
-        const int type = s.get<int>(0);
-        if (type < 0 || type > static_cast<int>(JointType::free))
-            throw damaged_state("there is no joint type " + std::to_string(type));
-        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), s.get<double>(2),
-                          s.get<double>(3), s.get<double>(4), s.get<double>(5), s.get<double>(6), s.get<double>(7),
-                          s.get<std::string>(8), s.get<std::optional<Mimic>>(9));
-    });
+}
+
+void bind_joint_makers(nb::module_& m) {
     m.def("Fixed", [] { return Joint{}; }, "Make an edge that does not move.");
     m.def("Free", [] {
         Joint j;
@@ -198,6 +171,50 @@ Args:
 
 Raises:
     SceneError: a zero axis, NaN, a negative limit.)");
+}
+
+}  // namespace
+
+void bind_joint(nb::module_& m) {
+    nb::class_<Mimic> rule(m, "Mimic", nb::is_weak_referenceable(),
+                           R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+
+Args:
+    joint: name of the leading joint.
+    multiplier: factor.
+    offset: radians or metres.
+
+Raises:
+    SceneError: an empty name, or non-finite numbers.)");
+    bind_mimic_members(rule);
+
+    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); },
+               [](nb::handle state) {
+        const StateTuple s(state, "a mimic rule", 3);
+        return make_mimic(s.get<std::string>(0), s.get<double>(1), s.get<double>(2));
+    });
+
+    nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
+                          R"(How a frame moves relative to its parent. Immutable.
+
+Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
+parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
+    bind_joint_members(cls);
+
+    bind_state(cls, [](nb::handle self) {
+        const Joint& j = nb::cast<const Joint&>(self);
+        return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
+                              j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
+    }, [](nb::handle state) {
+        const StateTuple s(state, "a joint", 10);
+        const int type = s.get<int>(0);
+        if (type < 0 || type > static_cast<int>(JointType::free))
+            throw damaged_state("there is no joint type " + std::to_string(type));
+        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), s.get<double>(2),
+                          s.get<double>(3), s.get<double>(4), s.get<double>(5), s.get<double>(6), s.get<double>(7),
+                          s.get<std::string>(8), s.get<std::optional<Mimic>>(9));
+    });
+    bind_joint_makers(m);
 }
 
 }  // namespace tmkit::bindings

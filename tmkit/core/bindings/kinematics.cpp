@@ -5,12 +5,10 @@
 
 namespace tmkit::bindings {
 
-void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics>(m, "Kinematics", nb::is_weak_referenceable(),
-                           R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+namespace {
 
-Made by ``scene.at(q)``. Immutable.)")
-        .def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
+void bind_kinematics_properties(nb::class_<Kinematics>& cls) {
+    cls.def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
         .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q(), {k.q().size()}); },
                      "(n_joints,) configuration, read-only.")
         .def_prop_ro("qd",
@@ -18,8 +16,7 @@ Made by ``scene.at(q)``. Immutable.)")
         if (k.qd().size() != k.q().size()) return std::nullopt;
         return make_array(k.qd(), {k.qd().size()});
     }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
-        .def_prop_ro("poses",
-                     [](const Kinematics& k) {
+        .def_prop_ro("poses", [](const Kinematics& k) {
         std::vector<double> rows(7 * k.size());
         for (std::size_t frame = 0; frame < k.size(); ++frame) {
             const Pose& pose = k.pose(static_cast<std::int32_t>(frame));
@@ -29,12 +26,15 @@ Made by ``scene.at(q)``. Immutable.)")
                       rows.begin() + static_cast<std::ptrdiff_t>(7 * frame + 3));
         }
         return make_array(std::move(rows), {k.size(), 7});
-    }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.")
-        .def("pose",
-             [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
+    }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.");
+}
+
+void bind_pose_queries(nb::class_<Kinematics>& cls) {
+    cls.def("pose",
+            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
         return in_range(reference ? k.pose(target, *reference) : k.pose(target));
     }, nb::arg("target"), nb::arg("reference") = nb::none(),
-             R"(Return the pose of one frame relative to another at this configuration: reference_from_target.
+            R"(Return the pose of one frame relative to another at this configuration: reference_from_target.
 
 Args:
     target: the frame of which the pose is returned.
@@ -61,10 +61,13 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: ``axes`` is in another tree.)")
-        .def("twist",
-             [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
-                const std::optional<std::string_view>& axes) {
+    DisconnectedError: ``axes`` is in another tree.)");
+}
+
+void bind_velocity_queries(nb::class_<Kinematics>& cls) {
+    cls.def("twist",
+            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
+               const std::optional<std::string_view>& axes) {
         if (k.qd().size() != k.q().size())
             throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
         const SceneGraph& scene = k.scene();
@@ -72,8 +75,8 @@ Raises:
             reference ? std::string(*reference) : scene.record(scene.root_of(scene.record(target).id)).name->text;
         return make_array(k.twist(target, from, axes ? *axes : std::string_view(from)));
     },
-             nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
-             R"(Return the twist (6,) that the joint velocities give. O(depth).
+            nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
+            R"(Return the twist (6,) that the joint velocities give. O(depth).
 
 Linear part (m/s) of the target's origin, then angular part (rad/s). In the notation of relations it is
 ``(target|its body, body of the reference, [axes])``.
@@ -113,6 +116,18 @@ Raises:
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });
+}
+
+}  // namespace
+
+void bind_kinematics(nb::module_& m) {
+    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
+                               R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+
+Made by ``scene.at(q)``. Immutable.)");
+    bind_kinematics_properties(cls);
+    bind_pose_queries(cls);
+    bind_velocity_queries(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -275,12 +275,7 @@ void bind_recheck_result(nb::module_& m) {
     });
 }
 
-}  // namespace
-
-void bind_path_search(nb::module_& m) {
-    bind_path_result(m);
-    bind_line_result(m);
-    bind_recheck_result(m);
+void bind_search(nb::module_& m) {
     m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"),
           nb::arg("goals"), nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5,
           nb::arg("resolution") = 0.01, nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(),
@@ -311,6 +306,9 @@ Args:
 Raises:
     UnknownNameError: a joint or frame that is not in the scene.
     ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.)");
+}
+
+void bind_straight_line(nb::module_& m) {
     m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("start"),
           nb::arg("target"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("reference") = nb::none(),
           nb::arg("position_step") = 0.005, nb::arg("rotation_step") = 0.05, nb::arg("max_joint_jump") = 0.3,
@@ -339,6 +337,9 @@ Raises:
     UnknownNameError: a joint or frame that is not in the scene.
     DisconnectedError: tip and reference are in different trees.
     ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
+}
+
+void bind_recheck(nb::module_& m) {
     m.def("recheck_path", &recheck, nb::arg("world"), nb::arg("path"), nb::kw_only(), nb::arg("resolution") = 0.003,
           nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
           R"(Check a path of straight joint motions again, finely, and report the first failure.
@@ -353,6 +354,17 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     ConfigurationError: a path of the wrong shape or with non-finite numbers.)");
+}
+
+}  // namespace
+
+void bind_path_search(nb::module_& m) {
+    bind_path_result(m);
+    bind_line_result(m);
+    bind_recheck_result(m);
+    bind_search(m);
+    bind_straight_line(m);
+    bind_recheck(m);
 }
 
 }  // namespace tmkit::bindings

@@ -68,12 +68,131 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
     return make_array(one(read_vector3(points, "point")));
 }
 
+void bind_pose_construction(nb::class_<Pose>& cls) {
+    cls.def("__init__",
+            [](Pose* self, const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
+        new (self) Pose(make_pose(translation, quat_xyzw));
+    }, nb::arg("translation") = nb::make_tuple(0.0, 0.0, 0.0),
+            nb::arg("quat_xyzw") = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
+        .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
+        .def_static("from_matrix", &from_matrix, nb::arg("matrix"), R"(Make a pose from a homogeneous matrix (4, 4).
+
+Raises:
+    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
+        within 1e-9.)")
+        .def_static("from_rotation_matrix", &from_rotation_matrix, nb::arg("translation"), nb::arg("rotation"),
+                    R"(Make a pose from a translation and a rotation matrix.
+
+Args:
+    translation: (3,) metres, the child's origin in the parent.
+    rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
+
+Raises:
+    SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.)")
+        .def_static("from_rpy",
+                    [](const ArrayArgument& translation, const ArrayArgument& rpy) {
+        return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
+    }, nb::arg("translation"), nb::arg("rpy"),
+                    R"(Make a pose from a translation and roll, pitch and yaw about fixed axes.
+
+Args:
+    translation: (3,) metres, the child's origin in the parent.
+    rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+
+Raises:
+    SceneError: arguments of another shape or with non-finite numbers.)")
+        .def_static("from_array", &from_array, nb::arg("values"),
+                    "Make a pose of seven numbers: translation x, y, z and quaternion x, y, z, w.")
+        .def_static("exp", [](const ArrayArgument& xi) {
+        const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
+        return in_range(Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]}));
+    }, nb::arg("xi"), "Return the exponential of xi = [rho, theta], (6,): metres, then radians.");
+}
+
+void bind_pose_representations(nb::class_<Pose>& cls) {
+    cls.def("log", [](const Pose& p) { return make_array(p.log()); },
+            "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
+        .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); }, "(3,) metres, read-only.")
+        .def_prop_ro("quat_xyzw", [](const Pose& p) { return make_array(p.quat_xyzw); },
+                     "(4,) unit quaternion, real part last; read-only.")
+        .def_prop_ro("quat_wxyz",
+                     [](const Pose& p) {
+        const auto& q = p.quat_xyzw;
+        return make_array(Vector4{q[3], q[0], q[1], q[2]});
+    }, "(4,) unit quaternion, real part first; read-only.")
+        .def_prop_ro("rotation",
+                     [](const Pose& p) {
+        const Matrix3 r = p.rotation();
+        return make_array(std::vector<double>(r.begin(), r.end()), {3, 3});
+    }, "(3, 3) rotation matrix, read-only.")
+        .def("as_matrix",
+             [](const Pose& p) {
+        const Matrix4 r = p.matrix();
+        return make_array(std::vector<double>(r.begin(), r.end()), {4, 4});
+    }, "Return the (4, 4) homogeneous matrix, read-only.")
+        .def("as_array", [](const Pose& p) {
+        const auto& [t, q] = p;
+        return make_array(std::array<double, 7>{t[0], t[1], t[2], q[0], q[1], q[2], q[3]});
+    }, "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.");
+}
+
+void bind_pose_operations(nb::class_<Pose>& cls) {
+    cls.def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
+            "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+        .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
+             "Return ``child_from_parent`` of ``parent_from_child``.")
+        .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
+             nb::arg("points"), "Map points (3,) or (n, 3), metres in the child, to the parent.")
+        .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
+             nb::arg("vectors"), "Express free vectors (3,) or (n, 3) of the child in the parent.")
+        .def("interpolate",
+             [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
+             nb::arg("other"), nb::arg("fraction"),
+             R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
+
+Args:
+    other: the pose at fraction 1, relative to the same parent.
+    fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
+
+Raises:
+    SceneError: a fraction that is not finite.)");
+}
+
+void bind_pose_comparison(nb::class_<Pose>& cls) {
+    cls.def("distance",
+            [](const Pose& a, const Pose& b) {
+        const auto d = a.distance(b);
+        require_in_range(d, "the distance");
+        return std::make_pair(d[0], d[1]);
+    }, nb::arg("other"),
+            "Return the distance of the origins in metres and the angle between the orientations in radians.")
+        .def("is_close",
+             [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
+        const auto d = a.distance(b);
+        return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
+    }, nb::arg("other"), nb::kw_only(), nb::arg("translation_tolerance") = 1e-9, nb::arg("rotation_tolerance") = 1e-9,
+             R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
+
+Args:
+    other: the pose to compare with, relative to the same parent.
+    translation_tolerance: metres between the origins.
+    rotation_tolerance: radians between the orientations.)")
+        .def("__eq__",
+             [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); },
+             nb::arg("other").none())
+        .def("__hash__", [](const Pose& p) {
+        nb::list numbers;
+        for (double v : p.translation) numbers.append(v);
+        for (double v : p.quat_xyzw) numbers.append(v);
+        return nb::hash(nb::tuple(numbers));
+    }).def("__repr__", &pose_text);
+}
+
 }  // namespace
 
 void bind_pose(nb::module_& m) {
-    auto pose =
-        nb::class_<Pose>(m, "Pose", nb::is_weak_referenceable(),
-                         R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+    nb::class_<Pose> pose(m, "Pose", nb::is_weak_referenceable(),
+                          R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
 Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
 ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
@@ -84,120 +203,12 @@ Args:
     quat_xyzw: (4,) quaternion of any norm above 1e-9; it is normalised.
 
 Raises:
-    SceneError: non-finite numbers, or a zero quaternion.)")
-            .def("__init__",
-                 [](Pose* self, const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
-        new (self) Pose(make_pose(translation, quat_xyzw));
-    }, nb::arg("translation") = nb::make_tuple(0.0, 0.0, 0.0),
-                 nb::arg("quat_xyzw") = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
-            .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
-            .def_static("from_matrix", &from_matrix, nb::arg("matrix"), R"(Make a pose from a homogeneous matrix (4, 4).
+    SceneError: non-finite numbers, or a zero quaternion.)");
+    bind_pose_construction(pose);
+    bind_pose_representations(pose);
+    bind_pose_operations(pose);
+    bind_pose_comparison(pose);
 
-Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
-        within 1e-9.)")
-            .def_static("from_rotation_matrix", &from_rotation_matrix, nb::arg("translation"), nb::arg("rotation"),
-                        R"(Make a pose from a translation and a rotation matrix.
-
-Args:
-    translation: (3,) metres, the child's origin in the parent.
-    rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
-
-Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.)")
-            .def_static("from_rpy",
-                        [](const ArrayArgument& translation, const ArrayArgument& rpy) {
-        return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
-    }, nb::arg("translation"), nb::arg("rpy"),
-                        R"(Make a pose from a translation and roll, pitch and yaw about fixed axes.
-
-Args:
-    translation: (3,) metres, the child's origin in the parent.
-    rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
-
-Raises:
-    SceneError: arguments of another shape or with non-finite numbers.)")
-            .def_static("from_array", &from_array, nb::arg("values"),
-                        "Make a pose of seven numbers: translation x, y, z and quaternion x, y, z, w.")
-            .def_static("exp",
-                        [](const ArrayArgument& xi) {
-        const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
-        return in_range(Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]}));
-    }, nb::arg("xi"), "Return the exponential of xi = [rho, theta], (6,): metres, then radians.")
-            .def("log", [](const Pose& p) { return make_array(p.log()); },
-                 "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
-            .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); },
-                         "(3,) metres, read-only.")
-            .def_prop_ro("quat_xyzw", [](const Pose& p) { return make_array(p.quat_xyzw); },
-                         "(4,) unit quaternion, real part last; read-only.")
-            .def_prop_ro("quat_wxyz",
-                         [](const Pose& p) {
-        const auto& q = p.quat_xyzw;
-        return make_array(Vector4{q[3], q[0], q[1], q[2]});
-    }, "(4,) unit quaternion, real part first; read-only.")
-            .def_prop_ro("rotation",
-                         [](const Pose& p) {
-        const Matrix3 r = p.rotation();
-        return make_array(std::vector<double>(r.begin(), r.end()), {3, 3});
-    }, "(3, 3) rotation matrix, read-only.")
-            .def("as_matrix",
-                 [](const Pose& p) {
-        const Matrix4 r = p.matrix();
-        return make_array(std::vector<double>(r.begin(), r.end()), {4, 4});
-    }, "Return the (4, 4) homogeneous matrix, read-only.")
-            .def("as_array",
-                 [](const Pose& p) {
-        const auto& [t, q] = p;
-        return make_array(std::array<double, 7>{t[0], t[1], t[2], q[0], q[1], q[2], q[3]});
-    }, "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.")
-            .def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
-                 "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-            .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
-                 "Return ``child_from_parent`` of ``parent_from_child``.")
-            .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
-                 nb::arg("points"), "Map points (3,) or (n, 3), metres in the child, to the parent.")
-            .def("rotate",
-                 [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
-                 nb::arg("vectors"), "Express free vectors (3,) or (n, 3) of the child in the parent.")
-            .def(
-                "interpolate",
-                [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
-                nb::arg("other"), nb::arg("fraction"),
-                R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
-
-Args:
-    other: the pose at fraction 1, relative to the same parent.
-    fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
-
-Raises:
-    SceneError: a fraction that is not finite.)")
-            .def("distance",
-                 [](const Pose& a, const Pose& b) {
-        const auto d = a.distance(b);
-        require_in_range(d, "the distance");
-        return std::make_pair(d[0], d[1]);
-    }, nb::arg("other"),
-                 "Return the distance of the origins in metres and the angle between the orientations in radians.")
-            .def("is_close",
-                 [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
-        const auto d = a.distance(b);
-        return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
-    }, nb::arg("other"), nb::kw_only(), nb::arg("translation_tolerance") = 1e-9, nb::arg("rotation_tolerance") = 1e-9,
-                 R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
-
-Args:
-    other: the pose to compare with, relative to the same parent.
-    translation_tolerance: metres between the origins.
-    rotation_tolerance: radians between the orientations.)")
-            .def("__eq__",
-                 [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); },
-                 nb::arg("other").none())
-            .def("__hash__", [](const Pose& p) {
-        nb::list numbers;
-        for (double v : p.translation) numbers.append(v);
-        for (double v : p.quat_xyzw) numbers.append(v);
-        return nb::hash(nb::tuple(numbers));
-    }).def("__repr__", &pose_text);
     bind_state(pose, [](const Pose& p) {
         return nb::make_tuple(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]),
                               nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));

@@ -12,7 +12,7 @@ using MaybeArray = std::optional<ReadOnlyArray>;
 using MaybeConfiguration = std::optional<ArrayArgument>;
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
-void bind_numbers(nb::class_<SceneGraph>& cls) {
+void bind_position_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_position",
             [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes,
                const MaybeConfiguration& q) -> MaybeArray {
@@ -29,10 +29,13 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
         return make_array({m.begin(), m.end()}, {3, 3});
     },
              nb::arg("ori"), nb::arg("body"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"),
-             nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.")
-        .def("_related_pose",
-             [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
-                Name axes, const MaybeConfiguration& q) -> MaybeArray {
+             nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.");
+}
+
+void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
+    cls.def("_related_pose",
+            [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
+               Name axes, const MaybeConfiguration& q) -> MaybeArray {
         if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
         const ConfigurationArgument configuration(q, s);
         if (point == ori && ref_point == ref_ori && axes == ref_ori) {
@@ -45,12 +48,15 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
         return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0},
                           {4, 4});
     },
-             nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"),
-             nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-             "The numbers of a pose in one matrix (4, 4); None where a name is wrong.")
-        .def("_related_twist",
-             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-                const MaybeConfiguration& q, char part) -> MaybeArray {
+            nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"),
+            nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+            "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
+}
+
+void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
+    cls.def("_related_twist",
+            [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
+               const MaybeConfiguration& q, char part) -> MaybeArray {
         if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
         const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
         if (!moves || !reference) return std::nullopt;
@@ -62,13 +68,16 @@ void bind_numbers(nb::class_<SceneGraph>& cls) {
                                       : std::vector<double>(twist->begin() + 3, twist->end()),
                           {3});
     },
-             nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-             nb::arg("part") = 't', R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
+            nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+            nb::arg("part") = 't', R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
 
-None where a name is wrong or no path of twists leads there.)")
-        .def("_uncertain_twist",
-             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
-                const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
+None where a name is wrong or no path of twists leads there.)");
+}
+
+void bind_uncertain_twist_numbers(nb::class_<SceneGraph>& cls) {
+    cls.def("_uncertain_twist",
+            [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
+               const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
         if ((!sits_on(s, point, body) && !sits_on(s, point, ref_body)) || !s.find(axes)) return std::nullopt;
         const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
         if (!moves || !reference) return std::nullopt;
@@ -78,16 +87,20 @@ None where a name is wrong or no path of twists leads there.)")
         if (!twist) return std::nullopt;
         return std::pair{make_array(*twist), noise_or_none(error.edge())};
     },
-             nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-             R"(The numbers (6,) of a twist and its error, source by source (None: exact).
+            nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+            R"(The numbers (6,) of a twist and its error, source by source (None: exact).
 
 None where a name is wrong or no path of twists leads there.)");
 }
 
-}  // namespace
+void bind_numbers(nb::class_<SceneGraph>& cls) {
+    bind_position_numbers(cls);
+    bind_pose_numbers(cls);
+    bind_twist_numbers(cls);
+    bind_uncertain_twist_numbers(cls);
+}
 
-void bind_relations(nb::class_<SceneGraph>& cls) {
-    bind_numbers(cls);
+void bind_relate(nb::class_<SceneGraph>& cls) {
     cls.def("relate",
             [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
         if (representation.is_none() && q.is_none() && qd.is_none())
@@ -115,16 +128,19 @@ Raises:
     UnknownNameError: no such frame or body.
     SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
         representation cannot express what is asked for.
-    ConfigurationError: a joint is on the path and q is missing.)")
-        .def("add_pose",
-             [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
+    ConfigurationError: a joint is on the path and q is missing.)");
+}
+
+void bind_relation_edits(nb::class_<SceneGraph>& cls) {
+    cls.def("add_pose",
+            [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
         return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_pose)(
             self, pose, nb::arg("joint") = joint, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict));
     }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(),
-             nb::arg("on_conflict") = "refuse",
-             nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
-                     "None, on_conflict: str = 'refuse') -> SceneGraph"),
-             R"(Return the scene with the pose of one frame relative to another as a new edge.
+            nb::arg("on_conflict") = "refuse",
+            nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
+                    "None, on_conflict: str = 'refuse') -> SceneGraph"),
+            R"(Return the scene with the pose of one frame relative to another as a new edge.
 
 A pose of points that are no origins of frames, or in the axes of a third frame, is converted by the poses of the
 scene.
@@ -138,14 +154,17 @@ Args:
 Raises:
     UnknownNameError: no such frame, body or ``on_conflict``.
     SemanticError: not a pose, a frame is not on the body named, or the pose cannot be converted.
-    CycleError, SceneError: the edge would break a rule of the scene.)")
-        .def("gaussian_twist",
-             [](nb::handle self, nb::handle coord, nb::handle q) {
+    CycleError, SceneError: the edge would break a rule of the scene.)");
+}
+
+void bind_twist_relations(nb::class_<SceneGraph>& cls) {
+    cls.def("gaussian_twist",
+            [](nb::handle self, nb::handle coord, nb::handle q) {
         return registered_function(&Registered::gaussian_twist)(self, coord, nb::arg("q") = q);
     }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
-             nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
-                     "typing.Any"),
-             R"(Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
+            nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
+                    "typing.Any"),
+            R"(Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
 
 Args:
     coord: coordinates of a twist, as for ``relate``; joints do not move.
@@ -195,6 +214,15 @@ Raises:
 
 Raises:
     SemanticError: a time that is not finite.)");
+}
+
+}  // namespace
+
+void bind_relations(nb::class_<SceneGraph>& cls) {
+    bind_numbers(cls);
+    bind_relate(cls);
+    bind_relation_edits(cls);
+    bind_twist_relations(cls);
 }
 
 }  // namespace tmkit::bindings

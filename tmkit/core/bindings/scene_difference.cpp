@@ -48,26 +48,9 @@ Names names_where(const SceneDifference& difference, Choose&& choose) {
     return Names(nb::tuple(names));
 }
 
-}  // namespace
-
-void bind_scene_difference(nb::module_& m) {
-    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(),
-                                "How one frame differs between two versions of a scene. Immutable.")
-        .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
-        .def_prop_ro("before", [](const FrameDifference& d) { return d.before; },
-                     "All that the first version says of it, None when it is not there.")
-        .def_prop_ro("after", [](const FrameDifference& d) { return d.after; },
-                     "All that the second version says of it, None when it is not there.")
-        .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); },
-                     "Names of the fields that differ; empty when the frame was added or removed.")
-        .def("__repr__", [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
-
-    nb::class_<SceneDifference>(m, "SceneDifference", nb::is_weak_referenceable(),
-                                R"(What differs between two versions of a scene. Immutable.
-
-Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.)")
-        .def_prop_ro("frames",
-                     [](const SceneDifference& d) {
+void bind_difference_properties(nb::class_<SceneDifference>& cls) {
+    cls.def_prop_ro("frames",
+                    [](const SceneDifference& d) {
         return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(
             nb::tuple(nb::cast(std::vector<FrameDifference>(d.frames))));
     }, "One entry for each frame that was added, removed or changed, in insertion order.")
@@ -120,6 +103,27 @@ Names are those of the second version, where both frames are in it.)")
         }
         return "SceneDifference(" + joined(texts) + ")";
     });
+}
+
+}  // namespace
+
+void bind_scene_difference(nb::module_& m) {
+    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(),
+                                "How one frame differs between two versions of a scene. Immutable.")
+        .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
+        .def_prop_ro("before", [](const FrameDifference& d) { return d.before; },
+                     "All that the first version says of it, None when it is not there.")
+        .def_prop_ro("after", [](const FrameDifference& d) { return d.after; },
+                     "All that the second version says of it, None when it is not there.")
+        .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); },
+                     "Names of the fields that differ; empty when the frame was added or removed.")
+        .def("__repr__", [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
+
+    nb::class_<SceneDifference> cls(m, "SceneDifference", nb::is_weak_referenceable(),
+                                    R"(What differs between two versions of a scene. Immutable.
+
+Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.)");
+    bind_difference_properties(cls);
 }
 
 }  // namespace tmkit::bindings

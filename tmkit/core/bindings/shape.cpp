@@ -160,10 +160,48 @@ Raises:
     ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
 }
 
+void bind_attached_construction(nb::class_<AttachedShape>& cls) {
+    cls.def("__init__",
+            [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
+               const std::optional<ArrayArgument>& color, bool visual, bool collision,
+               const std::optional<double>& friction, const std::optional<std::string>& level) {
+        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+    },
+            nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
+            nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(),
+            nb::arg("level") = nb::none());
+}
+
+void bind_attached_properties(nb::class_<AttachedShape>& cls) {
+    cls.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
+        .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
+        .def_prop_ro("color",
+                     [](const AttachedShape& a) {
+        return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
+                           : std::nullopt;
+    }, "Red, green, blue, alpha from 0 to 1, or None.")
+        .def("moved",
+             [](AttachedShape a, const Pose& pose) {
+        a.pose = pose;
+        return a;
+    }, nb::arg("pose"), "Return the same shape for the same purpose at another pose frame_from_shape.")
+        .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
+        .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
+        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
+        .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
+                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
+        .def("__eq__",
+             [](const AttachedShape& a, nb::handle b) {
+        return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b);
+    }, nb::arg("other").none())
+        .def("__hash__", [](const AttachedShape& a) {
+        return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
+    }).def("__repr__", &attached_text);
+}
+
 void bind_attached_shape(nb::module_& m) {
-    auto attached =
-        nb::class_<AttachedShape>(m, "AttachedShape", nb::is_weak_referenceable(),
-                                  R"(A shape on a frame: where it sits and what it is for. Immutable.
+    nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
+                                       R"(A shape on a frame: where it sits and what it is for. Immutable.
 
 Args:
     shape: the shape.
@@ -177,40 +215,10 @@ Args:
 
 Raises:
     ShapeError: a colour outside 0 to 1, or a negative friction.
-    UnknownNameError: another level.)")
-            .def("__init__",
-                 [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
-                    const std::optional<ArrayArgument>& color, bool visual, bool collision,
-                    const std::optional<double>& friction, const std::optional<std::string>& level) {
-        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
-    },
-                 nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
-                 nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(),
-                 nb::arg("level") = nb::none())
-            .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
-            .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
-            .def_prop_ro("color",
-                         [](const AttachedShape& a) {
-        return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
-                           : std::nullopt;
-    }, "Red, green, blue, alpha from 0 to 1, or None.")
-            .def("moved",
-                 [](AttachedShape a, const Pose& pose) {
-        a.pose = pose;
-        return a;
-    }, nb::arg("pose"), "Return the same shape for the same purpose at another pose frame_from_shape.")
-            .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
-            .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
-            .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
-            .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
-                         "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-            .def("__eq__",
-                 [](const AttachedShape& a, nb::handle b) {
-        return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b);
-    }, nb::arg("other").none())
-            .def("__hash__", [](const AttachedShape& a) {
-        return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
-    }).def("__repr__", &attached_text);
+    UnknownNameError: another level.)");
+    bind_attached_construction(attached);
+    bind_attached_properties(attached);
+
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
                               self.attr("collision"), self.attr("friction"), self.attr("level"));
@@ -248,52 +256,47 @@ CollisionLevel read_level(const std::string& name) {
     throw unknown_name("level", name, {"exact", "hull", "box"});
 }
 
-void bind_shape(nb::module_& m) {
-    auto shape =
-        nb::class_<ShapeHandle>(
-            m, "Shape", nb::is_weak_referenceable(),
-            R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
+namespace {
 
-Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
-``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
-it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
-keep alive.)")
-            .def_prop_ro(
-                "kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-                R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
+void bind_shape_content(nb::class_<ShapeHandle>& cls) {
+    cls.def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
+                    R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
 or ``height_field``.)")
-            .def_prop_ro("dimensions",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("dimensions",
+                     [](const ShapeHandle& s) {
         return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions())));
     }, R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
 height field (x, y, floor); mesh and plane ().)")
-            .def_prop_ro("vertices",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("vertices",
+                     [](const ShapeHandle& s) {
         return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3});
     }, "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
-            .def_prop_ro("faces",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("faces",
+                     [](const ShapeHandle& s) {
         return view_of(s, s.shape->faces(), {s.shape->faces().size() / 3, 3});
     }, "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
-            .def_prop_ro("points",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("points",
+                     [](const ShapeHandle& s) {
         return view_of(s, s.shape->points(), {s.shape->points().size() / 3, 3});
     }, "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
-            .def_prop_ro("heights",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("heights",
+                     [](const ShapeHandle& s) {
         return view_of(s, s.shape->heights(), {s.shape->rows(), s.shape->columns()});
     }, "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
-            .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
-                         "Where a mesh, a cloud or a field came from; may be empty.")
-            .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
-                         "32 hexadecimal digits that depend on the content alone, the same in every process.")
-            .def_prop_ro("bounds",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
+                     "Where a mesh, a cloud or a field came from; may be empty.");
+}
+
+void bind_shape_measures(nb::class_<ShapeHandle>& cls) {
+    cls.def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
+                    "32 hexadecimal digits that depend on the content alone, the same in every process.")
+        .def_prop_ro("bounds",
+                     [](const ShapeHandle& s) {
         const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end()), {3}); };
         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
     }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
-            .def_prop_ro("volume",
-                         [](const ShapeHandle& s) {
+        .def_prop_ro("volume",
+                     [](const ShapeHandle& s) {
         const double volume = s.shape->volume();
         if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
         return volume;
@@ -303,16 +306,18 @@ For a mesh the signed volume of its faces, correct if they are closed and face o
 
 Raises:
     ShapeError: a point cloud, whose balls may overlap.)")
-            .def("__eq__",
-                 [](const ShapeHandle& a, nb::handle b) {
+        .def("__eq__",
+             [](const ShapeHandle& a, nb::handle b) {
         return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
     }, nb::arg("other").none())
-            .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
-            .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
-            .def("__copy__", [](const ShapeHandle& s) {
+        .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
+        .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
+        .def("__copy__", [](const ShapeHandle& s) {
         return s;
     }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"));
-    bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
+}
+
+void bind_primitives(nb::module_& m) {
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
         m.def(name, [kind](double radius, double length) {
             return ShapeHandle{Shape::primitive(kind, {radius, length})};
@@ -367,7 +372,24 @@ Args:
 
 Raises:
     ShapeError: no rows, non-finite numbers, or an index out of range.)");
+}
 
+}  // namespace
+
+void bind_shape(nb::module_& m) {
+    nb::class_<ShapeHandle> shape(
+        m, "Shape", nb::is_weak_referenceable(),
+        R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
+
+Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
+``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
+it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
+keep alive.)");
+    bind_shape_content(shape);
+    bind_shape_measures(shape);
+
+    bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
+    bind_primitives(m);
     bind_large_shapes(m);
     bind_attached_shape(m);
 }

@@ -1,0 +1,209 @@
+// Queries of uncertain scenes: covariances, their sources, samples.
+#include "edits.hpp"
+#include "tmkit/scene_gaussian.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+void bind_gaussian_pose_queries(nb::class_<SceneGraph>& cls) {
+    cls.def("gaussian_pose",
+            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+               const std::optional<ArrayArgument>& q) {
+        return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
+    },
+            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
+
+The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
+the target. See ``sample_poses`` for errors so large that first order is not enough.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    reference_from_target.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("joint_gaussian",
+             [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
+                const std::optional<ArrayArgument>& q) {
+        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
+        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
+        const std::size_t n = 6 * pairs.size();
+        return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))),
+                         make_array(std::move(joint.covariance), {n, n})};
+    },
+             nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return several relative poses with the covariance of all their errors together.
+
+Args:
+    pairs: (target, reference) of each.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+
+Returns:
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+void bind_error_path_queries(nb::class_<SceneGraph>& cls) {
+    cls.def("contributions",
+            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+               const std::optional<ArrayArgument>& q) {
+        const NoiseSum error = path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get());
+        nb::list shares;
+        for (const NoiseTerm& term : error.terms())
+            shares.append(
+                nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
+        return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
+    },
+            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+        target:
+    the shares sum to the covariance. A source whose effects cancel has a share of zero.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("path_noise",
+             [](const SceneGraph& s, std::string_view target, std::string_view reference,
+                const std::optional<ArrayArgument>& q) {
+        return noise_or_none(
+            path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get()).edge());
+    },
+             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    The error of reference_from_target, in the axes of the target.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+void bind_sampling_queries(nb::class_<SceneGraph>& cls) {
+    cls.def("sample_poses",
+            [](const SceneGraph& s, std::string_view target, std::string_view reference, std::size_t count,
+               std::uint64_t seed, const std::optional<ArrayArgument>& q) {
+        const ConfigurationArgument configuration(q, s);
+        std::vector<double> rows;
+        const std::string to(target), from(reference);
+        {
+            nb::gil_scoped_release release;
+            for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
+                rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
+                rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
+            }
+        }
+        return make_array(std::move(rows), {count, 7});
+    },
+            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("count"), nb::arg("seed"),
+            nb::arg("q") = nb::none(), R"(Return poses drawn from the errors of the edges. O(count * path).
+
+Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+Args:
+    target: the frame of which the pose is returned.
+    reference: the frame it is relative to.
+    count: how many samples.
+    seed: of the random numbers; the same seed gives the same poses.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    (count, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("innovation",
+             [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
+        SceneEdit edit(s);
+        return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
+    }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+Args:
+    measurement: the measured pose, position, bearing or range.
+    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+void bind_edge_noise_queries(nb::class_<SceneGraph>& cls) {
+    cls.def("noise", [](const SceneGraph& s, std::string_view frame) { return noise_or_none(s.record(frame).noise); },
+            nb::arg("frame"),
+            R"(Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("edge_covariance",
+             [](const SceneGraph& s, std::string_view frame) {
+        const Ref<const EdgeNoise>& noise = s.record(frame).noise;
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"),
+             R"(Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("twist_noise",
+             [](const SceneGraph& s, std::string_view frame) {
+        return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
+    }, nb::arg("frame"), R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("twist_covariance",
+             [](const SceneGraph& s, std::string_view frame) {
+        const EdgeNoise* noise = s.record(frame).twist_noise();
+        return covariance_array(noise ? noise->covariance : Covariance{});
+    }, nb::arg("frame"), R"(Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. O(log n).
+
+At the frame's origin and in its axes.
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
+        std::vector<std::string> names;
+        for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
+        return tuple_of(names);
+    }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
+}
+
+}  // namespace
+
+void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
+    bind_gaussian_pose_queries(cls);
+    bind_error_path_queries(cls);
+    bind_sampling_queries(cls);
+    bind_edge_noise_queries(cls);
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,317 @@
+// Noise sources, the errors of edges, and measurements.
+#include <cmath>
+
+#include "edits.hpp"
+#include "tmkit/scene_gaussian.hpp"
+
+namespace tmkit::bindings {
+
+Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
+    NoiseSum sum;
+    for (nb::handle item : maps.items()) {
+        const auto source = nb::cast<SourceHandle>(item[0]);
+        const std::size_t d = source.source->dimension;
+        const std::vector<double> v = read_matrix(item[1], "map", d, ErrorKind::scene);
+        if (v.size() != 6 * d)
+            throw Error(ErrorKind::scene, "the map of noise source '" + source.source->label +
+                                              "' must have shape (6, " + std::to_string(d) + "), not (" +
+                                              std::to_string(v.size() / d) + ", " + std::to_string(d) + ")");
+        std::vector<Vector6> columns(d);
+        for (std::size_t k = 0; k < 6; ++k)
+            for (std::size_t c = 0; c < d; ++c) columns[c][k] = v[k * d + c];
+        sum.add(source.source, columns, [](const Vector6& column) { return column; });
+    }
+    return sum.edge();
+}
+
+Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                               std::string_view parent) {
+    if (!covariance) return nullptr;
+    std::string edge(1, '\'');
+    edge.append(frame).append("' in '").append(parent).append("'");
+    return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
+}
+
+Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+                                     std::string_view reference) {
+    if (!covariance) return nullptr;
+    const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
+    return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of the " + edge), edge);
+}
+
+Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
+    const Matrix6 given = covariance.matrix(), made = noise.covariance.matrix();
+    double greatest = 0.0, defect = 0.0;
+    for (std::size_t i = 0; i < 36; ++i) {
+        greatest = std::max(greatest, std::abs(made[i]));
+        defect = std::max(defect, std::abs(made[i] - given[i]));
+    }
+    if (defect > 1e-9 * greatest)
+        throw Error(ErrorKind::scene,
+                    "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
+    const Ref<EdgeNoise> copy(new EdgeNoise(noise));
+    copy->covariance = covariance;
+    return Ref<const EdgeNoise>(copy);
+}
+
+namespace {
+
+ReadOnlyArray map_array(std::span<const Vector6> columns) {
+    std::vector<double> rows(6 * columns.size());
+    for (std::size_t c = 0; c < columns.size(); ++c)
+        for (std::size_t k = 0; k < 6; ++k) rows[k * columns.size() + c] = columns[c][k];
+    return make_array(std::move(rows), {6, columns.size()});
+}
+
+const NoiseTerm& term_of(const NoiseHandle& noise, const SourceHandle& source) {
+    for (const NoiseTerm& term : noise.noise->terms)
+        if (term.source == source.source) return term;
+    throw Error(ErrorKind::scene, "this edge has no error of noise source '" + source.source->label + "'");
+}
+
+std::vector<double> read_square(const ArrayArgument& matrix, std::size_t n) {
+    const std::vector<double> v = read_matrix(matrix, "covariance", n, ErrorKind::scene);
+    if (v.size() != n * n)
+        throw Error(ErrorKind::scene, "covariance must have shape (" + std::to_string(n) + ", " + std::to_string(n) +
+                                          "), not (" + std::to_string(v.size() / n) + ", " + std::to_string(n) + ")");
+    Matrix6 padded{};
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) padded[6 * i + j] = v[n * i + j];
+    Covariance::checked(padded, "covariance");
+    return v;
+}
+
+double read_deviation(double deviation, const char* what) {
+    if (!std::isfinite(deviation) || deviation < 0.0)
+        throw Error(ErrorKind::scene, std::string("the standard deviation of a ") + what +
+                                          " must be a finite number and not negative, not " +
+                                          std::to_string(deviation));
+    return deviation;
+}
+
+Vector3 point_or_origin(const std::optional<ArrayArgument>& point) {
+    return point ? read_vector3(*point, "point") : Vector3{};
+}
+
+const char* name_of(Measurement::Kind kind) {
+    switch (kind) {
+        case Measurement::Kind::pose: return "pose";
+        case Measurement::Kind::position: return "position";
+        case Measurement::Kind::bearing: return "bearing";
+        default: return "range";
+    }
+}
+
+Measurement of_bearing(const std::string& target, const std::string& reference, const ArrayArgument& direction,
+                       double deviation, const std::optional<ArrayArgument>& point) {
+    const Vector3 v = read_vector3(direction, "direction");
+    if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
+    const double variance = read_deviation(deviation, "bearing") * deviation;
+    return {Measurement::Kind::bearing,    target, reference, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point),
+            {variance, 0.0, 0.0, variance}};
+}
+
+Measurement of_range(const std::string& target, const std::string& reference, double distance, double deviation,
+                     const std::optional<ArrayArgument>& point) {
+    if (!std::isfinite(distance) || distance < 0.0)
+        throw Error(ErrorKind::scene,
+                    "distance must be a finite number and not negative, not " + std::to_string(distance));
+    return {Measurement::Kind::range,
+            target,
+            reference,
+            {},
+            {},
+            distance,
+            point_or_origin(point),
+            {read_deviation(deviation, "range") * deviation}};
+}
+
+void bind_noise_source(nb::class_<SourceHandle>& cls) {
+    cls.def("__init__",
+            [](SourceHandle* self, std::size_t dimension, const std::string& label) {
+        if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
+        new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
+    }, nb::arg("dimension"), nb::arg("label") = "")
+        .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
+        .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; }, "For people.")
+        .def("__eq__",
+             [](const SourceHandle& a, nb::handle b) {
+        return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source;
+    }, nb::arg("other").none())
+        .def("__hash__", [](const SourceHandle& s) {
+        return std::hash<const NoiseSource*>()(s.source.get());
+    }).def("__repr__", [](const SourceHandle& s) {
+        return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')";
+    });
+}
+
+void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
+    cls.def("__init__",
+            [](NoiseHandle* self, const SourceMaps& maps, const std::optional<ArrayArgument>& covariance) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
+        new (self)
+            NoiseHandle{covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance")) : noise};
+    }, nb::arg("maps"), nb::kw_only(), nb::arg("covariance") = nb::none())
+        .def_prop_ro("covariance", [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); },
+                     "(6, 6) of [rho, theta], read-only.")
+        .def_prop_ro("sources",
+                     [](const NoiseHandle& n) {
+        nb::list sources;
+        for (const NoiseTerm& term : n.noise->terms) sources.append(SourceHandle{term.source});
+        return nb::typed<nb::tuple, SourceHandle, nb::ellipsis>(nb::tuple(sources));
+    }, "The sources, each once.")
+        .def("map",
+             [](const NoiseHandle& n, const SourceHandle& source) {
+        return map_array(n.noise->map(term_of(n, source)));
+    }, nb::arg("source"), R"(Return the map (6, dimension) of one of the sources, read-only.
+
+Raises:
+    SceneError: the edge has no error of this source.)")
+        .def("__eq__",
+             [](const NoiseHandle& a, nb::handle b) {
+        return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise);
+    }, nb::arg("other").none())
+        .def("__hash__", [](const NoiseHandle& n) {
+        return nb::hash(
+            nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]));
+    }).def("__repr__", [](const NoiseHandle& n) {
+        return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)";
+    });
+}
+
+void bind_measurement_construction(nb::class_<Measurement>& cls) {
+    cls.def_static("of_pose",
+                   [](const std::string& target, const std::string& reference, const Pose& pose,
+                      const ArrayArgument& covariance) {
+        read_covariance(covariance, "covariance");
+        return Measurement{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, read_square(covariance, 6)};
+    },
+                   nb::arg("target"), nb::arg("reference"), nb::arg("pose"), nb::arg("covariance"),
+                   R"(A measured reference_from_target.
+
+Args:
+    target: the frame that is seen.
+    reference: the frame from which it is seen.
+    pose: reference_from_target.
+    covariance: (6, 6) of [rho, theta] in the axes of the measured target.)")
+        .def_static("of_position",
+                    [](const std::string& target, const std::string& reference, const ArrayArgument& position,
+                       const ArrayArgument& covariance, const std::optional<ArrayArgument>& point) {
+        return Measurement{Measurement::Kind::position,
+                           target,
+                           reference,
+                           {},
+                           read_vector3(position, "position"),
+                           0.0,
+                           point_or_origin(point),
+                           read_square(covariance, 3)};
+    },
+                    nb::arg("target"), nb::arg("reference"), nb::arg("position"), nb::arg("covariance"), nb::kw_only(),
+                    nb::arg("point") = nb::none(), R"(A measured position of a point of the target.
+
+Args:
+    target: the frame that is seen.
+    reference: the frame from which it is seen.
+    position: (3,) metres, in the axes of the reference.
+    covariance: (3, 3) m^2, in the axes of the reference.
+    point: (3,) metres, in the axes of the target; its origin if omitted.)")
+        .def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
+                    nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+                    R"(A measured direction to a point of the target.
+
+Args:
+    target: the frame that is seen.
+    reference: the frame from which it is seen.
+    direction: (3,) of any length, in the axes of the reference.
+    deviation: standard deviation in radians, the same in every direction across.
+    point: (3,) metres, in the axes of the target; its origin if omitted.)")
+        .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(),
+                    nb::arg("deviation"), nb::arg("point") = nb::none(),
+                    R"(A measured distance of a point of the target from the origin of the reference.
+
+Args:
+    target: the frame that is seen.
+    reference: the frame from which it is seen.
+    distance: metres.
+    deviation: standard deviation in metres.
+    point: (3,) metres, in the axes of the target; its origin if omitted.)");
+}
+
+void bind_measurement_properties(nb::class_<Measurement>& cls) {
+    cls.def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
+                    "``pose``, ``position``, ``bearing`` or ``range``.")
+        .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is seen.")
+        .def_prop_ro("reference", [](const Measurement& z) { return z.reference; }, "The frame from which it is seen.")
+        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
+                     "(m, m) of what was measured, read-only.")
+        .def("__repr__", [](const Measurement& z) {
+        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in '" + z.reference + "')";
+    });
+}
+
+void bind_innovation(nb::class_<ConditionReport>& cls) {
+    cls.def_prop_ro("residual",
+                    [](const ConditionReport& r) { return make_array(r.innovation, {r.innovation.size()}); },
+                    "(m,) measured minus expected, in the measurement's own tangent; read-only.")
+        .def_prop_ro("covariance",
+                     [](const ConditionReport& r) {
+        const std::size_t n = r.innovation.size();
+        return make_array(r.innovation_covariance, {n, n});
+    }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
+        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; },
+                     R"(Squared Mahalanobis distance of the residual.
+
+Chi-square with m degrees of freedom if all assumptions hold.)")
+        .def("__repr__", [](const ConditionReport& r) {
+        return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
+               std::to_string(r.innovation.size()) + " numbers)";
+    });
+}
+
+}  // namespace
+
+void bind_noise(nb::module_& m) {
+    nb::class_<SourceHandle> source(
+        m, "NoiseSource", nb::is_weak_referenceable(),
+        R"(Where errors come from: a standard normal vector, independent of all other sources.
+
+Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is
+called.
+
+Args:
+    dimension: of the vector, at least 1.
+    label: for people.)");
+    bind_noise_source(source);
+
+    nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
+                                  R"(The error of one edge: a linear map of noise sources. Immutable.
+
+Made by ``scene.noise(frame)`` and of maps.
+
+Args:
+    maps: by source, (6, dimension) metres and radians for one standard deviation, in the axes of the edge's frame.
+    covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest
+        entry.
+
+Raises:
+    SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.)");
+    bind_edge_noise(noise);
+}
+
+void bind_measurement(nb::module_& m) {
+    nb::class_<Measurement> measurement(
+        m, "Measurement", nb::is_weak_referenceable(),
+        R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
+
+Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)");
+    bind_measurement_construction(measurement);
+    bind_measurement_properties(measurement);
+
+    nb::class_<ConditionReport> innovation(
+        m, "Innovation", nb::is_weak_referenceable(),
+        "How far a measurement lies from what was expected. Made by ``scene.innovation``.");
+    bind_innovation(innovation);
+}
+
+}  // namespace tmkit::bindings

@@ -1,0 +1,220 @@
+// The edits of what frames carry, of groups and of whole scenes, for SceneGraph and for SceneEdit.
+#include "edits.hpp"
+#include "tmkit/scene_difference.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+template <class Self>
+void bind_class_and_shape_edits(auto& cls) {
+    cls.def("set_classes",
+            [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_classes(frame, classes); });
+    }, nb::arg("frame"), nb::arg("classes"), R"(Set the classes of a frame. O(log n).
+
+Args:
+    frame: the frame.
+    classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("set_shapes",
+             [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, attached_shapes(shapes)); });
+    }, nb::arg("frame"), nb::arg("shapes"), R"(Set all shapes of a frame. O(log n).
+
+Args:
+    frame: the frame.
+    shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+
+Raises:
+    UnknownNameError: no such frame.)")
+        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape.attached()); });
+    }, nb::arg("frame"), nb::arg("shape"), R"(Attach one more shape to a frame. O(log n).
+
+Args:
+    frame: the frame.
+    shape: the shape; a bare shape is put at the frame's origin.
+
+Raises:
+    UnknownNameError: no such frame.)");
+}
+
+template <class Self>
+void bind_inertia_and_collision_edits(auto& cls) {
+    cls.def("set_inertia",
+            [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_inertia(frame, inertia); });
+    }, nb::arg("frame"), nb::arg("inertia").none(), R"(Set the mass properties of the body that a frame is on. O(log n).
+
+Args:
+    frame: the frame in whose axes they are given.
+    inertia: mass, centre and inertia matrix; None removes them.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)")
+        .def("allow_collision",
+             [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
+        return apply_edit(self, [&](SceneEdit& s) { s.allow_collision(a, b, reason); });
+    }, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("reason") = "user",
+             R"(Let the shapes of two frames touch: the pair is not checked. O(log n).
+
+Args:
+    a: a frame.
+    b: another frame; the order does not matter.
+    reason: why they may touch, kept with the pair.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a frame with itself.)")
+        .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
+        return apply_edit(self, [&](SceneEdit& s) { s.forbid_collision(a, b); });
+    }, nb::arg("a"), nb::arg("b"), R"(Check a pair of frames for collision again. O(log n).
+
+Args:
+    a: a frame.
+    b: another frame; the order does not matter.
+
+Raises:
+    UnknownNameError: no such frame.)");
+}
+
+template <class Self>
+void bind_attribute_edits(auto& cls) {
+    cls.def("set_attributes",
+            [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
+        Attributes tags = attributes_of(attributes);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, std::move(tags)); });
+    }, nb::arg("frame"), nb::arg("attributes"), R"(Set all attributes of a frame. O(log n).
+
+Args:
+    frame: the frame.
+    attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+        has.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a key that is no text or empty, or a value that is not JSON.)")
+        .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+        const std::string text = attribute_text(key, value);
+        return apply_edit(self, [&](SceneEdit& s) {
+            s.set_attributes(frame, with_attribute(attributes_on(s.scene().record(frame)), key, text));
+        });
+    }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), R"(Set one attribute of a frame. O(log n).
+
+Args:
+    frame: the frame.
+    key: the name of the attribute, not empty.
+    value: a JSON value; see ``set_attributes``.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: an empty key, or a value that is not JSON.)");
+}
+
+template <class Self>
+void bind_group_edits(auto& cls) {
+    cls.def("set_group",
+            [](Self self, const std::string& name, const std::vector<std::string>& frames,
+               const std::vector<std::string>& groups) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_group({name, frames, groups}); });
+    },
+            nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
+            R"(Make a group, or replace what it holds. O(members log n).
+
+Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
+through rename and reparenting.
+
+Args:
+    name: of the group.
+    frames: its frames.
+    groups: the groups in it, which exist.
+
+Raises:
+    UnknownNameError: no such frame or group.
+    CycleError: the group would hold itself.)")
+        .def("remove_group", [](Self self, std::string_view name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_group(name); });
+    }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.
+
+Raises:
+    UnknownNameError: no such group.)");
+}
+
+template <class Self>
+void bind_scene_merging(auto& cls) {
+    cls.def("mount",
+            [](Self self, const SceneGraph& other, std::string_view under, const std::string& prefix, const Pose& pose,
+               const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.mount(other, under, prefix, pose, joint); });
+    },
+            nb::arg("other"), nb::arg("under"), nb::kw_only(), nb::arg("prefix") = "", nb::arg("pose") = Pose{},
+            nb::arg("joint") = Joint{}, R"(Add a copy of another scene under a frame. O(m log n) for m frames.
+
+Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
+
+Args:
+    other: the scene; every frame, joint, body, group and allowed pair of it is added.
+    under: the frame that becomes the parent of its roots.
+    prefix: put before every name of it, e.g. ``left/``.
+    pose: under_from_root, of each of its roots.
+    joint: between ``under`` and its roots.
+
+Raises:
+    UnknownNameError: no such frame.
+    DuplicateNameError: a name with the prefix is taken.)")
+        .def("merge", [](Self self, const SceneGraph& other) {
+        return apply_edit(self, [&](SceneEdit& s) { s.merge(other); });
+    }, nb::arg("other"), R"(Add the frames of another scene. O(m log n) for its m frames.
+
+A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
+children of the ``world`` here. Other roots become further roots.
+
+Raises:
+    DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
+    SceneError: the same root carries different shapes, classes or attributes in both.)");
+}
+
+template <class Self>
+void bind_scene_reduction(auto& cls) {
+    cls.def("extract",
+            [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.extract(frame); }); },
+            nb::arg("frame"), R"(Keep only a frame, which becomes the root, and its descendants.
+
+O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
+frames are. Inertia given on a frame that is removed, is removed.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a joint that stays mimics one that does not.)")
+        .def("apply", [](Self self, const SceneDifference& difference) {
+        return apply_edit(self, [&](SceneEdit& s) { s.apply(difference); });
+    }, nb::arg("difference"), R"(Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+
+On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
+the changes depend on each other in a circle (two frames that swap names).
+
+Raises:
+    SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.)");
+}
+
+template <class Self>
+void bind_content_edits_of(auto& cls) {
+    bind_class_and_shape_edits<Self>(cls);
+    bind_inertia_and_collision_edits<Self>(cls);
+    bind_attribute_edits<Self>(cls);
+    bind_group_edits<Self>(cls);
+    bind_scene_merging<Self>(cls);
+    bind_scene_reduction<Self>(cls);
+}
+
+}  // namespace
+
+void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
+    bind_content_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
+    bind_content_edits_of<SceneEditHandle&>(edit);
+}
+
+}  // namespace tmkit::bindings

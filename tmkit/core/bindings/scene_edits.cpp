@@ -1,0 +1,310 @@
+// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph and for SceneEdit.
+#include "edits.hpp"
+#include "tmkit/scene_errors.hpp"
+
+namespace tmkit::bindings {
+namespace {
+
+template <class Self>
+void bind_root_edits(auto& cls) {
+    cls.def("add_root",
+            [](Self self, const std::string& name, const std::optional<std::string>& body) {
+        return apply_edit(self, [&](SceneEdit& s) {
+            require_known_body(s.scene(), name, body);
+            s.add_root(name, body.value_or(""));
+        });
+    }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(),
+            R"(Add a frame without a parent: the root of another tree. O(log n).
+
+Args:
+    name: unique among frames.
+    body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
+        the frame's own name.
+
+Raises:
+    DuplicateNameError: the name is taken.
+    UnknownNameError: no such body.)")
+        .def("add_body",
+             [](Self self, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
+    }, nb::arg("name"), R"(Add a body that has no frame yet. O(log n).
+
+Frames are put on it by ``body=``. It is removed with its last frame.
+
+Raises:
+    DuplicateNameError: the name is taken.
+    SceneError: an empty name.)")
+        .def("remove_body",
+             [](Self self, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_body(name); });
+    }, nb::arg("name"), R"(Remove a body without frames. O(log n + twists).
+
+Raises:
+    UnknownNameError: no such body.
+    SceneError: it has a frame, or a twist is relative to it.)")
+        .def("attach",
+             [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.attach(root, parent, pose, joint); });
+    }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+             R"(Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
+
+Args:
+    root: a frame without a parent.
+    parent: a frame of another tree.
+    pose: parent_from_root at joint value 0.
+    joint: how the root moves relative to its parent; between frames of one body it is fixed.
+
+Raises:
+    UnknownNameError: no such frame.
+    CycleError: the parent is in the root's own tree.
+    SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.)");
+}
+
+template <class Self>
+void bind_twist_edits(auto& cls) {
+    cls.def("set_twist",
+            [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector,
+               const std::optional<ArrayArgument>& covariance) {
+        TwistEdge edge = read_twist_edge(reference, vector);
+        edge.noise = own_twist_noise(covariance, frame, reference);
+        return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, edge); });
+    },
+            nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(),
+            nb::arg("covariance") = nb::none(),
+            R"(Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
+
+Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+
+Args:
+    frame: the frame whose body moves.
+    reference: the body relative to which it moves.
+    vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+        linear part in m/s, then angular part in rad/s.
+    covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
+        source of its own and is the same for as long as the edge has this value.
+
+Raises:
+    UnknownNameError: no such frame or body.
+    SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+        given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
+        number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.)")
+        .def("remove_twist", [](Self self, std::string_view frame) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
+    }, nb::arg("frame"), R"(Remove the twist edge of a frame, if it has one. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)");
+}
+
+template <class Self>
+void bind_stamped_pose_edits(auto& cls) {
+    cls.def("add_stamped_pose",
+            [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity,
+               std::optional<double> window) {
+        return apply_edit(self, [&](SceneEdit& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+    },
+            nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(),
+            nb::arg("window") = nb::none(),
+            R"(Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
+
+Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+
+Args:
+    frame: a frame whose parent is on another body.
+    pose: parent_from_frame, at joint value 0.
+    stamp: seconds, on any clock.
+    capacity: most poses that are kept; if omitted as before, at first 32.
+    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
+
+Raises:
+    UnknownNameError: no such frame.
+    StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
+        of 0 or a window that is not positive.
+    SceneError: a root, or an edge inside one body, whose pose is constant.)")
+        .def("set_stamped_poses",
+             [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
+    }, nb::arg("frame"), nb::arg("stamps").none(),
+             R"(Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+
+Args:
+    frame: a frame whose parent is on another body.
+    stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a root, or an edge inside one body, whose pose is constant.)");
+}
+
+template <class Self>
+void bind_add_frame(auto& cls) {
+    cls.def("add_frame",
+            [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
+               const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
+               const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
+        const FrameSpecification specification{name,
+                                               parent.value_or(""),
+                                               pose,
+                                               joint,
+                                               body.value_or(""),
+                                               classes,
+                                               attached_shapes(shapes),
+                                               {},
+                                               {},
+                                               {},
+                                               {},
+                                               own_noise(covariance, name, parent.value_or(""))};
+        return apply_edit(self, [&](SceneEdit& s) {
+            require_known_body(s.scene(), name, body);
+            if (parent) return s.add_frame(specification);
+            if (!body) throw refusals::on_no_body(name);
+            s.add_frames({specification});
+        });
+    },
+            nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{},
+            nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
+            nb::arg("shapes") = nb::tuple(), nb::arg("covariance") = nb::none(),
+            R"(Add a frame under a parent. O(log n).
+
+Args:
+    name: unique among frames.
+    parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+        ``body``, until a pose or ``attach`` joins it to others.
+    pose: parent_from_frame, at joint value 0.
+    joint: how the frame moves relative to the parent.
+    body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+        default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+    classes: what the frame is, e.g. ``movable`` or ``surface``.
+    shapes: the shapes on the frame; a bare shape sits in its origin.
+    covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+        omitted. See ``set_covariance``.
+
+Raises:
+    UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
+    DuplicateNameError: the frame, joint or body name is taken.
+    SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+        a body is given.)");
+}
+
+template <class Self>
+void bind_frame_edits(auto& cls) {
+    cls.def("remove_frame",
+            [](Self self, std::string_view frame, bool subtree) {
+        return apply_edit(self, [&](SceneEdit& s) { s.remove_frame(frame, subtree); });
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false, R"(Remove a frame.
+
+O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
+groups), O(twists), O(joints) when a joint is removed and another mimics.
+
+Args:
+    frame: the frame.
+    subtree: remove all its descendants too.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)")
+        .def("rename_frame", [](Self self, std::string_view frame, const std::string& name) {
+        return apply_edit(self, [&](SceneEdit& s) { s.rename_frame(frame, name); });
+    }, nb::arg("frame"), nb::arg("name"), R"(Rename a frame; its joint and body keep their names. O(log n).
+
+Args:
+    frame: the frame.
+    name: its new name, unique among frames.
+
+Raises:
+    UnknownNameError: no such frame.
+    DuplicateNameError: the new name is taken.)");
+}
+
+template <class Self>
+void bind_reparent(auto& cls) {
+    cls.def("reparent",
+            [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose,
+               const std::optional<ArrayArgument>& q, const std::optional<ArrayArgument>& covariance) {
+        if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
+        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
+        const ConfigurationArgument configuration(q, scene_before(self));
+        return apply_edit(self, [&](SceneEdit& s) {
+            if (pose) s.reparent(frame, parent, *pose, noise);
+            else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
+        });
+    },
+            nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(),
+            nb::arg("covariance") = nb::none(),
+            R"(Move a frame with its subtree under another parent. O(depth log n).
+
+With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+``set_twist``.
+
+Args:
+    frame: the frame that moves.
+    parent: its new parent.
+    pose: parent_from_frame in the new place, at joint value 0.
+    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+        joint is on the path between frame and parent.
+    covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+        its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+        added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+        source by source, so that to first order every relative pose in the scene keeps its distribution.
+
+Raises:
+    UnknownNameError: no such frame.
+    CycleError: the parent is the frame itself or its descendant.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+    SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+        edges contradict each other.)");
+}
+
+template <class Self>
+void bind_edge_edits(auto& cls) {
+    cls.def("set_pose",
+            [](Self self, std::string_view frame, const Pose& pose) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_pose(frame, pose); });
+    }, nb::arg("frame"), nb::arg("pose"), R"(Set the pose of a frame relative to its parent. O(depth log n).
+
+Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+stamped pose is added. A twist edge stays as well.
+
+Args:
+    frame: a frame whose parent is on another body.
+    pose: parent_from_frame at joint value 0.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: a root, or an edge inside one body, whose pose is constant.)")
+        .def("set_joint", [](Self self, std::string_view frame, const Joint& joint) {
+        return apply_edit(self, [&](SceneEdit& s) { s.set_joint(frame, joint); });
+    }, nb::arg("frame"), nb::arg("joint"), R"(Set how a frame moves relative to its parent. O(log n).
+
+Args:
+    frame: a frame whose parent is on another body.
+    joint: the new joint, in place of the old one.
+
+Raises:
+    UnknownNameError: no such frame, or no such leader of a mimic joint.
+    DuplicateNameError: the joint name is taken.
+    SceneError: a root, an edge inside one body, or others mimic the joint.)");
+}
+
+template <class Self>
+void bind_frame_and_edge_edits(auto& cls) {
+    bind_root_edits<Self>(cls);
+    bind_twist_edits<Self>(cls);
+    bind_stamped_pose_edits<Self>(cls);
+    bind_add_frame<Self>(cls);
+    bind_frame_edits<Self>(cls);
+    bind_reparent<Self>(cls);
+    bind_edge_edits<Self>(cls);
+}
+
+}  // namespace
+
+void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
+    bind_frame_and_edge_edits<nb::typed<nb::object, SceneGraph>>(scene);
+    bind_frame_and_edge_edits<SceneEditHandle&>(edit);
+}
+
+}  // namespace tmkit::bindings
