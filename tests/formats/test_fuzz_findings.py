@@ -12,6 +12,7 @@ from tmkit.cli.goals import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
 from tmkit.formats import read_tmp, scene_from_json, scene_to_json
 from tmkit.formats.mesh.array_files import read_points
+from tmkit.robots import manipulator_from_srdf
 from tmkit.tamp import load_tmp_plan
 
 
@@ -90,7 +91,7 @@ def test_a_long_name_of_the_users_own(tmp_path: Path) -> None:
         lambda: tk.load_plan(f"{name}.json"),
         lambda: read_tmp(f"{name}.tmp"),
         lambda: tk.plan(scene, domain=f"{name}/", goal="(on a b)", robot="panda"),
-        lambda: tk.Manipulator.from_srdf(f"{name}.srdf", scene),
+        lambda: manipulator_from_srdf(f"{name}.srdf", scene),
     ):
         with pytest.raises(MissingFileError, match="aaaa"):
             ask()

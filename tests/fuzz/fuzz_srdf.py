@@ -8,7 +8,7 @@ from engine import Target, main
 
 from tmkit.formats import load_scene
 from tmkit.formats.srdf import group_members, read_srdf, srdf_text
-from tmkit.robots import Manipulator
+from tmkit.robots import manipulator_from_srdf
 
 ARM = b"""\
 <?xml version="1.0"?>
@@ -78,7 +78,7 @@ def read(path: Path) -> object:
     for group in semantics.groups:
         group_members(semantics, scene, group=group.name)
         if group.name == "arm":
-            Manipulator.from_srdf(path, scene, group="arm", tool="lower")
+            manipulator_from_srdf(path, scene, group="arm", tool="lower")
     return semantics
 
 

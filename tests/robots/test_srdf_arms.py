@@ -10,7 +10,7 @@ from support.panda_srdf import PANDA_SRDF, READY
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
 from tmkit.graph import SceneGraph
-from tmkit.robots import Manipulator, find_manipulator, load_manipulator
+from tmkit.robots import find_manipulator, load_manipulator, manipulator_from_srdf
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def changed(folder: Path, old: str = "", new: str = "") -> Path:
 
 def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
     """Joints, base, tool, hand and ready configuration are those of our own description of the Panda."""
-    arm, ours = Manipulator.from_srdf(srdf, scene, group="arm"), load_manipulator("panda")
+    arm, ours = manipulator_from_srdf(srdf, scene, group="arm"), load_manipulator("panda")
     assert (arm.name, arm.base, arm.tip, arm.tool) == ("panda:arm", ours.base, "panda_link8", ours.tool)
     assert arm.joints == ours.joints
     assert tuple(arm.ready.values()) == READY
@@ -48,13 +48,13 @@ def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
 
 def test_the_group_is_found_by_its_end_effector(srdf: Path, scene: SceneGraph) -> None:
     """Of several groups that may be arms, the one that carries the end effector is meant."""
-    assert Manipulator.from_srdf(srdf, scene) == Manipulator.from_srdf(srdf, scene, group="arm")
-    assert Manipulator.from_srdf(srdf, scene, end_effector="gripper") == Manipulator.from_srdf(srdf, scene)
+    assert manipulator_from_srdf(srdf, scene) == manipulator_from_srdf(srdf, scene, group="arm")
+    assert manipulator_from_srdf(srdf, scene, end_effector="gripper") == manipulator_from_srdf(srdf, scene)
 
 
 def test_a_robot_is_named_by_file_and_group(srdf: Path, scene: SceneGraph) -> None:
     """``FILE.srdf`` and ``FILE.srdf:GROUP`` name an arm wherever a robot is named."""
-    expected = Manipulator.from_srdf(srdf, scene, group="arm")
+    expected = manipulator_from_srdf(srdf, scene, group="arm")
     assert find_manipulator(str(srdf), scene) == find_manipulator(f"{srdf}:arm", scene) == expected
     with pytest.raises(RobotError, match="only together with a scene"):
         load_manipulator(srdf)
@@ -62,29 +62,29 @@ def test_a_robot_is_named_by_file_and_group(srdf: Path, scene: SceneGraph) -> No
 
 def test_what_is_chosen(srdf: Path, scene: SceneGraph) -> None:
     """Tool, gripper and name are as given; a suction cup has no joints."""
-    arm = Manipulator.from_srdf(srdf, scene, group="arm", tool="panda_hand", gripper="suction", name="cup")
+    arm = manipulator_from_srdf(srdf, scene, group="arm", tool="panda_hand", gripper="suction", name="cup")
     assert (arm.name, arm.tool, arm.gripper_kind, arm.gripper_joints) == ("cup", "panda_hand", "suction", ())
 
 
 def test_without_a_state_ready_is_the_middle(tmp_path: Path, scene: SceneGraph) -> None:
     """Without a state of a well-known name the arm is ready in the middle of its limits."""
-    arm = Manipulator.from_srdf(changed(tmp_path, 'name="ready"', 'name="tucked"'), scene, group="arm")
+    arm = manipulator_from_srdf(changed(tmp_path, 'name="ready"', 'name="tucked"'), scene, group="arm")
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     assert all(value == pytest.approx(limits[joint].mean()) for joint, value in arm.ready.items())
-    tucked = Manipulator.from_srdf(tmp_path / "panda.srdf", scene, group="arm", ready="tucked")
+    tucked = manipulator_from_srdf(tmp_path / "panda.srdf", scene, group="arm", ready="tucked")
     assert tuple(tucked.ready.values()) == READY
 
 
 def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneGraph) -> None:
     """Asked for a parallel gripper, the joints' limits stand for the states; else the file is refused."""
     path = changed(tmp_path, 'name="open"', 'name="one"')
-    arm = Manipulator.from_srdf(path, scene, group="arm", gripper="parallel")
+    arm = manipulator_from_srdf(path, scene, group="arm", gripper="parallel")
     assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
     assert dict(arm.gripper_closed) == {"panda_finger_joint1": 0.0}
     with pytest.raises(RobotError, match=r"'hand' needs states that open and close the hand; it has: one, close"):
-        Manipulator.from_srdf(path, scene, group="arm")
-    named = Manipulator.from_srdf(path, scene, group="arm", opened="one", closed="close")
-    assert named == Manipulator.from_srdf(path, scene, group="arm", gripper="parallel")
+        manipulator_from_srdf(path, scene, group="arm")
+    named = manipulator_from_srdf(path, scene, group="arm", opened="one", closed="close")
+    assert named == manipulator_from_srdf(path, scene, group="arm", gripper="parallel")
 
 
 @pytest.mark.parametrize(
@@ -99,29 +99,29 @@ def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneG
 def test_what_does_not_fit_is_refused(tmp_path: Path, scene: SceneGraph, old: str, new: str, message: str) -> None:
     """Links, states and groups that are used and wrong are refused by name."""
     with pytest.raises(RobotError, match=message):
-        Manipulator.from_srdf(changed(tmp_path, old, new), scene, group="arm", ready="ready")
+        manipulator_from_srdf(changed(tmp_path, old, new), scene, group="arm", ready="ready")
 
 
 def test_misspelt_joints_are_told_from_fixed_ones(tmp_path: Path, scene: SceneGraph) -> None:
     """An unknown joint that is like one that the group lacks is a slip; any other is taken for a fixed joint."""
     joints = "".join(f'<joint name="panda_joint{i}"/>' for i in range(1, 8))
     path = changed(tmp_path, '<chain base_link="panda_link0" tip_link="panda_link8"/>', joints + '<joint name="jig"/>')
-    assert Manipulator.from_srdf(path, scene, group="arm").joints == load_manipulator("panda").joints
+    assert manipulator_from_srdf(path, scene, group="arm").joints == load_manipulator("panda").joints
     path.write_text(path.read_text().replace('<joint name="panda_joint7"/>', '<joint name="panda_jiont7"/>'))
     with pytest.raises(RobotError, match="'panda_jiont7', which the scene does not have; did you mean 'panda_joint7'"):
-        Manipulator.from_srdf(path, scene, group="arm")
+        manipulator_from_srdf(path, scene, group="arm")
 
 
 def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> None:
     """Groups, end effectors, states, grippers that are not there are refused with those that are."""
     with pytest.raises(UnknownNameError, match=r"unknown group 'amr'.*known: all, arm, hand"):
-        Manipulator.from_srdf(srdf, scene, group="amr")
+        manipulator_from_srdf(srdf, scene, group="amr")
     with pytest.raises(UnknownNameError, match=r"unknown end effector 'x' \(known: gripper\)"):
-        Manipulator.from_srdf(srdf, scene, end_effector="x")
+        manipulator_from_srdf(srdf, scene, end_effector="x")
     with pytest.raises(RobotError, match=r"has no state 'redy'; did you mean 'ready'\? \(known: ready\)"):
-        Manipulator.from_srdf(srdf, scene, group="arm", ready="redy")
+        manipulator_from_srdf(srdf, scene, group="arm", ready="redy")
     with pytest.raises(RobotError, match="gripper 'claw' is none of parallel, suction"):
-        Manipulator.from_srdf(srdf, scene, group="arm", gripper="claw")
+        manipulator_from_srdf(srdf, scene, group="arm", gripper="claw")
 
 
 def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) -> None:
@@ -130,9 +130,9 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
     for new in (effector.replace('group="hand" parent_group="arm"', 'group="arm"'), ""):
         path = changed(tmp_path, effector, new)
         with pytest.raises(RobotError, match=r"FILE\.srdf:GROUP:HAND"):
-            Manipulator.from_srdf(path, scene, group="arm")
+            manipulator_from_srdf(path, scene, group="arm")
         arm = find_manipulator(f"{path}:arm:hand", scene)
-        assert arm == Manipulator.from_srdf(path, scene, group="arm", hand="hand")
+        assert arm == manipulator_from_srdf(path, scene, group="arm", hand="hand")
         assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
     path.write_text(PANDA_SRDF.replace(effector, "").replace('name="open"', 'name="wide"'))
     arm = find_manipulator(f"{path}:arm:hand", scene)

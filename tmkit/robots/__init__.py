@@ -1,7 +1,8 @@
 """Robots: arms and hands as described in files, checks of them, and inference of what no file describes.
 
 :class:`Manipulator` describes an arm and its hand: the chain of joints, the tool, the ready configuration, the fingers.
-:func:`load_manipulator` reads one from a file, :func:`infer_arm` infers one from a URDF, :func:`check_robot` checks it.
+:func:`load_manipulator` reads one from a file, :func:`manipulator_from_srdf` makes one of an SRDF, :func:`infer_arm`
+infers one from a URDF, :func:`check_robot` checks it.
 """
 
 from tmkit.robots.chains import JointChain
@@ -14,6 +15,7 @@ from tmkit.robots.robot_check import Reach, RobotReport, check_robot
 from tmkit.robots.robot_files import find_manipulator, load_manipulator
 from tmkit.robots.robot_notes import JointRow
 from tmkit.robots.several_arms import Robots, find_manipulators, ready_together
+from tmkit.robots.srdf_arms import manipulator_from_srdf
 
 __all__ = [
     "InferredArm",
@@ -29,6 +31,7 @@ __all__ = [
     "guess_manipulator",
     "infer_arm",
     "load_manipulator",
+    "manipulator_from_srdf",
     "movable_frames",
     "pair_distance",
     "ready_together",

@@ -17,12 +17,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +29,6 @@ from numpy.typing import NDArray
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
-
-if TYPE_CHECKING:
-    from tmkit.formats.srdf import RobotSemantics
 
 __all__ = ["Manipulator"]
 
@@ -140,67 +136,6 @@ class Manipulator:
             return cls(**values)
         except RobotError as error:
             raise RobotError.at(source, error.data["reason"]) from None
-
-    @classmethod
-    def from_srdf(
-        cls,
-        srdf: str | os.PathLike[str] | RobotSemantics,
-        scene: SceneGraph,
-        *,
-        group: str | None = None,
-        end_effector: str | None = None,
-        hand: str | None = None,
-        tool: str | None = None,
-        ready: str | None = None,
-        gripper: str | None = None,
-        opened: str | None = None,
-        closed: str | None = None,
-        name: str | None = None,
-    ) -> Manipulator:
-        """Make the description of an arm that an SRDF file speaks of.
-
-        What is left out is found in the file, as far as it says it; see :mod:`tmkit.robots.srdf_arms` for how.
-
-        Args:
-            srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
-            scene: a scene with the robot.
-            group: the group that is the arm; may be left out when only one can be.
-            end_effector: the end effector that it carries; may be left out when it carries only one.
-            hand: the group that is its hand, where the end effector does not say so; without states it opens and
-                closes to its joints' limits.
-            tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
-                one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
-            ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
-                that fits, else the middle of the joints' limits.
-            gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
-                tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
-            opened: the state in which the hand is open; left out, the first with ``open`` in its name.
-            closed: the state in which it is closed; left out, the first with ``clos`` in its name.
-            name: of the description; left out, the robot's and the group's.
-
-        Raises:
-            RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
-                that would do.
-            UnknownNameError: no such group or end effector; the error lists those that there are.
-            FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
-        """
-        from tmkit.formats.srdf import RobotSemantics, read_srdf
-        from tmkit.robots.srdf_arms import manipulator_from_srdf
-
-        semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
-        return manipulator_from_srdf(
-            semantics,
-            scene,
-            group=group,
-            end_effector=end_effector,
-            hand=hand,
-            tool=tool,
-            ready=ready,
-            gripper=gripper,
-            opened=opened,
-            closed=closed,
-            name=name,
-        )
 
     @property
     def digest(self) -> str:

@@ -26,6 +26,7 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.srdf_arms import manipulator_from_srdf
 
 __all__ = ["find_manipulator", "load_manipulator"]
 
@@ -55,7 +56,8 @@ def load_manipulator(name: str | Path) -> Manipulator:
     """
     check_argument(name, (str, Path), "name", function="load_manipulator")
     if _split_srdf(name) is not None:
-        reason = "an SRDF file describes an arm only together with a scene: use Manipulator.from_srdf(file, scene)"
+        hint = "use tmkit.robots.manipulator_from_srdf(file, scene)"
+        reason = f"an SRDF file describes an arm only together with a scene: {hint}"
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     try:
@@ -115,18 +117,18 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
 
     Args:
         robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf``, ``FILE.srdf:GROUP`` or
-            ``FILE.srdf:GROUP:HAND``, which :meth:`Manipulator.from_srdf` reads.
+            ``FILE.srdf:GROUP:HAND``, which :func:`~tmkit.robots.manipulator_from_srdf` reads.
         scene: the scene that it is for.
 
     Raises:
-        RobotError, MissingFileError: as :func:`load_manipulator`, :meth:`Manipulator.from_srdf` and
+        RobotError, MissingFileError: as :func:`load_manipulator`, :func:`~tmkit.robots.manipulator_from_srdf` and
             :meth:`Manipulator.check`.
         UnknownNameError: never for a description that fits.
     """
     check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
     if srdf is not None:
-        return Manipulator.from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
+        return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     if not set(manipulator.joints) & set(scene.joint_names):
         raise _no_such_robot(manipulator, scene)

@@ -20,6 +20,7 @@ What is chosen without being asked for is logged. What does not fit is refused i
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, nearest_name
-from tmkit.formats.srdf import EndEffector, GroupMembers, RobotSemantics, group_members
+from tmkit.formats.srdf import EndEffector, GroupMembers, RobotSemantics, group_members, read_srdf
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
@@ -46,7 +47,7 @@ _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to th
 
 
 def manipulator_from_srdf(
-    semantics: RobotSemantics,
+    srdf: str | os.PathLike[str] | RobotSemantics,
     scene: SceneGraph,
     *,
     group: str | None = None,
@@ -59,11 +60,34 @@ def manipulator_from_srdf(
     closed: str | None = None,
     name: str | None = None,
 ) -> Manipulator:
-    """Return the arm that a group of an SRDF is; see :meth:`tmkit.robots.Manipulator.from_srdf`.
+    """Make the description of an arm that an SRDF file speaks of.
+
+    What is left out is found in the file, as far as it says it; the beginning of this module tells how.
+
+    Args:
+        srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
+        scene: a scene with the robot.
+        group: the group that is the arm; may be left out when only one can be.
+        end_effector: the end effector that it carries; may be left out when it carries only one.
+        hand: the group that is its hand, where the end effector does not say so; without states it opens and
+            closes to its joints' limits.
+        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
+            one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
+        ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
+            that fits, else the middle of the joints' limits.
+        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
+            tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
+        opened: the state in which the hand is open; left out, the first with ``open`` in its name.
+        closed: the state in which it is closed; left out, the first with ``clos`` in its name.
+        name: of the description; left out, the robot's and the group's.
 
     Raises:
-        RobotError, UnknownNameError: the file does not say enough, or names what the scene does not have.
+        RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
+            that would do.
+        UnknownNameError: no such group or end effector; the error lists those that there are.
+        FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
     """
+    semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
     if gripper not in (None, "parallel", "suction"):
         raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
     group = group if group is not None else _only_arm(semantics, scene, end_effector)

@@ -4,8 +4,8 @@ A URDF says which links and joints there are; an SRDF says which of them make an
 where the hand is, and which links never need to be checked against each other. :func:`read_srdf` gives it as a value,
 :class:`RobotSemantics`; :func:`group_members` looks a group up in a scene; :func:`write_srdf` writes a value as a file.
 
-The room lies below ``formats`` and ``motion`` because both build on it: to ``formats`` an ``.srdf`` is a scene file
-that lets pairs of links touch, to ``motion`` it is where :meth:`~tmkit.robots.Manipulator.from_srdf` finds an arm.
+The room lies below ``formats`` and ``robots`` because both build on it: to ``formats`` an ``.srdf`` is a scene file
+that lets pairs of links touch, to ``robots`` it is where :func:`tmkit.robots.manipulator_from_srdf` finds an arm.
 """
 
 import logging
