@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "ArgumentError",
@@ -202,7 +202,7 @@ class FileFormatError(TmkitError, ValueError):
         column: int | None = None,
         source_line: str | None = None,
         **data: Any,
-    ) -> FileFormatError:
+    ) -> Self:
         """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
 
         Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that

@@ -68,7 +68,7 @@ def test_quantifiers_over_a_dozen_variables_are_judged_at_once(goal: str, holds:
     """A quantifier costs what the variables that belong together do: 10^12 combinations are not gone through."""
     problem, clock = places_problem(goal), Polls()
     with time_limit(20_000, clock=clock):
-        assert problem.init.holds(problem.goal, problem) is holds
+        assert problem.holds(problem.init, problem.goal) is holds
         assert bool(validate_task_plan(problem, [])) is holds
     facts = necessary_facts(problem)
     assert len(facts) <= 10
@@ -79,7 +79,7 @@ def test_what_cannot_be_judged_at_once_is_stopped() -> None:
     equal = " ".join(f"(= ?v{i} ?v{j})" for i, j in itertools.combinations(range(12), 2))
     problem = places_problem(f"(forall ({MANY} - block) (or {equal}))")  # more variables than blocks: two are the same
     with pytest.raises(TimeLimitError), time_limit(1000, clock=Polls()):
-        problem.init.holds(problem.goal, problem)
+        problem.holds(problem.init, problem.goal)
 
 
 def test_all_that_grows_looks_at_the_time() -> None:

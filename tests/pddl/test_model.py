@@ -55,7 +55,7 @@ def test_a_problem_can_be_built() -> None:
     assert problem.objects == {"a": ("block",), "b": ("red",)}
     assert problem.objects_of("block") == ("a", "b")
     assert problem.objects_of("red") == ("b",)
-    assert problem.init.apply(GroundAction("take", ("b",)), problem).holds(problem.goal, problem)
+    assert problem.holds(problem.apply(problem.init, GroundAction("take", ("b",))), problem.goal)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_a_wrong_step_cannot_be_applied(step: GroundAction, reason: str) -> None
     """A step that the domain does not have is misuse, not a step that fails."""
     problem = build()
     with pytest.raises(TaskError, match=reason):
-        problem.init.apply(step, problem)
+        problem.apply(problem.init, step)
 
 
 def test_an_inapplicable_step_says_why() -> None:
     """Applying an action whose precondition fails names the literal that fails."""
     problem = build()
     with pytest.raises(TaskError, match=r"\(take a\) is not applicable: \(held a\) holds, but must not"):
-        problem.init.apply(GroundAction("take", ("a",)), problem)
+        problem.apply(problem.init, GroundAction("take", ("a",)))
 
 
 def test_substitution_leaves_bound_variables() -> None:

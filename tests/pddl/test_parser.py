@@ -274,7 +274,7 @@ def test_empty_sections_and_conditions_are_read() -> None:
     assert [action.precondition for action in domain.actions] == [And(), And()]
     problem = parse_problem("(define (problem p) (:domain d) (:init) (:goal ()))", domain)
     assert problem.goal == And()
-    assert problem.init.holds(problem.goal, problem)
+    assert problem.holds(problem.init, problem.goal)
 
 
 def test_ten_thousand_facts_and_values_are_read_as_a_few() -> None:
@@ -316,7 +316,7 @@ def test_samples_are_read() -> None:
     """Every published sample is read, and its initial state does not satisfy its goal."""
     for domain_path, problem_path in samples():
         problem = load_problem(problem_path, load_domain(domain_path))
-        assert not problem.init.holds(problem.goal, problem), problem_path
+        assert not problem.holds(problem.init, problem.goal), problem_path
 
 
 def _blocks_problem(count: int) -> str:

@@ -37,7 +37,7 @@ def test_a_valid_plan_is_valid() -> None:
     assert (validation.failed_step, validation.failures, validation.message, validation.cost) == (None, (), "", 6.0)
     assert len(validation.states) == 7
     assert validation.states[0] == problem.init
-    assert validation.final_state.holds(problem.goal, problem)
+    assert problem.holds(validation.final_state, problem.goal)
 
 
 def test_the_first_failing_step_is_named_with_its_literals() -> None:
@@ -99,20 +99,20 @@ def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
     steps: list[GroundAction] = []
     states: list[State] = [problem.init]
     for _ in range(6):
-        choices = [step for step in ACTIONS[name] if not states[-1].why_not(step, problem)]
+        choices = [step for step in ACTIONS[name] if not problem.why_not(states[-1], step)]
         if not choices:
             break
         steps.append(random.choice(choices))
-        states.append(states[-1].apply(steps[-1], problem))
+        states.append(problem.apply(states[-1], steps[-1]))
     validation = validate_task_plan(problem, steps)
     assert validation.states == tuple(states)
     assert validation.failed_step is None
-    assert validation.valid == states[-1].holds(problem.goal, problem)
-    stuck = [step for step in ACTIONS[name] if states[-1].why_not(step, problem)]
+    assert validation.valid == problem.holds(states[-1], problem.goal)
+    stuck = [step for step in ACTIONS[name] if problem.why_not(states[-1], step)]
     if stuck:
         failed = validate_task_plan(problem, [*steps, stuck[0]])
         assert failed.failed_step == len(steps)
-        assert failed.failures == states[-1].why_not(stuck[0], problem)
+        assert failed.failures == problem.why_not(states[-1], stuck[0])
 
 
 def test_facts_added_by_a_plan_are_in_the_last_state() -> None:

@@ -141,7 +141,7 @@ def shortest_steps(
     pending = deque([problem.init])
     while pending:
         state = pending.popleft()
-        if state.holds(problem.goal, problem):
+        if problem.holds(state, problem.goal):
             return steps[state]
         interpretation = Interpretation(problem, state.facts)
         for action, schema, binding in actions:

@@ -55,7 +55,7 @@ def test_what_is_needed_stays() -> None:
 def test_constraints_hold_in_what_is_left() -> None:
     """A step is kept where without it an action would be done in a state in which it is forbidden."""
     plan = steps("take x a", "light a", "go a c", "drop x c")
-    lit = next(iter(PROBLEM.init.apply(plan[1], PROBLEM).facts - PROBLEM.init.facts))
+    lit = next(iter(PROBLEM.apply(PROBLEM.init, plan[1]).facts - PROBLEM.init.facts))
 
     def only_when_lit(action: GroundAction, state: object) -> bool:
         return action.name != "go" or lit in state  # type: ignore[operator]
@@ -74,9 +74,9 @@ def test_what_is_left_is_a_plan(data: st.DataObject) -> None:
     ]
     state, walk = PROBLEM.init, []
     for _ in range(data.draw(st.integers(0, 15))):
-        possible = [action for action in steps(*actions) if not state.why_not(action, PROBLEM)]
+        possible = [action for action in steps(*actions) if not PROBLEM.why_not(state, action)]
         walk.append(data.draw(st.sampled_from(possible)))
-        state = state.apply(walk[-1], PROBLEM)
+        state = PROBLEM.apply(state, walk[-1])
     here = next(fact.arguments[0] for fact in state if fact.predicate == "at")
     x = next((fact for fact in state if fact.arguments[0] == "x"), None)
     assert x is not None
@@ -129,9 +129,9 @@ def walk(seed: int, length: int) -> tuple[GroundAction, ...]:
         *(f"light {r}" for r in "abc"),
     )
     rng, state, found = random.Random(seed), PROBLEM.init, list[GroundAction]()
-    while len(found) < length or not state.holds(PROBLEM.goal, PROBLEM):
-        found.append(rng.choice([action for action in actions if not state.why_not(action, PROBLEM)]))
-        state = state.apply(found[-1], PROBLEM)
+    while len(found) < length or not PROBLEM.holds(state, PROBLEM.goal):
+        found.append(rng.choice([action for action in actions if not PROBLEM.why_not(state, action)]))
+        state = PROBLEM.apply(state, found[-1])
     return tuple(found)
 
 
@@ -139,7 +139,7 @@ def without_dependents(plan: tuple[GroundAction, ...], index: int) -> tuple[Grou
     """Return a plan without an action and all that can no longer be done."""
     state, kept = PROBLEM.init, list[GroundAction]()
     for number, action in enumerate(plan):
-        if number != index and not state.why_not(action, PROBLEM):
-            state = state.apply(action, PROBLEM)
+        if number != index and not PROBLEM.why_not(state, action):
+            state = PROBLEM.apply(state, action)
             kept.append(action)
     return tuple(kept)

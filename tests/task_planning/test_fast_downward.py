@@ -153,7 +153,7 @@ def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
     result = PLANNER.solve(problem, time_limit=600.0)
     assert result.solved
     assert validate_task_plan(problem, result.steps)
-    assert (result.steps == ()) == problem.init.holds(problem.goal, problem)
+    assert (result.steps == ()) == problem.holds(problem.init, problem.goal)
 
 
 def test_time_is_limited() -> None:

@@ -96,8 +96,8 @@ def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
     while len(lessons) < count:
         state = problem.init
         for _ in range(random.randrange(4)):
-            state = state.apply(random.choice([s for s in steps if not state.why_not(s, problem)]), problem)
-        action = random.choice([step for step in steps if not state.why_not(step, problem)])
+            state = problem.apply(state, random.choice([s for s in steps if not problem.why_not(state, s)]))
+        action = random.choice([step for step in steps if not problem.why_not(state, step)])
         size = random.choice([0, 1, 2, 3, len(state)]) if random.random() < 0.9 else 0
         context = set(random.sample(sorted(state), min(size, len(state))))
         if random.random() < 0.1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
 from tmkit.errors import FileFormatError, MeshError, nearest_name
 
@@ -38,8 +37,7 @@ class Place:
 
     def mesh_error(self, reason: str, *, mesh: str) -> MeshError:
         """Return the error about the file ``mesh`` that is asked for here; it has the attribute ``mesh``."""
-        made = MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, mesh=mesh)
-        return cast(MeshError, made)
+        return MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, mesh=mesh)
 
     def __str__(self) -> str:
         if self.line is None:

@@ -35,8 +35,9 @@ from tmkit.pddl.formulas import (
     Parameter,
     When,
 )
-from tmkit.pddl.model import Action, Axiom, Domain, GroundAction, Metric, Problem
+from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.parsing.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
+from tmkit.pddl.schemas import Action, Axiom, GroundAction
 from tmkit.pddl.state import State, StateDifference
 from tmkit.pddl.substitution import free_variables, substitute
 from tmkit.pddl.validation import TaskPlanValidation, validate_task_plan

@@ -24,7 +24,8 @@ from collections.abc import Iterable
 
 from tmkit.errors import TaskError
 from tmkit.pddl.formulas import Add, And, Atom, Delete, Effect, EffectAnd, Formula, Parameter
-from tmkit.pddl.model import Action, Axiom, Domain
+from tmkit.pddl.model import Domain
+from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Predicate, Type
 
 __all__ = ["make_action", "make_axiom", "make_domain", "make_parameters", "make_predicate"]

@@ -22,7 +22,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import (
@@ -51,10 +51,8 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
+from tmkit.pddl.schemas import Axiom
 from tmkit.pddl.substitution import free_variables, substitute
-
-if TYPE_CHECKING:
-    from tmkit.pddl.model import Problem
 
 __all__ = ["Change", "Interpretation", "in_words"]
 
@@ -89,6 +87,29 @@ def in_words(failure: Formula) -> str:
             return f"{failure} is not satisfied"
 
 
+class _Domain(Protocol):
+    """What is asked of a domain: its axioms, in an order in which they can be computed."""
+
+    @property
+    def axioms(self) -> tuple[Axiom, ...]: ...
+    @property
+    def derived_predicates(self) -> frozenset[str]: ...
+    @property
+    def axiom_strata(self) -> tuple[tuple[str, ...], ...]: ...
+    def axioms_for(self, predicate: str, /) -> tuple[Axiom, ...]: ...
+
+
+class _Problem(Protocol):
+    """What is asked of a problem: a :class:`~tmkit.pddl.model.Problem`, which itself asks this module."""
+
+    @property
+    def domain(self) -> _Domain: ...
+    @property
+    def values(self) -> Mapping[Fact, float]: ...
+    def objects_of(self, types: tuple[str, ...], /) -> tuple[str, ...]: ...
+    def members(self, types: tuple[str, ...], /) -> frozenset[str]: ...
+
+
 class Interpretation:
     """A problem, the facts that hold, and what follows.
 
@@ -97,7 +118,7 @@ class Interpretation:
         facts: the basic facts; derived ones are computed when first asked for.
     """
 
-    def __init__(self, problem: Problem, facts: Iterable[Fact]) -> None:
+    def __init__(self, problem: _Problem, facts: Iterable[Fact]) -> None:
         check_time()
         self._problem = problem
         self._known: dict[str, set[tuple[str, ...]]] = {}

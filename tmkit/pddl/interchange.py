@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable
 
 from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact
-from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.model import Problem
+from tmkit.pddl.schemas import GroundAction
 
 __all__ = ["Lesson", "interchangeable_objects"]
 

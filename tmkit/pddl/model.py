@@ -20,13 +20,14 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, Fact, Formula, Parameter
-from tmkit.pddl.parsing.source import task_error
+from tmkit.pddl.evaluation import Interpretation, in_words
+from tmkit.pddl.formulas import Fact, Formula, Parameter
+from tmkit.pddl.schemas import Action, Axiom, GroundAction
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import axiom_levels, negative_cycle
 from tmkit.pddl.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault
 
-__all__ = ["Action", "Axiom", "Domain", "FrozenMapping", "GroundAction", "Metric", "Problem"]
+__all__ = ["Domain", "FrozenMapping", "Metric", "Problem"]
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -54,36 +55,6 @@ class FrozenMapping(Mapping[Key, Value], Generic[Key, Value]):
 
     def __repr__(self) -> str:
         return f"FrozenMapping({self._items!r})"
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does."""
-
-    name: str
-    parameters: tuple[Parameter, ...] = ()
-    precondition: Formula = ALWAYS
-    effect: Effect = NO_EFFECT
-
-
-@dataclass(frozen=True, slots=True)
-class Axiom:
-    """A rule for a derived predicate: it holds of all ``parameters`` that satisfy the condition."""
-
-    predicate: str
-    parameters: tuple[Parameter, ...]
-    condition: Formula
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class GroundAction:
-    """One step of a task plan: the name of an action and the objects it is done with. ``str`` is ``(stack a b)``."""
-
-    name: str
-    arguments: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"({' '.join((self.name, *self.arguments))})"
 
 
 class Metric(Enum):
@@ -124,7 +95,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         for fault in self._faults():
-            raise task_error(self.source or f"domain '{self.name}'", fault)
+            raise TaskError.at(self.source or f"domain '{self.name}'", fault)
 
     def action(self, name: str) -> Action:
         """Return the action schema of that name.
@@ -281,7 +252,7 @@ class Problem:
 
     def error(self, reason: str) -> TaskError:
         """Return the error that this problem has the fault ``reason``."""
-        return task_error(self.source or f"problem '{self.name}'", reason)
+        return TaskError.at(self.source or f"problem '{self.name}'", reason)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -323,6 +294,39 @@ class Problem:
             raise self.error(f"{action}: {fault.reason}")
         names = (parameter.name for parameter in schema.parameters)
         return schema, dict(zip(names, action.arguments, strict=True))
+
+    # -------------------------------------------------------------------------------------------- states of this task
+
+    def holds(self, state: State, formula: Formula) -> bool:
+        """Tell whether a formula without free variables holds in a state, derived predicates included."""
+        return Interpretation(self, state.facts).holds(formula)
+
+    def derived(self, state: State) -> State:
+        """Return the facts that follow in a state by the axioms of the domain and are not stored."""
+        return State(Interpretation(self, state.facts).derived_facts())
+
+    def why_not(self, state: State, action: GroundAction) -> tuple[Formula, ...]:
+        """Return the ground parts of the action's precondition that fail in a state; none when it is applicable.
+
+        Raises:
+            TaskError: the action is not one of the domain, or an argument is unknown or of a wrong type.
+        """
+        schema, binding = self.binding_of(action)
+        return Interpretation(self, state.facts).failures(schema.precondition, binding)
+
+    def apply(self, state: State, action: GroundAction) -> State:
+        """Return the state after the action: all conditions are judged before it, deletes come before adds.
+
+        Raises:
+            TaskError: the action is not applicable, or not one of the domain.
+        """
+        schema, binding = self.binding_of(action)
+        interpretation = Interpretation(self, state.facts)
+        failures = interpretation.failures(schema.precondition, binding)
+        if failures:
+            raise self.error(f"{action} is not applicable: {'; '.join(map(in_words, failures))}")
+        change = interpretation.change(schema.effect, binding)
+        return state.change(add=change.added, delete=change.deleted)
 
     def _faults(self) -> Iterator[str]:
         """Yield what is wrong with the problem, in words."""

@@ -5,7 +5,7 @@ Facts that are not in it do not hold (the closed world). *Derived* facts are nev
 ones by the axioms of the domain, so two states are equal exactly when their basic facts are.
 
 Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state knows no domain; the
-questions that need one (:meth:`State.holds`, :meth:`State.apply`) take the problem.
+questions that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`, :meth:`~tmkit.pddl.Problem.apply`).
 
 Complexity: membership O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
 """
@@ -15,13 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from tmkit.pddl import evaluation
-from tmkit.pddl.formulas import Fact, Formula
-
-if TYPE_CHECKING:
-    from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.formulas import Fact
 
 __all__ = ["State", "StateDifference"]
 
@@ -105,34 +100,3 @@ class State:
         """Return how ``observed`` differs from this state, taken as what is expected."""
         missing, unexpected = self._facts - observed._facts, observed._facts - self._facts
         return StateDifference(tuple(sorted(missing)), tuple(sorted(unexpected)))
-
-    def holds(self, formula: Formula, problem: Problem) -> bool:
-        """Tell whether a formula without free variables holds here, derived predicates included."""
-        return evaluation.Interpretation(problem, self._facts).holds(formula)
-
-    def why_not(self, action: GroundAction, problem: Problem) -> tuple[Formula, ...]:
-        """Return the ground parts of the action's precondition that fail here; none when it is applicable.
-
-        Raises:
-            TaskError: the action is not one of the problem's domain, or an argument is unknown or of a wrong type.
-        """
-        schema, binding = problem.binding_of(action)
-        return evaluation.Interpretation(problem, self._facts).failures(schema.precondition, binding)
-
-    def apply(self, action: GroundAction, problem: Problem) -> State:
-        """Return the state after the action: all conditions are judged before it, deletes come before adds.
-
-        Raises:
-            TaskError: the action is not applicable, or not one of the problem's domain.
-        """
-        schema, binding = problem.binding_of(action)
-        interpretation = evaluation.Interpretation(problem, self._facts)
-        failures = interpretation.failures(schema.precondition, binding)
-        if failures:
-            raise problem.error(f"{action} is not applicable: {'; '.join(map(evaluation.in_words, failures))}")
-        change = interpretation.change(schema.effect, binding)
-        return self.change(add=change.added, delete=change.deleted)
-
-    def derived(self, problem: Problem) -> State:
-        """Return the facts that follow by the axioms of the domain and are not stored."""
-        return State(evaluation.Interpretation(problem, self._facts).derived_facts())

@@ -12,12 +12,10 @@ Complexity: linear in the axioms and their atoms; no recursion.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from tmkit.pddl.schemas import Axiom
 from tmkit.pddl.substitution import atoms_of
-
-if TYPE_CHECKING:
-    from tmkit.pddl.model import Axiom
 
 __all__ = ["axiom_levels", "components", "negative_cycle"]
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from tmkit.errors import TaskError
 from tmkit.pddl.evaluation import Interpretation, in_words
 from tmkit.pddl.formulas import Formula
-from tmkit.pddl.model import GroundAction, Metric, Problem
+from tmkit.pddl.model import Metric, Problem
+from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 __all__ = ["TaskPlanValidation", "validate_task_plan"]

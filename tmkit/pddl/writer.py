@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from tmkit.errors import TaskError
 from tmkit.pddl.formulas import Number, Parameter, typed_list
-from tmkit.pddl.model import Action, Axiom, Domain, Metric, Problem
+from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Type
 
 __all__ = ["domain_to_pddl", "is_writable", "problem_to_pddl"]

@@ -146,7 +146,7 @@ class Expansion:
         self.attempts = self.restarts = 0
         self.is_exhausted = False
         self._tree = tree
-        self._predicted = node.state.apply(action, tree.problem)
+        self._predicted = tree.problem.apply(node.state, action)
         self._asked: list[tuple[str, str]] = []
         self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.model import Problem
+from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 __all__ = ["without_redundant_steps"]
@@ -50,7 +51,7 @@ def _pass(
         if shorter is not None:
             kept = (*kept[:index], *shorter)
         else:
-            state = state.apply(kept[index], problem)
+            state = problem.apply(state, kept[index])
             index += 1
     return kept
 
@@ -64,7 +65,7 @@ def _executed(
     """Return the steps that can be done one after the other, or None when they do not reach the goal."""
     done: list[GroundAction] = []
     for action in steps:
-        if (is_allowed is None or is_allowed(action, state)) and not state.why_not(action, problem):
-            state = state.apply(action, problem)
+        if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(state, action):
+            state = problem.apply(state, action)
             done.append(action)
-    return tuple(done) if state.holds(problem.goal, problem) else None
+    return tuple(done) if problem.holds(state, problem.goal) else None

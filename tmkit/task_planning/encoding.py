@@ -43,7 +43,8 @@ from tmkit.pddl.formulas import (
     Parameter,
     When,
 )
-from tmkit.pddl.model import Action, Domain, Metric, Problem
+from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.schemas import Action
 from tmkit.pddl.state import State
 from tmkit.pddl.substitution import substitute
 from tmkit.pddl.vocabulary import Predicate, Types

@@ -21,7 +21,8 @@ from enum import Enum
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from tmkit.pddl.formulas import Fact
-from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.model import Problem
+from tmkit.pddl.schemas import GroundAction
 
 __all__ = [
     "PreparedTask",

@@ -29,7 +29,8 @@ from typing import Literal
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact
-from tmkit.pddl.model import FrozenMapping, GroundAction, Problem
+from tmkit.pddl.model import FrozenMapping, Problem
+from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.splitting import split
 

@@ -29,7 +29,8 @@ from tmkit._support import time_limits
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact
 from tmkit.pddl.interchange import Lesson, interchangeable_objects
-from tmkit.pddl.model import GroundAction, Problem
+from tmkit.pddl.model import Problem
+from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.breadth_first import Exploration
 from tmkit.task_planning.clauses import StepClauses

@@ -319,6 +319,6 @@ def test_actions_lead_to_the_state_that_pddl_predicts(domain: PlanningDomain) ->
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
     state = problem.init
     for step in result.plan.steps:
-        state = state.apply(step.action, problem)
+        state = problem.apply(state, step.action)
         assert domain.semantics.state(step.scene, types) == state
-    assert state.holds(problem.goal, problem)
+    assert problem.holds(state, problem.goal)

@@ -149,10 +149,10 @@ def test_what_is_derived_is_what_the_actions_predict(moves: list[tuple[str, str]
         x, y = places[where][name]
         put = "place" if where == "goal" else "place-elsewhere"
         now = now.reparent(name, GANTRY.tip, q=q)
-        state = state.apply(GroundAction("pick", (name, "table")), problem)
+        state = problem.apply(state, GroundAction("pick", (name, "table")))
         assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
         now = now.reparent(name, "table", pose=Pose([0.1 * x, 0.1 * y, HEIGHT]))
-        state = state.apply(GroundAction(put, (name, "table")), problem)
+        state = problem.apply(state, GroundAction(put, (name, "table")))
         assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
         expected = (
             Fact("goal-0-met" if name == "a" else "goal-1-met") if where == "goal" else Fact("relocated", (name,))

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
-from tmkit.pddl.model import Action
 from tmkit.pddl.parsing.grammar import EFFECTS
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
+from tmkit.pddl.schemas import Action
 from tmkit.pddl.vocabulary import Vocabulary
 from tmkit.pddl.writer import is_writable
 

@@ -25,7 +25,7 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
 from tmkit.pddl.formulas import And, Formula
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.parsing.source import Group, Source, Token, task_error
+from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import Types
 
@@ -171,7 +171,7 @@ def read_pddl(path: str | Path) -> str:
     """
     limit = ReadingLimits().text_bytes
     try:
-        data = read_bytes(Path(path), limit=limit, error=lambda reason: task_error(str(path), f"the file {reason}"))
+        data = read_bytes(Path(path), limit=limit, error=lambda reason: TaskError.at(str(path), f"the file {reason}"))
     except TaskError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise _missing(Path(path)) from None

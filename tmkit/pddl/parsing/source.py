@@ -21,11 +21,11 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tmkit.errors import TaskError
 
-__all__ = ["DEEPEST", "LONGEST_WORD", "MOST_WORDS", "Group", "Source", "Token", "task_error"]
+__all__ = ["DEEPEST", "LONGEST_WORD", "MOST_WORDS", "Group", "Source", "Token"]
 
 DEEPEST = 100
 """How deep lists may be nested; published domains stay below 20."""
@@ -43,13 +43,6 @@ _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximiz
 _HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
 _LEXEME = re.compile(r"[()]|-(?=[^\W\d_])|\??[^ \t\n\r\f\v();?]+|\?")  # "-block" is read as "- block"
 _COMMENT = re.compile(r";[^\n\r]*")
-
-
-def task_error(
-    where: str, reason: str, *, line: int | None = None, column: int | None = None, source_line: str | None = None
-) -> TaskError:
-    """Return the error that the text, file or value ``where`` is wrong for that reason."""
-    return cast(TaskError, TaskError.at(where, reason, line=line, column=column, source_line=source_line))
 
 
 class Token(NamedTuple):  # quicker to make than a dataclass, and a text has many
@@ -115,7 +108,7 @@ class Source:
         start = self._line_starts[number - 1]
         end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)
         line = self.text[start:end].rstrip("\r\n")
-        return task_error(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
+        return TaskError.at(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
 
     def tokens(self) -> list[Token]:
         """Return parentheses and words in order.

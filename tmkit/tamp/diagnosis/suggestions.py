@@ -175,7 +175,7 @@ class _Search:
         for part in _guilty_first(question.parts, diagnosis, conflict):
             kept = tuple(other for other in question.parts if other != part)
             fewer = replace(question, names=(*question.names, str(part)), parts=kept)
-            if kept and not self.run.problem.init.holds(fewer.goal, self.run.problem):
+            if kept and not self.run.problem.holds(self.run.problem.init, fewer.goal):
                 found.append(fewer)
         return found
 

@@ -232,7 +232,7 @@ class _Check:
                 return
             self.problems.extend(f"{where}: {words}" for words in broken)
             state = after
-        if not state.holds(problem.goal, problem):
+        if not problem.holds(state, problem.goal):
             self.problems.append("by the words of the domain: the goal is not reached")
 
     def _check_step(

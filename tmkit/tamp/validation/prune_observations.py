@@ -70,9 +70,9 @@ def broken_promises(
         problem: the task.
         domain: the domain.
     """
-    if failed := before.why_not(step.action, problem):
+    if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]
-    difference = before.apply(step.action, problem).difference(after)
+    difference = problem.apply(before, step.action).difference(after)
     believed = domain.believed
     missing = (fact for fact in difference.missing if fact.predicate not in believed or fact not in before)
     beyond = (fact for fact in difference.unexpected if fact.predicate not in believed)
@@ -87,7 +87,7 @@ def _followed(
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
     state = domain.state(scene, types, q)
     for step in steps:
-        if state.why_not(step.action, problem):
+        if problem.why_not(state, step.action):
             if step.segments:
                 return None
             continue
@@ -100,4 +100,4 @@ def _followed(
             return None
         done.append(again)
         scene, q, state = after, step.q, reached
-    return tuple(done) if state.holds(problem.goal, problem) else None
+    return tuple(done) if problem.holds(state, problem.goal) else None

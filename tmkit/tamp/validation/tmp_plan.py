@@ -266,7 +266,7 @@ class _PlanReader:
         """Return the classes that an action changes which moves nothing: only the semantics can say so."""
         try:
             problem = derive_problem(self.scene, self.domain, q=self.q, goal="(and)")
-            problem.init.apply(action, problem)
+            problem.apply(problem.init, action)
         except TmkitError:
             return ()  # the checker will say so
         context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
