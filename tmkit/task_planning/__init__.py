@@ -15,7 +15,7 @@ from tmkit.task_planning.protocol import (
     TaskPlanStatistics,
     TaskPlanStatus,
 )
-from tmkit.task_planning.sas import TranslatedTask
+from tmkit.task_planning.translated_task import TranslatedTask
 from tmkit.task_planning.z3_planner import SmtTask, Z3Planner
 
 __all__ = [

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tmkit._support.time_limits import check_time
-from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasOperator, TranslatedTask
+from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasOperator, SasTask
 
 __all__ = ["Exploration", "SasState", "needs_of"]
 
@@ -39,7 +39,7 @@ class Exploration:
         exhausted: whether every reachable state has been looked at.
     """
 
-    def __init__(self, task: TranslatedTask) -> None:
+    def __init__(self, task: SasTask) -> None:
         self._goal = task.goal
         self._layers = _axiom_layers(task)
         self._derived = tuple((n, task.init[n]) for n, variable in enumerate(task.variables) if variable.layer >= 0)
@@ -113,7 +113,7 @@ class Exploration:
 _Move = tuple[tuple[Pair, ...], tuple[SasEffect, ...]]
 
 
-def _axiom_layers(task: TranslatedTask) -> list[list[SasAxiom]]:
+def _axiom_layers(task: SasTask) -> list[list[SasAxiom]]:
     layers: dict[int, list[SasAxiom]] = {}
     for axiom in task.axioms:
         layers.setdefault(task.variables[axiom.variable].layer, []).append(axiom)

@@ -33,7 +33,8 @@ from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.strata import components
 from tmkit.task_planning.breadth_first import needs_of
-from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, TranslatedTask
+from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator
+from tmkit.task_planning.translated_task import TranslatedTask
 
 __all__ = ["StepClauses"]
 

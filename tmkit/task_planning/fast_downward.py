@@ -3,8 +3,8 @@
 The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the
 *search* finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards,
 and neither is ever imported; they are found through the import system without importing anything. Between the two
-stands a value, the :class:`~tmkit.task_planning.sas.TranslatedTask`, so that a task is translated once, then patched
-with what is learned and searched again.
+stands a value, the :class:`~tmkit.task_planning.TranslatedTask`, so that a task is translated once, then patched with
+what is learned and searched again.
 
 The search: greedy searches end soon where their heuristic is right, and wander where it is not; one that counts the
 steps made so far is led back. Which is quicker differs a hundredfold from task to task, in both directions. So the
@@ -50,7 +50,7 @@ from tmkit.task_planning.fast_downward_process import (
     translator_folder,
 )
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
-from tmkit.task_planning.sas import TranslatedTask
+from tmkit.task_planning.translated_task import TranslatedTask
 
 __all__ = ["FIRST_SEARCH", "FOLLOW_UP_SEARCHES", "OPTIMAL_SEARCH", "FastDownward", "forget_translations"]
 

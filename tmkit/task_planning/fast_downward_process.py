@@ -26,7 +26,7 @@ from tmkit.errors import MissingExtraError, TaskPlannerError
 from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
-from tmkit.task_planning.sas import TranslatedTask
+from tmkit.task_planning.translated_task import TranslatedTask
 
 __all__ = [
     "LIMIT_CODES",

@@ -21,12 +21,12 @@ import heapq
 from collections.abc import Iterable
 
 from tmkit._support.time_limits import check_time
-from tmkit.task_planning.sas import Pair, SasOperator, TranslatedTask
+from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
 __all__ = ["least_steps"]
 
 
-def least_steps(task: TranslatedTask) -> int | None:
+def least_steps(task: SasTask) -> int | None:
     """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan.
 
     Args:
@@ -38,7 +38,7 @@ def least_steps(task: TranslatedTask) -> int | None:
 class _Relaxed:
     """The task without deletions; facts are numbers, 0 is a fact that holds initially."""
 
-    def __init__(self, task: TranslatedTask) -> None:
+    def __init__(self, task: SasTask) -> None:
         self._numbers: dict[Pair, int] = {}
         derived = {number for number, variable in enumerate(task.variables) if variable.layer >= 0}
         for number, variable in enumerate(task.variables):

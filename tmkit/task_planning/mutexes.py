@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact
-from tmkit.task_planning.sas import Pair, SasOperator, TranslatedTask
+from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
 __all__ = ["find_conflict", "goal_is_impossible"]
 
@@ -46,7 +46,7 @@ class _Rule:
     touched: list[int]
 
 
-def goal_is_impossible(task: TranslatedTask) -> bool:
+def goal_is_impossible(task: SasTask) -> bool:
     """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing.
 
     Args:
@@ -67,7 +67,7 @@ def goal_is_impossible(task: TranslatedTask) -> bool:
     return False
 
 
-def find_conflict(task: TranslatedTask, literals: Iterable[Literal]) -> tuple[Literal, ...]:
+def find_conflict(task: SasTask, literals: Iterable[Literal]) -> tuple[Literal, ...]:
     """Return one literal that is proved never to hold, or else two that never hold together; none proves nothing.
 
     Args:
@@ -103,7 +103,7 @@ _ALWAYS = 0  # a fact that holds in every state, so that every rule needs someth
 class _Facts:
     """Numbers the values of the variables that are not derived, from 1."""
 
-    def __init__(self, task: TranslatedTask) -> None:
+    def __init__(self, task: SasTask) -> None:
         self._task = task
         self._first: list[int] = []
         self.count = 1

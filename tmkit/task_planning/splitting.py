@@ -16,12 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tmkit._support.time_limits import check_time
-
-if TYPE_CHECKING:
-    from tmkit.task_planning.sas import Pair, SasOperator, SasVariable
+from tmkit.task_planning.sas import Pair, SasOperator, SasVariable
 
 __all__ = ["split"]
 

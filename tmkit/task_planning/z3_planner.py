@@ -37,7 +37,7 @@ from tmkit.task_planning.clauses import StepClauses
 from tmkit.task_planning.fast_downward import FastDownward
 from tmkit.task_planning.landmark_bounds import least_steps
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
-from tmkit.task_planning.sas import TranslatedTask
+from tmkit.task_planning.translated_task import TranslatedTask
 
 __all__ = ["SmtTask", "Z3Planner"]
 

@@ -1,0 +1,142 @@
+"""The translated task: what Fast Downward searches, and how it is told never to do a thing again.
+
+The idea: translating PDDL costs more than searching, and what the motion planner learns ("this placement cannot be
+reached while that block stands there") is about ground actions and facts. So the task is translated once
+(:mod:`tmkit.task_planning.sas`), and each lesson patches the result.
+
+:meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
+derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
+action's operators. No operator is split and nothing else changes, so many lessons stay cheap; but the search must be
+one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its operators taken
+apart instead (:mod:`tmkit.task_planning.splitting`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from tmkit.pddl.formulas import Fact
+from tmkit.pddl.model import FrozenMapping
+from tmkit.pddl.schemas import GroundAction
+from tmkit.pddl.vocabulary import derived_fault
+from tmkit.task_planning.mutexes import goal_is_impossible
+from tmkit.task_planning.sas import Pair, SasAxiom, SasTask, SasVariable
+from tmkit.task_planning.splitting import split
+
+__all__ = ["TranslatedTask"]
+
+_MOST_COPIES = 2000  # of operators that one constraint may make by taking some apart, at most
+
+
+@dataclass(frozen=True)
+class TranslatedTask(SasTask):
+    """A task in finite-domain variables, with what has been learned about it.
+
+    Attributes:
+        blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
+        encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
+            as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
+    """
+
+    blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
+    encoding: Literal["auto", "axioms", "split"] = "auto"
+
+    def goal_is_impossible(self) -> bool:
+        """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        return goal_is_impossible(self)
+
+    # --------------------------------------------------------------------------------------------------- forbidding
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> TranslatedTask:
+        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+
+        Args:
+            action: the ground action. One that can never be done anyway may be forbidden, without effect.
+            context: basic facts; with none the action is forbidden altogether.
+
+        Raises:
+            TaskError: an action or fact that the problem does not know, or a derived fact.
+        """
+        self.problem.binding_of(action)
+        literals = self._literals(context)
+        if literals is None:
+            return self
+        name = self._operator_name(action)
+        chosen = [index for index, operator in enumerate(self.operators) if operator.name.rstrip() == name]
+        if not chosen:
+            return self
+        if not literals:
+            kept = (op for index, op in enumerate(self.operators) if index not in chosen)
+            return replace(self, operators=tuple(kept))
+        copies = len(chosen) * sum(len(self.variables[variable].values) - 1 for variable, _ in literals)
+        if self.encoding == "split" or (self.encoding == "auto" and copies <= _MOST_COPIES):
+            return self._split(chosen, literals)
+        task, variable = self._blocked_by(literals)
+        operators = list(self.operators)
+        for index in chosen:
+            guard = (variable, 1)
+            if guard not in operators[index].prevail:
+                operators[index] = replace(operators[index], prevail=(*operators[index].prevail, guard))
+        return replace(task, operators=tuple(operators))
+
+    def _split(self, chosen: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
+        """Return the task with the chosen operators taken apart, so that none is done in the context."""
+        members = set(chosen)
+        operators = (
+            split(operator, context, variables=self.variables, excluding=self._excluding)
+            if index in members
+            else (operator,)
+            for index, operator in enumerate(self.operators)
+        )
+        return replace(self, operators=tuple(itertools.chain.from_iterable(operators)))
+
+    @cached_property
+    def _excluding(self) -> dict[Pair, frozenset[int]]:
+        """The groups of values that exclude each other, by their values."""
+        found: dict[Pair, set[int]] = {}
+        for number, group in enumerate(self.mutexes):
+            for pair in group:
+                found.setdefault(pair, set()).add(number)
+        return {pair: frozenset(numbers) for pair, numbers in found.items()}
+
+    def _literals(self, context: Iterable[Fact]) -> frozenset[Pair] | None:
+        """Return the values that say that all facts hold, ``None`` when they never do."""
+        literals: dict[int, int] = {}
+        for fact in context:
+            words, derived = self.problem.vocabulary, self.problem.domain.derived_predicates
+            fault = derived_fault(fact.predicate, derived) or words.atom_fault(fact.predicate, fact.arguments, {})
+            if fault is not None:
+                raise self.problem.error(f"context {fact}: {fault.reason}")
+            if fact in self._values:
+                variable, value = self._values[fact]
+                if literals.setdefault(variable, value) != value:
+                    return None
+            elif fact not in self.problem.init:
+                return None
+        return frozenset(literals.items())
+
+    def _blocked_by(self, literals: frozenset[Pair]) -> tuple[TranslatedTask, int]:
+        """Return the task with a derived variable that is 0 exactly when all ``literals`` hold, and the variable."""
+        if literals in self.blocked:
+            return self, self.blocked[literals]
+        number = len(self.variables)
+        label = f"blocked--{len(self.blocked) + 1}()"
+        variable = SasVariable(f"var{number}", 0, (f"Atom {label}", f"NegatedAtom {label}"))
+        axiom = SasAxiom(tuple(sorted(literals)), number, 1, 0)
+        task = replace(
+            self,
+            variables=(*self.variables, variable),
+            init=(*self.init, 1),
+            axioms=(*self.axioms, axiom),
+            blocked=FrozenMapping({**self.blocked, literals: number}),
+        )
+        return task, number
+
+    def _operator_name(self, action: GroundAction) -> str:
+        """Return the operator name of an action; the translator writes a blank behind one without arguments."""
+        spelling = {real: spelled for spelled, real in self.names.items()}
+        return " ".join((action.name, *(spelling.get(argument, argument) for argument in action.arguments)))
