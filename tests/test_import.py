@@ -43,12 +43,33 @@ def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
     assert "During handling" not in run.stderr
 
 
-def test_importing_is_light(tmp_path: Path) -> None:
-    """``import tmkit`` brings numpy at most: what is heavy is imported where it is used."""
-    heavy = ["scipy", "trimesh", "pybullet", "pddlpy", "ruckig", "lark", "typer", "rich", "lxml", "PIL", "collada"]
-    code = f"import sys, tmkit; print([name for name in {heavy} if name in sys.modules])"
-    run = run_python(code, folder=tmp_path)
-    assert (run.stdout, run.stderr) == ("[]\n", "")
+HEAVY = [
+    "PIL", "antlr4", "collada", "gtsam", "imageio", "lark", "lxml", "matplotlib", "ompl", "pddlpy", "pybullet",
+    "ruckig", "scipy", "trimesh", "z3",
+]  # fmt: skip
+HELP = """
+from tmkit.cli import main
+sys.argv = ["tmkit", "--help"]
+try:
+    main()
+except SystemExit:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        pytest.param("import tmkit", [*HEAVY, "importlib.metadata", "numpy", "rich", "typer"], id="tmkit"),
+        pytest.param("import tmkit as tk; tk.SceneGraph; tk.plan", [*HEAVY, "rich", "typer"], id="plan"),
+        pytest.param(HELP, [*HEAVY, "numpy", "tmkit.pddl", "tmkit.tamp"], id="help"),
+    ],
+)
+def test_importing_is_light(code: str, heavy: list[str], tmp_path: Path) -> None:
+    """Libraries that are slow to import are imported where they are used, not by ``import tmkit``."""
+    loaded = f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    run = run_python(f"import sys\n{code}\n{loaded}", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "[]\n")
 
 
 def test_importing_prints_nothing_and_leaves_logging_alone(tmp_path: Path) -> None:
@@ -65,3 +86,33 @@ def test_public_names_are_there(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     with pytest.raises(AttributeError, match="module 'tmkit' has no attribute 'SceneGraf'"):
         tmkit.SceneGraf  # noqa: B018  # that it fails is the test
+
+
+def test_names_of_packages_stay_what_they_are(tmp_path: Path) -> None:
+    """With every module imported, no public name of a package has become the submodule of the same name."""
+    code = """
+import importlib, pkgutil, types
+import tmkit
+modules = [tmkit] + [
+    importlib.import_module(found.name)
+    for found in pkgutil.walk_packages(tmkit.__path__, "tmkit.")
+    if not found.name.startswith(("tmkit.data_files", "tmkit.cli.__main__"))
+]
+packages = [module for module in modules if hasattr(module, "__path__") and hasattr(module, "__all__")]
+names = [(package, name) for package in packages for name in package.__all__]
+print([f"{package.__name__}.{name}" for package, name in names if isinstance(getattr(package, name), types.ModuleType)])
+print(len(names) > 300, all(name in dir(package) for package, name in names))
+"""
+    run = run_python(code, folder=tmp_path)
+    assert (run.stdout, run.stderr) == ("[]\nTrue True\n", "")
+
+
+def test_packages_need_no_import_statement(tmp_path: Path) -> None:
+    """A package of tmkit is imported when it is first used; what does not exist is an AttributeError."""
+    code = """
+import tmkit as tk
+print(tk.relations.PoseSemantics.__name__, tk.spatial.adjoint.__name__, tk.graph.display.tree_svg.__name__)
+print([hasattr(tk.graph, name) for name in ("no_such_name", "_private", "__wrapped__")])
+"""
+    run = run_python(code, folder=tmp_path)
+    assert (run.stdout, run.stderr) == ("PoseSemantics adjoint tree_svg\n[False, False, False]\n", "")

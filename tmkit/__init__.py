@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from tmkit import errors as _errors
 from tmkit._support.argument_errors import argument_error as _argument_error
 from tmkit._support.data import data_path
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.errors import TmkitError
 from tmkit.graph import (
     AttachedShape,
@@ -58,7 +59,6 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.spatial import GaussianPose, Pose
 
 if TYPE_CHECKING:
     from tmkit.formats import load_scene
@@ -66,28 +66,15 @@ if TYPE_CHECKING:
     from tmkit.plans import Plan, load_plan, save_plan
     from tmkit.robots import Manipulator, load_manipulator
     from tmkit.simulation import simulate
+    from tmkit.spatial import GaussianPose, Pose
     from tmkit.tamp import PlanResult, PlanStatus, plan, validate_plan
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 _core._register(errors=vars(_errors), argument_error=_argument_error)  # the core raises these
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
 
 __version__ = "0.1.0"
-
-# What costs more than numpy to import is imported when it is first asked for.
-_LAZY = {
-    "Manipulator": "tmkit.robots",
-    "Plan": "tmkit.plans",
-    "PlanResult": "tmkit.tamp",
-    "PlanStatus": "tmkit.tamp",
-    "Samplers": "tmkit.manipulation",
-    "load_manipulator": "tmkit.robots",
-    "load_plan": "tmkit.plans",
-    "load_scene": "tmkit.formats",
-    "plan": "tmkit.tamp",
-    "save_plan": "tmkit.plans",
-    "simulate": "tmkit.simulation",
-    "validate_plan": "tmkit.tamp",
-}
 
 __all__ = [
     "AttachedShape",
@@ -133,17 +120,3 @@ __all__ = [
     "simulate",
     "validate_plan",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        import importlib
-
-        value = getattr(importlib.import_module(_LAZY[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'tmkit' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

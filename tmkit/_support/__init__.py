@@ -3,12 +3,20 @@
 This room knows no format and nothing of scenes; the rooms that do (``srdf``, ``formats``, ``planner``) build on it.
 """
 
-import logging
+from __future__ import annotations
 
-from tmkit._support.import_notes import Note, Remark, RemarkLog
-from tmkit._support.output import write_text
-from tmkit._support.source_location import Place, did_you_mean
-from tmkit._support.xml import XmlElement, read_xml
+import logging
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit._support.import_notes import Note, Remark, RemarkLog
+    from tmkit._support.output import write_text
+    from tmkit._support.source_location import Place, did_you_mean
+    from tmkit._support.xml import XmlElement, read_xml
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["Note", "Place", "Remark", "RemarkLog", "XmlElement", "did_you_mean", "read_xml", "write_text"]
 

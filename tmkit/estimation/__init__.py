@@ -5,16 +5,11 @@ A scene keeps every observation of an edge; :func:`resolve_observations` resolve
 solution into a new version.
 """
 
-from tmkit.estimation.compliance import (
-    ComplianceModel,
-    Deflection,
-    LinearCompliance,
-    beam_compliance,
-    bent,
-    joint_compliance,
-)
-from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
-from tmkit.estimation.observations import Observation, Observations
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.estimation.pose_graph import (
     PoseFactor,
     PoseGraph,
@@ -23,8 +18,22 @@ from tmkit.estimation.pose_graph import (
     solve_pose_graph,
     write_back,
 )
-from tmkit.estimation.resolution import Resolution, Verdict, resolve_observations
-from tmkit.estimation.resolution_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
+
+if TYPE_CHECKING:
+    from tmkit.estimation.compliance import (
+        ComplianceModel,
+        Deflection,
+        LinearCompliance,
+        beam_compliance,
+        bent,
+        joint_compliance,
+    )
+    from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
+    from tmkit.estimation.observations import Observation, Observations
+    from tmkit.estimation.resolution import Resolution, Verdict, resolve_observations
+    from tmkit.estimation.resolution_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ComplianceModel",

@@ -6,26 +6,35 @@
 the original's plan files.
 """
 
-from tmkit.formats.conversion import convert_scene
-from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
-from tmkit.formats.json.scene import scene_from_json, scene_to_json, write_json_scene
-from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
-from tmkit.formats.scene_check import SceneReport, check_scene
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.formats.scene_dump import scene_dump
-from tmkit.formats.tmp_file import (
-    TmpAction,
-    TmpComment,
-    TmpEntry,
-    TmpFile,
-    TmpMotion,
-    TmpReparent,
-    Waypoint,
-    first_configuration,
-    read_tmp,
-    tmp_text,
-    write_tmp,
-)
-from tmkit.formats.urdf.writer import UrdfText, urdf_from_scene, write_urdf
+
+if TYPE_CHECKING:
+    from tmkit.formats.conversion import convert_scene
+    from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
+    from tmkit.formats.json.scene import scene_from_json, scene_to_json, write_json_scene
+    from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
+    from tmkit.formats.scene_check import SceneReport, check_scene
+    from tmkit.formats.tmp_file import (
+        TmpAction,
+        TmpComment,
+        TmpEntry,
+        TmpFile,
+        TmpMotion,
+        TmpReparent,
+        Waypoint,
+        first_configuration,
+        read_tmp,
+        tmp_text,
+        write_tmp,
+    )
+    from tmkit.formats.urdf.writer import UrdfText, urdf_from_scene, write_urdf
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "SCENE_SUFFIXES",

@@ -8,6 +8,12 @@ preallocated arrays, edited in place: for control loops.
 The work is done by the compiled core; this room names its values.
 """
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from tmkit._core import (
     AttachedShape,
     Box,
@@ -44,36 +50,44 @@ from tmkit._core import (
     _register,
     diff,
 )
-from tmkit.graph.display import tree_html, tree_svg, tree_text
-from tmkit.graph.folding import consolidated
-from tmkit.graph.history import HistoryEntry, SceneHistory
-from tmkit.graph.movement import moved_frames
-from tmkit.graph.patterns import find_structure
-from tmkit.graph.semantic_edges import (
-    Node,
-    add_edge,
-    add_pose,
-    add_twist,
-    differentiated,
-    gaussian_twist,
-    integrated,
-    relate,
-    set_pose,
-    set_twist,
-    transport,
-)
-from tmkit.graph.traversal import chain, walk
+from tmkit._support.lazy_imports import lazy_names
 
-_register(  # what the core's methods of these names call
-    relate=relate,
-    add_pose=add_pose,
-    add_twist=add_twist,
-    gaussian_twist=gaussian_twist,
-    integrated=integrated,
-    consolidated=consolidated,
-    tree_text=tree_text,
-    tree_html=tree_html,
-)
+if TYPE_CHECKING:
+    from tmkit.graph.display import tree_html, tree_svg, tree_text
+    from tmkit.graph.folding import consolidated
+    from tmkit.graph.history import HistoryEntry, SceneHistory
+    from tmkit.graph.movement import moved_frames
+    from tmkit.graph.patterns import find_structure
+    from tmkit.graph.semantic_edges import (
+        Node,
+        add_edge,
+        add_pose,
+        add_twist,
+        differentiated,
+        gaussian_twist,
+        integrated,
+        relate,
+        set_pose,
+        set_twist,
+        transport,
+    )
+    from tmkit.graph.traversal import chain, walk
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+
+def _imported_when_called(name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return getattr(sys.modules[__name__], name)(*arguments, **keywords)
+
+    return call
+
+
+# What the core's methods of these names call.
+_METHODS = (
+    "relate", "add_pose", "add_twist", "gaussian_twist", "integrated", "consolidated", "tree_text", "tree_html"
+)  # fmt: skip
+_register(**{name: _imported_when_called(name) for name in _METHODS})
 
 __all__ = [
     "AttachedShape",

@@ -15,32 +15,41 @@ first:
 This package knows scenes and hands; it imports nothing else of the planner.
 """
 
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
-from tmkit.manipulation.actions.handover import Handover, handovers
-from tmkit.manipulation.actions.look import Look
-from tmkit.manipulation.actions.operate import Operate
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
-from tmkit.manipulation.actions.primitives import MotionBudget
-from tmkit.manipulation.actions.sequence import Sequence
-from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
-from tmkit.manipulation.placements.sampling import (
-    Placement,
-    PlacementSettings,
-    placements_in_region,
-    placements_on_surface,
-)
-from tmkit.manipulation.placements.stable_faces import StableFace, stable_faces
-from tmkit.manipulation.samplers import (
-    GraspRequest,
-    GraspSampler,
-    PlacementRequest,
-    PlacementSampler,
-    Samplers,
-    Sampling,
-    sample_grasps,
-    sample_placements,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.manipulation.swept_volume import SweptVolume, swept_volume
+
+if TYPE_CHECKING:
+    from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
+    from tmkit.manipulation.actions.handover import Handover, handovers
+    from tmkit.manipulation.actions.look import Look
+    from tmkit.manipulation.actions.operate import Operate
+    from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+    from tmkit.manipulation.actions.primitives import MotionBudget
+    from tmkit.manipulation.actions.sequence import Sequence
+    from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
+    from tmkit.manipulation.placements.sampling import (
+        Placement,
+        PlacementSettings,
+        placements_in_region,
+        placements_on_surface,
+    )
+    from tmkit.manipulation.placements.stable_faces import StableFace, stable_faces
+    from tmkit.manipulation.samplers import (
+        GraspRequest,
+        GraspSampler,
+        PlacementRequest,
+        PlacementSampler,
+        Samplers,
+        Sampling,
+        sample_grasps,
+        sample_placements,
+    )
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ActionContext",

@@ -5,6 +5,10 @@ compiled core and releases the interpreter; this room adds the descriptions of a
 about what may touch what while an arm works (:class:`CollisionRules`), and the timing of paths.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tmkit._core import (
     CollisionWorld,
     Contact,
@@ -24,20 +28,25 @@ from tmkit._core import (
     search_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import CollisionRules, Exemption
-from tmkit.motion.motion_planner import (
-    FoundPath,
-    MotionPlanner,
-    PathAnswer,
-    PathCheck,
-    PathQuery,
-    RrtConnect,
-    proved_search,
-)
-from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.motion.reachable_region import ReachableRegion, reachable_region
-from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
-from tmkit.motion.timing import TimedPath, time_path
+
+if TYPE_CHECKING:
+    from tmkit.motion.collision_rules import CollisionRules, Exemption
+    from tmkit.motion.motion_planner import (
+        FoundPath,
+        MotionPlanner,
+        PathAnswer,
+        PathCheck,
+        PathQuery,
+        RrtConnect,
+        proved_search,
+    )
+    from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
+    from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
+    from tmkit.motion.timing import TimedPath, time_path
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CollisionRules",

@@ -11,13 +11,22 @@ This package is below all that plans; only the convenience methods of a plan (ch
 format) reach upwards, when they are called.
 """
 
-from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
-from tmkit.plans.execution import Executor, TimedMotion, execute
-from tmkit.plans.failures import FailureKind, MotionFailure
-from tmkit.plans.observations import CameraModel, Observation, covariance_rows
-from tmkit.plans.plan_file import load_plan, save_plan
-from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.plans.class_changes import ClassChange, with_class_changes
+    from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+    from tmkit.plans.execution import Executor, TimedMotion, execute
+    from tmkit.plans.failures import FailureKind, MotionFailure
+    from tmkit.plans.observations import CameraModel, Observation, covariance_rows
+    from tmkit.plans.plan_file import load_plan, save_plan
+    from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ArmAt",

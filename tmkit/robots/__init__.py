@@ -5,17 +5,26 @@
 infers one from a URDF, :func:`check_robot` checks it.
 """
 
-from tmkit.robots.chains import JointChain
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
 from tmkit.robots.infer_arm import InferredArm, infer_arm
-from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.movable import movable_frames
 from tmkit.robots.pair_distance import pair_distance
-from tmkit.robots.robot_check import Reach, RobotReport, check_robot
-from tmkit.robots.robot_files import find_manipulator, load_manipulator
-from tmkit.robots.robot_notes import JointRow
-from tmkit.robots.several_arms import Robots, find_manipulators, ready_together
-from tmkit.robots.srdf_arms import manipulator_from_srdf
+
+if TYPE_CHECKING:
+    from tmkit.robots.chains import JointChain
+    from tmkit.robots.manipulator import Manipulator
+    from tmkit.robots.movable import movable_frames
+    from tmkit.robots.robot_check import Reach, RobotReport, check_robot
+    from tmkit.robots.robot_files import find_manipulator, load_manipulator
+    from tmkit.robots.robot_notes import JointRow
+    from tmkit.robots.several_arms import Robots, find_manipulators, ready_together
+    from tmkit.robots.srdf_arms import manipulator_from_srdf
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "InferredArm",

@@ -5,15 +5,24 @@ puts it. :class:`Simulation` is the world that this happens in, for experiments 
 it is imported when the first simulation is made.
 """
 
-from tmkit.simulation.camera import Camera, good_camera, render
-from tmkit.simulation.execution import simulate
-from tmkit.simulation.failure_picture import draw_failure
-from tmkit.simulation.progress import SimulationProgress
-from tmkit.simulation.recording import Film, write_picture
-from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
-from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.swept_picture import draw_swept_volume
-from tmkit.simulation.world import Simulation
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.simulation.camera import Camera, good_camera, render
+    from tmkit.simulation.execution import simulate
+    from tmkit.simulation.failure_picture import draw_failure
+    from tmkit.simulation.progress import SimulationProgress
+    from tmkit.simulation.recording import Film, write_picture
+    from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
+    from tmkit.simulation.settings import PhysicsSettings
+    from tmkit.simulation.swept_picture import draw_swept_volume
+    from tmkit.simulation.world import Simulation
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Camera",

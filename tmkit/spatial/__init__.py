@@ -6,6 +6,10 @@ poses whose errors belong together. What they relate to what is the business of 
 linear part first.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tmkit._core import (
     GaussianPose,
     Pose,
@@ -19,47 +23,52 @@ from tmkit._core import (
     log_each,
     right_jacobian,
 )
-from tmkit.spatial.conditioning import ConditionedChain, condition
-from tmkit.spatial.consistency import (
-    ConfidenceEllipsoid,
-    Gate,
-    Nees,
-    chi_square_quantile,
-    gate,
-    mahalanobis_distance,
-    nees,
-    nees_of_errors,
-    orientation_ellipsoid,
-    pose_distance,
-    position_covariance,
-    position_ellipsoid,
-)
-from tmkit.spatial.converters import (
-    from_gtsam,
-    from_manif,
-    from_pytransform3d,
-    from_ros_pose,
-    from_ros_twist,
-    from_tf2,
-    to_gtsam,
-    to_manif,
-    to_pytransform3d,
-    to_ros_pose,
-    to_ros_twist,
-    to_tf2,
-)
-from tmkit.spatial.covariances import checked_covariance, covariance_root, swapped_parts
-from tmkit.spatial.fusion import Fusion, fuse
-from tmkit.spatial.joint_gaussian import JointGaussianPose
-from tmkit.spatial.measurement import (
-    BearingMeasurement,
-    MeasurementModel,
-    PoseMeasurement,
-    PositionMeasurement,
-    RangeMeasurement,
-)
-from tmkit.spatial.sampling import fit_gaussian, sample, sample_chain, sample_jointly, sampling_floor
-from tmkit.spatial.twists import GaussianTwist
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.spatial.conditioning import ConditionedChain, condition
+    from tmkit.spatial.consistency import (
+        ConfidenceEllipsoid,
+        Gate,
+        Nees,
+        chi_square_quantile,
+        gate,
+        mahalanobis_distance,
+        nees,
+        nees_of_errors,
+        orientation_ellipsoid,
+        pose_distance,
+        position_covariance,
+        position_ellipsoid,
+    )
+    from tmkit.spatial.converters import (
+        from_gtsam,
+        from_manif,
+        from_pytransform3d,
+        from_ros_pose,
+        from_ros_twist,
+        from_tf2,
+        to_gtsam,
+        to_manif,
+        to_pytransform3d,
+        to_ros_pose,
+        to_ros_twist,
+        to_tf2,
+    )
+    from tmkit.spatial.covariances import checked_covariance, covariance_root, swapped_parts
+    from tmkit.spatial.fusion import Fusion, fuse
+    from tmkit.spatial.joint_gaussian import JointGaussianPose
+    from tmkit.spatial.measurement import (
+        BearingMeasurement,
+        MeasurementModel,
+        PoseMeasurement,
+        PositionMeasurement,
+        RangeMeasurement,
+    )
+    from tmkit.spatial.sampling import fit_gaussian, sample, sample_chain, sample_jointly, sampling_floor
+    from tmkit.spatial.twists import GaussianTwist
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "BearingMeasurement",

@@ -8,61 +8,70 @@ Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :clas
 another scene that shows what is wanted; see :func:`goal_of_scene`.
 """
 
-from tmkit.tamp.diagnosis.diagnosis import (
-    ActionDiagnosis,
-    BlockingBody,
-    Diagnosis,
-    FailureCause,
-    FailureExample,
-    GoalConflict,
-    LearnedConstraint,
-    Remedy,
-    RemedyKind,
-    SearchEnd,
-)
-from tmkit.tamp.domains.infeasibility import Refutation
-from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
-from tmkit.tamp.domains.protocols import (
-    AlikeSemantics,
-    BelievingSemantics,
-    ConfiguredSemantics,
-    DomainSemantics,
-    GoalSemantics,
-    PlacementSemantics,
-    ProvingSemantics,
-    pddl_name,
-)
-from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver, kept
-from tmkit.tamp.goals.goal_actions import ContinuousGoals
-from tmkit.tamp.goals.goal_scenes import goal_of_scene
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
 from tmkit.tamp.plan import plan
-from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
-from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
-from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
-from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
-from tmkit.tamp.uncertainty.probability import (
-    Probability,
-    ProbabilityMethod,
-    angle_within,
-    clearance_at_least,
-    inside_box,
-    inside_half_spaces,
-    inside_slabs,
-    sampled_probability,
-)
-from tmkit.tamp.uncertainty.scene_probability import (
-    clears_along,
-    clears_at,
-    drawn_world,
-    footprint_inside,
-    near_expected,
-    point_distribution,
-    point_inside,
-    stands_on,
-    turned_within,
-)
-from tmkit.tamp.validation.check import ValidationReport, validate_plan
-from tmkit.tamp.validation.tmp_plan import load_tmp_plan
+
+if TYPE_CHECKING:
+    from tmkit.tamp.diagnosis.diagnosis import (
+        ActionDiagnosis,
+        BlockingBody,
+        Diagnosis,
+        FailureCause,
+        FailureExample,
+        GoalConflict,
+        LearnedConstraint,
+        Remedy,
+        RemedyKind,
+        SearchEnd,
+    )
+    from tmkit.tamp.domains.infeasibility import Refutation
+    from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+    from tmkit.tamp.domains.protocols import (
+        AlikeSemantics,
+        BelievingSemantics,
+        ConfiguredSemantics,
+        DomainSemantics,
+        GoalSemantics,
+        PlacementSemantics,
+        ProvingSemantics,
+        pddl_name,
+    )
+    from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver, kept
+    from tmkit.tamp.goals.goal_actions import ContinuousGoals
+    from tmkit.tamp.goals.goal_scenes import goal_of_scene
+    from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
+    from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
+    from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+    from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
+    from tmkit.tamp.uncertainty.probability import (
+        Probability,
+        ProbabilityMethod,
+        angle_within,
+        clearance_at_least,
+        inside_box,
+        inside_half_spaces,
+        inside_slabs,
+        sampled_probability,
+    )
+    from tmkit.tamp.uncertainty.scene_probability import (
+        clears_along,
+        clears_at,
+        drawn_world,
+        footprint_inside,
+        near_expected,
+        point_distribution,
+        point_inside,
+        stands_on,
+        turned_within,
+    )
+    from tmkit.tamp.validation.check import ValidationReport, validate_plan
+    from tmkit.tamp.validation.tmp_plan import load_tmp_plan
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ActionDiagnosis",

@@ -5,18 +5,27 @@ A :class:`TranslatedTask` is grounded once, then extended with :meth:`Translated
 out to be impossible in the presence of certain facts.
 """
 
-from tmkit.task_planning.fast_downward import FastDownward
-from tmkit.task_planning.mutexes import find_conflict, goal_is_impossible
-from tmkit.task_planning.protocol import (
-    PreparedTask,
-    ProvingTask,
-    TaskPlanner,
-    TaskPlanResult,
-    TaskPlanStatistics,
-    TaskPlanStatus,
-)
-from tmkit.task_planning.translated_task import TranslatedTask
-from tmkit.task_planning.z3_planner import SmtTask, Z3Planner
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.task_planning.fast_downward import FastDownward
+    from tmkit.task_planning.mutexes import find_conflict, goal_is_impossible
+    from tmkit.task_planning.protocol import (
+        PreparedTask,
+        ProvingTask,
+        TaskPlanner,
+        TaskPlanResult,
+        TaskPlanStatistics,
+        TaskPlanStatus,
+    )
+    from tmkit.task_planning.translated_task import TranslatedTask
+    from tmkit.task_planning.z3_planner import SmtTask, Z3Planner
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "FastDownward",

@@ -19,7 +19,6 @@ gives a name that means the same file on another computer, so that what is saved
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import posixpath
@@ -296,9 +295,11 @@ def _installed(name: str) -> Iterator[Path]:
             spec = None
         if spec is not None and spec.origin is not None:  # without an origin it is only a folder on the path
             yield from (Path(place) for place in spec.submodule_search_locations or ())
+    from importlib import metadata  # costs 20 ms, and few scenes need it
+
     try:
-        distribution = importlib.metadata.distribution(name)
-    except (importlib.metadata.PackageNotFoundError, ValueError):
+        distribution = metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError):
         return
     for prefix in ("cmeel.prefix", "."):
         share = Path(str(distribution.locate_file(f"{prefix}/share/{name}")))

@@ -17,13 +17,14 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
-
-import lark
+from typing import TYPE_CHECKING, Any, cast
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.source_location import Place, did_you_mean
 from tmkit.errors import FileFormatError
+
+if TYPE_CHECKING:
+    import lark
 
 __all__ = [
     "AllowCollision",
@@ -275,7 +276,7 @@ def _name(token: lark.Token) -> Name:
     return Name(str(token), _at(token))
 
 
-class _Nodes(lark.Transformer[lark.Token, tuple[Statement, ...]]):
+class _Nodes:
     """Makes the nodes while the parser reduces; one method a rule, called with the rule's children."""
 
     def start(self, children: list[Any]) -> tuple[Statement, ...]:
@@ -331,6 +332,8 @@ class _Nodes(lark.Transformer[lark.Token, tuple[Statement, ...]]):
 @functools.cache
 def _parser() -> lark.Lark:
     """Return the parser, which holds no state between files; making it takes some 20 ms."""
+    import lark
+
     return lark.Lark(GRAMMAR, parser="lalr", transformer=_Nodes(), maybe_placeholders=False)
 
 
@@ -341,6 +344,8 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
         FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand
         there.
     """
+    import lark
+
     try:
         return cast(tuple[Statement, ...], _parser().parse(text))
     except lark.exceptions.UnexpectedCharacters as error:

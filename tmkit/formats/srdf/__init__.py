@@ -8,12 +8,20 @@ The room lies below ``formats`` and ``robots`` because both build on it: to ``fo
 that lets pairs of links touch, to ``robots`` it is where :func:`tmkit.robots.manipulator_from_srdf` finds an arm.
 """
 
-import logging
+from __future__ import annotations
 
-from tmkit.formats.srdf.groups import GroupMembers, group_members
-from tmkit.formats.srdf.reader import read_srdf
-from tmkit.formats.srdf.values import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics, VirtualJoint
-from tmkit.formats.srdf.writer import srdf_text, write_srdf
+import logging
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf.groups import GroupMembers, group_members
+    from tmkit.formats.srdf.reader import read_srdf
+    from tmkit.formats.srdf.values import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics, VirtualJoint
+    from tmkit.formats.srdf.writer import srdf_text, write_srdf
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Chain",

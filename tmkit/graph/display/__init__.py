@@ -6,8 +6,17 @@ no more frames than stay readable, and a count of what is left out; so a scene o
 quickly and as briefly as one of a hundred. Nothing recurses, and names are shown as what they are, never as markup.
 """
 
-from tmkit.graph.display.html import tree_html
-from tmkit.graph.display.svg import tree_svg
-from tmkit.graph.display.text import tree_text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.graph.display.html import tree_html
+    from tmkit.graph.display.svg import tree_svg
+    from tmkit.graph.display.text import tree_text
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["tree_html", "tree_svg", "tree_text"]

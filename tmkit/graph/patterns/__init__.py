@@ -17,21 +17,30 @@ Patterns are values: immutable, hashable, with text that makes them again. A rel
 :class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.search` says how matches are found, each once.
 """
 
-from tmkit.graph.patterns.pattern import Part, Pattern, Relation
-from tmkit.graph.patterns.placed import PlacedScene
-from tmkit.graph.patterns.relations import (
-    Above,
-    AncestorOf,
-    At,
-    ChildOf,
-    Distance,
-    EqualDimensions,
-    Parallel,
-    Perpendicular,
-    RestsOn,
-    Touching,
-)
-from tmkit.graph.patterns.search import find_structure
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.graph.patterns.pattern import Part, Pattern, Relation
+    from tmkit.graph.patterns.placed import PlacedScene
+    from tmkit.graph.patterns.relations import (
+        Above,
+        AncestorOf,
+        At,
+        ChildOf,
+        Distance,
+        EqualDimensions,
+        Parallel,
+        Perpendicular,
+        RestsOn,
+        Touching,
+    )
+    from tmkit.graph.patterns.search import find_structure
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Above",

@@ -15,11 +15,20 @@ when a path leads to it: of pose edges for poses, of twist edges for velocities 
 joined at the common ancestor of both bodies.
 """
 
-from tmkit.graph.semantic_edges.edges import Node, add_edge
-from tmkit.graph.semantic_edges.integration import differentiated, integrated
-from tmkit.graph.semantic_edges.poses import add_pose, set_pose
-from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
-from tmkit.graph.semantic_edges.twists import add_twist, set_twist
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.graph.semantic_edges.edges import Node, add_edge
+    from tmkit.graph.semantic_edges.integration import differentiated, integrated
+    from tmkit.graph.semantic_edges.poses import add_pose, set_pose
+    from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
+    from tmkit.graph.semantic_edges.twists import add_twist, set_twist
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Node",

@@ -1,5 +1,14 @@
 """Regions: level surfaces of a scene, their polygons, and whether an object lies in one."""
 
-from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface, support_surfaces
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface, support_surfaces
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["SupportSurface", "lies_in_region", "region_surface", "support_surfaces"]
