@@ -147,13 +147,19 @@ class Pose:
     @staticmethod
     def from_array(values: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose of seven numbers: translation x, y, z and quaternion x, y, z, w.
+        Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
+
+        Raises:
+            SceneError: not seven numbers, non-finite numbers, or a zero quaternion.
         """
 
     @staticmethod
     def exp(xi: numpy.typing.ArrayLike) -> Pose:
         """
         Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+
+        Raises:
+            SceneError: not six numbers, or non-finite numbers.
         """
 
     def log(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -192,10 +198,20 @@ class Pose:
         """Return ``child_from_parent`` of ``parent_from_child``."""
 
     def apply(self, points: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-        """Map points (3,) or (n, 3), metres in the child, to the parent."""
+        """
+        Map points (3,) or (n, 3), metres in the child, to the parent. O(n).
+
+        Raises:
+            SceneError: an array of another shape, or non-finite numbers.
+        """
 
     def rotate(self, vectors: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-        """Express free vectors (3,) or (n, 3) of the child in the parent."""
+        """
+        Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).
+
+        Raises:
+            SceneError: an array of another shape, or non-finite numbers.
+        """
 
     def interpolate(self, other: Pose, fraction: float) -> Pose:
         """
@@ -212,6 +228,9 @@ class Pose:
     def distance(self, other: Pose) -> tuple[float, float]:
         """
         Return the distance of the origins in metres and the angle between the orientations in radians.
+
+        Raises:
+            NumberOverflowError: the distance is too large for a number.
         """
 
     def is_close(self, other: Pose, *, translation_tolerance: float = 1e-09, rotation_tolerance: float = 1e-09) -> bool:
@@ -245,7 +264,7 @@ class GaussianPose:
     different poses as independent. Immutable; ``==`` is exact.
 
     Args:
-        mean: parent_from_child.
+        mean: parent_from_child; the identity if omitted.
         covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
             (zero) if omitted.
 
@@ -419,14 +438,16 @@ def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) ->
 
 class NoiseSource:
     """
-    Where errors come from: a standard normal vector, independent of all other sources.
+    A source of errors: a standard normal vector, independent of all other sources.
 
-    Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is
-    called.
+    Edges that hold maps of one source have correlated errors. A source equals itself alone, whatever its label.
 
     Args:
         dimension: of the vector, at least 1.
-        label: for people.
+        label: a name for messages and plots.
+
+    Raises:
+        SceneError: a dimension of 0.
     """
 
     def __init__(self, dimension: int, label: str = '') -> None: ...
@@ -437,7 +458,7 @@ class NoiseSource:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """A name for messages and plots; no part of equality."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -486,7 +507,7 @@ class EdgeNoise:
 
 class Measurement:
     """
-    What a sensor says of one frame relative to another, and how sure it is. Immutable.
+    A measurement of one frame relative to another, with its uncertainty. Immutable.
 
     Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.
     """
@@ -494,52 +515,64 @@ class Measurement:
     @staticmethod
     def of_pose(target: str, reference: str, pose: Pose, covariance: numpy.typing.ArrayLike) -> Measurement:
         """
-        A measured reference_from_target.
+        Make a measurement of a pose.
 
         Args:
-            target: the frame that is seen.
-            reference: the frame from which it is seen.
-            pose: reference_from_target.
-            covariance: (6, 6) of [rho, theta] in the axes of the measured target.
+            target: the frame that is measured.
+            reference: the frame it is measured from.
+            pose: the measured reference_from_target.
+            covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured target.
+
+        Raises:
+            SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
         """
 
     @staticmethod
     def of_position(target: str, reference: str, position: numpy.typing.ArrayLike, covariance: numpy.typing.ArrayLike, *, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        A measured position of a point of the target.
+        Make a measurement of the position of a point of the target.
 
         Args:
-            target: the frame that is seen.
-            reference: the frame from which it is seen.
+            target: the frame that is measured.
+            reference: the frame it is measured from.
             position: (3,) metres, in the axes of the reference.
             covariance: (3, 3) m^2, in the axes of the reference.
             point: (3,) metres, in the axes of the target; its origin if omitted.
+
+        Raises:
+            SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
         """
 
     @staticmethod
     def of_bearing(target: str, reference: str, direction: numpy.typing.ArrayLike, *, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        A measured direction to a point of the target.
+        Make a measurement of the direction to a point of the target.
 
         Args:
-            target: the frame that is seen.
-            reference: the frame from which it is seen.
+            target: the frame that is measured.
+            reference: the frame it is measured from.
             direction: (3,) of any length, in the axes of the reference.
             deviation: standard deviation in radians, the same in every direction across.
             point: (3,) metres, in the axes of the target; its origin if omitted.
+
+        Raises:
+            SceneError: non-finite numbers, a zero direction, or a negative deviation.
         """
 
     @staticmethod
     def of_range(target: str, reference: str, distance: float, *, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        A measured distance of a point of the target from the origin of the reference.
+        Make a measurement of the distance of a point of the target from the reference's origin.
 
         Args:
-            target: the frame that is seen.
-            reference: the frame from which it is seen.
+            target: the frame that is measured.
+            reference: the frame it is measured from.
             distance: metres.
             deviation: standard deviation in metres.
             point: (3,) metres, in the axes of the target; its origin if omitted.
+
+        Raises:
+            SceneError: non-finite numbers, a negative distance, or a negative deviation.
         """
 
     @property
@@ -548,11 +581,11 @@ class Measurement:
 
     @property
     def target(self) -> str:
-        """The frame that is seen."""
+        """The frame that is measured."""
 
     @property
     def reference(self) -> str:
-        """The frame from which it is seen."""
+        """The frame it is measured from."""
 
     @property
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -592,7 +625,7 @@ class Shape:
     An immutable shape, shared by reference between scenes, versions and collision worlds.
 
     Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
-    ``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
+    ``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a label and no part of
     it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
     keep alive.
     """
@@ -731,7 +764,7 @@ def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, sou
     Args:
         vertices: (n, 3) metres.
         faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
-        source: where it came from, e.g. ``package://NAME/file.obj``; a remark.
+        source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
 
     Raises:
         ShapeError: no rows, non-finite numbers, or an index out of range.
@@ -750,7 +783,7 @@ def PointCloud(points: numpy.typing.ArrayLike, *, radius: float, source: str = '
         points: (n, 3) metres.
         radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
             them.
-        source: where it came from; a remark.
+        source: where it came from, a label; empty if omitted.
 
     Raises:
         ShapeError: no points, non-finite numbers, or a radius that is not positive.
@@ -760,7 +793,7 @@ def HeightField(heights: numpy.typing.ArrayLike, *, size: numpy.typing.ArrayLike
     """
     Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
-    Column ``i`` of row ``j`` stands at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
+    Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
     size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
     x and y to that of largest x and y.
 
@@ -768,7 +801,7 @@ def HeightField(heights: numpy.typing.ArrayLike, *, size: numpy.typing.ArrayLike
         heights: (rows, columns) z of the surface in metres, at least 2 of each.
         size: (2,) full lengths along x and y in metres.
         floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
-        source: where it came from; a remark.
+        source: where it came from, a label; empty if omitted.
 
     Raises:
         ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.
@@ -881,7 +914,7 @@ class Joint:
     """
     How a frame moves relative to its parent. Immutable.
 
-    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
+    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. The pose of a frame at joint value v is
     parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.
     """
 
@@ -944,7 +977,7 @@ def Fixed() -> Joint:
 
 def Free() -> Joint:
     """
-    Make an edge that may stand anywhere: its pose is scene data, it has no entry in the configuration.
+    Make an edge of any pose: its pose is scene data, it has no entry in the configuration.
     """
 
 def Revolute(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), damping: float = 0.0, friction: float = 0.0, name: str = '', mimic: Mimic | None = None) -> Joint:
@@ -1088,7 +1121,10 @@ class StampedPoses:
 
     def moved(self, parent_from_old_parent: Pose) -> StampedPoses:
         """
-        Return the same history relative to another parent, which does not move relative to the old one.
+        Return the same history relative to another parent, fixed relative to the old one. O(k).
+
+        Args:
+            parent_from_old_parent: pose of the old parent in the new one.
         """
 
     def __len__(self) -> int: ...
@@ -1105,23 +1141,27 @@ class StampedPoses:
 
 class FrameSpecification:
     """
-    All that is said of one frame of a scene. Immutable.
+    The full specification of one frame of a scene. Immutable.
 
     Args:
         name: unique among frames.
         parent: name of the parent, None for a root.
-        pose: parent_from_frame at joint value 0.
-        joint: how the frame moves relative to its parent.
+        pose: parent_from_frame at joint value 0; the identity if omitted.
+        joint: how the frame moves relative to its parent; fixed if omitted.
         body: the body it is on; one of the frame's own name if omitted.
-        classes: what the frame is.
-        shapes: the shapes on it.
-        inertia: mass properties of the body, in the axes of this frame, when they are given there.
-        attributes: free tags, values that JSON can say.
+        classes: what the frame is, e.g. ``movable``.
+        shapes: the shapes on it; a bare shape is put at its origin.
+        inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
+        attributes: JSON values by key.
         twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
-            linear part first; see :meth:`SceneGraph.set_twist`.
+            linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
         twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
         stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
         noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
+
+    Raises:
+        SceneError: an empty name of a parent or body, an attribute that is not JSON, or noise of a twist without a
+            twist.
     """
 
     def __init__(self, name: str, parent: str | None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), inertia: Inertia | None = None, attributes: Mapping[str, Any] | None = None, twist: tuple[str, object] | None = None, stamps: StampedPoses | None = None, noise: EdgeNoise | None = None, twist_noise: EdgeNoise | None = None) -> None: ...
@@ -1160,7 +1200,7 @@ class FrameSpecification:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Its free tags, a new dict."""
+        """Its attributes, a new dict."""
 
     @property
     def twist(self) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -1274,7 +1314,7 @@ class SceneGraph:
     """
     One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
-    An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an
+    An edit returns a new version that shares nearly everything with this one, which stays as it was; an
     edit that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in
     insertion order; of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a
     version costs O(n).
@@ -1472,7 +1512,12 @@ class SceneGraph:
     def __contains__(self, arg: object, /) -> bool: ...
 
     def parent(self, frame: str) -> str | None:
-        """Return the name of a frame's parent, None for a root. O(log n)."""
+        """
+        Return the name of a frame's parent, None for a root. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def children(self, frame: str) -> tuple[str, ...]:
         """
@@ -1480,6 +1525,9 @@ class SceneGraph:
 
         O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
         made from one another share an index. The first query of all of them builds it in O(n log n).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def subtree(self, frame: str) -> tuple[str, ...]:
@@ -1493,16 +1541,36 @@ class SceneGraph:
         """
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
-        """Return the ancestors of a frame, nearest first. O(depth log n)."""
+        """
+        Return the ancestors of a frame, nearest first. O(depth log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def root(self, frame: str) -> str:
-        """Return the root of the tree that a frame stands in. O(depth log n)."""
+        """
+        Return the root of the tree of a frame. O(depth log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def body(self, frame: str) -> str:
-        """Return the name of the body that a frame is on. O(log n)."""
+        """
+        Return the name of the body that a frame is on. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def joint(self, frame: str) -> Joint:
-        """Return how a frame moves relative to its parent. O(log n)."""
+        """
+        Return how a frame moves relative to its parent. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def joint_frame(self, joint: str) -> str:
         """
@@ -1515,13 +1583,26 @@ class SceneGraph:
     def local_pose(self, frame: str) -> Pose:
         """
         Return parent_from_frame at joint value 0; the identity for a root. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def shapes(self, frame: str) -> tuple[AttachedShape, ...]:
-        """Return the shapes on a frame."""
+        """
+        Return the shapes on a frame. O(log n + shapes).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def classes(self, frame: str) -> tuple[str, ...]:
-        """Return what a frame is, e.g. ``('movable',)``."""
+        """
+        Return the classes of a frame, e.g. ``('movable',)``. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def frames_of_class(self, name: str) -> tuple[str, ...]:
         """
@@ -1584,7 +1665,12 @@ class SceneGraph:
         """
 
     def attributes(self, frame: str) -> dict[str, Any]:
-        """Return the free tags of a frame, a new dict. O(log n)."""
+        """
+        Return the attributes of a frame, a new dict. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def frames_with_attribute(self, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
         """
@@ -1604,7 +1690,7 @@ class SceneGraph:
 
     def group(self, name: str) -> Group:
         """
-        Return what a group holds itself.
+        Return the direct content of a group.
 
         Raises:
             UnknownNameError: no such group.
@@ -1620,7 +1706,10 @@ class SceneGraph:
 
     def groups_of(self, frame: str) -> tuple[str, ...]:
         """
-        Return the groups that name a frame themselves, sorted. O(groups and their members).
+        Return the groups that contain a frame directly, sorted. O(groups and their members).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def frame_id(self, frame: str) -> int:
@@ -1629,6 +1718,9 @@ class SceneGraph:
 
         Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
         part of equality.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def frame_of_id(self, frame_id: int) -> str | None:
@@ -1886,7 +1978,7 @@ class SceneGraph:
 
     def specification(self, frame: str) -> FrameSpecification:
         """
-        Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these again.
+        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1924,7 +2016,7 @@ class SceneGraph:
         """
         Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 
-        Frames that stay give the same poses (to rounding), joints, collision answers and masses.
+        Frames that stay give the same poses (to rounding), joints, collision results and masses.
 
         Args:
             keep: names of frames that stay in any case.
@@ -1977,7 +2069,7 @@ class SceneGraph:
 
         Args:
             pose: the relation, whose names are frames and bodies of the scene.
-            joint: how the frame moves relative to its reference, at value 0 in this pose.
+            joint: how the frame moves relative to its reference, at value 0 in this pose; fixed if omitted.
             q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
             on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
 
@@ -2095,13 +2187,13 @@ class SceneGraph:
         Args:
             root: a frame without a parent.
             parent: a frame of another tree.
-            pose: parent_from_root at joint value 0.
-            joint: how the root moves relative to its parent; between frames of one body it is fixed.
+            pose: parent_from_root at joint value 0; the identity if omitted.
+            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is in the root's own tree.
-            SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
+            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
         """
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
@@ -2176,11 +2268,11 @@ class SceneGraph:
             parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
             pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent.
+            joint: how the frame moves relative to the parent; fixed if omitted.
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``.
-            shapes: the shapes on the frame; a bare shape sits in its origin.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
             covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
                 omitted. See ``set_covariance``.
 
@@ -2385,7 +2477,7 @@ class SceneGraph:
         """
         Make a group, or replace what it holds. O(members log n).
 
-        Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
         through rename and reparenting.
 
         Args:
@@ -2415,9 +2507,9 @@ class SceneGraph:
         Args:
             other: the scene; every frame, joint, body, group and allowed pair of it is added.
             under: the frame that becomes the parent of its roots.
-            prefix: put before every name of it, e.g. ``left/``.
-            pose: under_from_root, of each of its roots.
-            joint: between ``under`` and its roots.
+            prefix: put before every name of it, e.g. ``left/``; none if omitted.
+            pose: under_from_root, of each of its roots; the identity if omitted.
+            joint: between ``under`` and its roots; fixed if omitted.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2627,13 +2719,13 @@ class SceneEdit:
         Args:
             root: a frame without a parent.
             parent: a frame of another tree.
-            pose: parent_from_root at joint value 0.
-            joint: how the root moves relative to its parent; between frames of one body it is fixed.
+            pose: parent_from_root at joint value 0; the identity if omitted.
+            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is in the root's own tree.
-            SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.
+            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
         """
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
@@ -2708,11 +2800,11 @@ class SceneEdit:
             parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
             pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent.
+            joint: how the frame moves relative to the parent; fixed if omitted.
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``.
-            shapes: the shapes on the frame; a bare shape sits in its origin.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
             covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
                 omitted. See ``set_covariance``.
 
@@ -2917,7 +3009,7 @@ class SceneEdit:
         """
         Make a group, or replace what it holds. O(members log n).
 
-        Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
         through rename and reparenting.
 
         Args:
@@ -2947,9 +3039,9 @@ class SceneEdit:
         Args:
             other: the scene; every frame, joint, body, group and allowed pair of it is added.
             under: the frame that becomes the parent of its roots.
-            prefix: put before every name of it, e.g. ``left/``.
-            pose: under_from_root, of each of its roots.
-            joint: between ``under`` and its roots.
+            prefix: put before every name of it, e.g. ``left/``; none if omitted.
+            pose: under_from_root, of each of its roots; the identity if omitted.
+            joint: between ``under`` and its roots; fixed if omitted.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3263,7 +3355,7 @@ class SceneArrays:
     belong to the writer.
 
     Args:
-        scene: what to begin with.
+        scene: the scene to start from.
         capacity: room for so many frames; twice those of the scene and at least 64 if omitted.
         bodies: room for so many bodies; as many as frames if omitted.
         shapes: room for so many attached shapes; those of the scene and one for each frame if omitted.
@@ -3329,8 +3421,8 @@ class SceneArrays:
         Args:
             root: a frame without a parent.
             parent: a frame of another tree.
-            pose: parent_from_root at joint value 0.
-            joint: how the root moves relative to its parent; between frames of one body it is fixed.
+            pose: parent_from_root at joint value 0; the identity if omitted.
+            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
         Raises:
             UnknownNameError, CycleError, SceneError: as ``SceneGraph.attach``.
@@ -3422,7 +3514,7 @@ class SceneArrays:
 
     def group(self, name: str) -> Group:
         """
-        Return what a group holds itself; the writer asks.
+        Return the direct content of a group. For the writer.
 
         Raises:
             UnknownNameError: no such group.
@@ -3430,7 +3522,7 @@ class SceneArrays:
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """Names of all groups, sorted; the writer asks."""
+        """Names of all groups, sorted. For the writer."""
 
     def add_frame(self, name: str, parent: str, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
         """
@@ -3440,10 +3532,10 @@ class SceneArrays:
             name: unique among frames.
             parent: name of the parent frame.
             pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent.
+            joint: how the frame moves relative to the parent; fixed if omitted.
             body: an existing body that the frame is on; by default a new one of the frame's own name.
-            classes: what the frame is, e.g. ``movable`` or ``surface``.
-            shapes: the shapes on the frame; a bare shape is put at its origin.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
 
         Raises:
             UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
@@ -3565,7 +3657,7 @@ class SceneArrays:
 
     def specification(self, frame: str) -> FrameSpecification:
         """
-        Return all that is said of one frame, as ``SceneGraph.specification``; the writer asks.
+        Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3822,6 +3914,9 @@ class SceneArrays:
     def local_pose(self, frame: str) -> Pose:
         """
         Return parent_from_frame at joint value 0; the identity for a root. O(1).
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     def stamped_poses(self, frame: str) -> StampedPoses | None:
@@ -3906,7 +4001,7 @@ class SceneArrays:
 
     def root(self, frame: str) -> str:
         """
-        Return the root of the tree that a frame stands in. O(depth).
+        Return the root of the tree of a frame. O(depth).
 
         Raises:
             UnknownNameError: no such frame.
@@ -3921,11 +4016,19 @@ class SceneArrays:
         """
 
     def parent(self, frame: str) -> str | None:
-        """Return the name of a frame's parent, None for a root. O(1)."""
+        """
+        Return the name of a frame's parent, None for a root. O(1).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
 
     def children(self, frame: str) -> tuple[str, ...]:
         """
         Return the names of a frame's children in insertion order. O(k log k) for k children.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     @property
@@ -4043,8 +4146,8 @@ class CollisionWorld:
     Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
     rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
     margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
-    stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
-    before.
+    stood at the identity. Immutable; any number of threads may query at once, and no result depends on earlier
+    queries.
 
     A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
     deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
@@ -4077,18 +4180,19 @@ class CollisionWorld:
 
     def moved_to(self, scene: SceneGraph, *, movable: Sequence[str] | None = None, margin: float | None = None, pair_margins: Mapping[tuple[str, str], float] | None = None) -> CollisionWorld:
         """
-        Return the world of another version of the scene, using what this one has worked out.
+        Return the world of another version of the scene, reusing the structures of this one.
 
-        It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint
-        were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint
-        or more than a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot
-        answer (``nearest``, ``distance``, ``pairs``, path search) is worked out when it is first asked for.
+        It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
+        joint were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are updated; where a
+        joint or more than a few frames changed, everything is computed again. What the shared structures do not cover
+        (``nearest``, ``distance``, ``pairs``, path search) is computed at the first query.
 
         Args:
             scene: the other version.
             movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other version.
-            margin: as for ``CollisionWorld``; None for the same margin as here.
-            pair_margins: as for ``CollisionWorld``; None for the margins of here whose frames are in the other version.
+            margin: metres, as for ``CollisionWorld``; None for the same margin as here.
+            pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in the other
+                version.
 
         Raises:
             UnknownNameError: a frame that is not in the scene.
@@ -4100,7 +4204,10 @@ class CollisionWorld:
 
     def shares_with(self, other: CollisionWorld) -> bool:
         """
-        Return whether two worlds use the same structures, one having been moved from the other.
+        Return whether two worlds share structures, one having been moved from the other.
+
+        Args:
+            other: the other world.
         """
 
     @property
@@ -4144,7 +4251,7 @@ class CollisionWorld:
 
         Args:
             qs: (m, n_joints) full configurations.
-            threads: how many threads work on it; the answers do not depend on it. Other Python threads go on meanwhile.
+            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
         Returns:
             (m,) bool, read-only.
@@ -4350,7 +4457,7 @@ class InverseKinematicsSolutions:
     @property
     def target_collides(self) -> bool:
         """
-        Proved: every solution collides, since one does in frames that stand to each other alike in all.
+        Proved: every solution collides, since one does in frames whose relative pose is the same in all.
         """
 
     def __repr__(self) -> str: ...

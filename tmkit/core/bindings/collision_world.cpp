@@ -242,18 +242,19 @@ void bind_world_construction(nb::class_<CollisionWorld>& cls) {
             nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
         .def("moved_to", &moved_to, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::none(),
              nb::arg("margin") = nb::none(), nb::arg("pair_margins") = nb::none(),
-             R"(Return the world of another version of the scene, using what this one has worked out.
+             R"(Return the world of another version of the scene, reusing the structures of this one.
 
-It answers like a world made anew, and this one goes on answering for its version. Where frames that carry no joint
-were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are looked at; where a joint
-or more than a few frames changed, everything is worked out anew. What the parts beside the shared structures cannot
-answer (``nearest``, ``distance``, ``pairs``, path search) is worked out when it is first asked for.
+It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
+joint were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are updated; where a
+joint or more than a few frames changed, everything is computed again. What the shared structures do not cover
+(``nearest``, ``distance``, ``pairs``, path search) is computed at the first query.
 
 Args:
     scene: the other version.
     movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other version.
-    margin: as for ``CollisionWorld``; None for the same margin as here.
-    pair_margins: as for ``CollisionWorld``; None for the margins of here whose frames are in the other version.
+    margin: metres, as for ``CollisionWorld``; None for the same margin as here.
+    pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in the other
+        version.
 
 Raises:
     UnknownNameError: a frame that is not in the scene.
@@ -265,7 +266,10 @@ Cost: about one check for a reparented object; O(changes log n + objects).)");
 
 void bind_world_properties(nb::class_<CollisionWorld>& cls) {
     cls.def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
-            "Return whether two worlds use the same structures, one having been moved from the other.")
+            R"(Return whether two worlds share structures, one having been moved from the other.
+
+Args:
+    other: the other world.)")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
                      "The default margin in metres.")
@@ -296,7 +300,7 @@ Raises:
 
 Args:
     qs: (m, n_joints) full configurations.
-    threads: how many threads work on it; the answers do not depend on it. Other Python threads go on meanwhile.
+    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
 Returns:
     (m,) bool, read-only.
@@ -422,8 +426,8 @@ void bind_collision_world(nb::module_& m) {
 Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
 rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
 margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
-stood at the identity. Immutable; any number of threads may ask at once, and no answer depends on what was asked
-before.
+stood at the identity. Immutable; any number of threads may query at once, and no result depends on earlier
+queries.
 
 A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
 deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that

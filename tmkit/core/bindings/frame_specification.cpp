@@ -81,7 +81,7 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
                      "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); },
-                     "Its free tags, a new dict.")
+                     "Its attributes, a new dict.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
                      "Name of the reference body and (6,) the twist, or None.")
         .def_prop_ro("twist_noise",
@@ -101,23 +101,27 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
 
 void bind_frame_specification(nb::module_& m) {
     nb::class_<FrameSpecification> cls(m, "FrameSpecification", nb::is_weak_referenceable(),
-                                       R"(All that is said of one frame of a scene. Immutable.
+                                       R"(The full specification of one frame of a scene. Immutable.
 
 Args:
     name: unique among frames.
     parent: name of the parent, None for a root.
-    pose: parent_from_frame at joint value 0.
-    joint: how the frame moves relative to its parent.
+    pose: parent_from_frame at joint value 0; the identity if omitted.
+    joint: how the frame moves relative to its parent; fixed if omitted.
     body: the body it is on; one of the frame's own name if omitted.
-    classes: what the frame is.
-    shapes: the shapes on it.
-    inertia: mass properties of the body, in the axes of this frame, when they are given there.
-    attributes: free tags, values that JSON can say.
+    classes: what the frame is, e.g. ``movable``.
+    shapes: the shapes on it; a bare shape is put at its origin.
+    inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
+    attributes: JSON values by key.
     twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
-        linear part first; see :meth:`SceneGraph.set_twist`.
+        linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
     twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
     stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
-    noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.)");
+    noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
+
+Raises:
+    SceneError: an empty name of a parent or body, an attribute that is not JSON, or noise of a twist without a
+        twist.)");
     bind_specification_construction(cls);
     bind_specification_properties(cls);
 }

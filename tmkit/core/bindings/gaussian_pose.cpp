@@ -109,7 +109,7 @@ void bind_gaussian_pose(nb::module_& m) {
 different poses as independent. Immutable; ``==`` is exact.
 
 Args:
-    mean: parent_from_child.
+    mean: parent_from_child; the identity if omitted.
     covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
         (zero) if omitted.
 

@@ -113,8 +113,9 @@ void bind_results(nb::module_& m) {
                      "Solutions thrown away because the world found them in collision.")
         .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
                      "(frame_a, frame_b, count) of what those collided with, most frequent first.")
-        .def_prop_ro("target_collides", [](const NamedSolutions& s) { return s.solutions.target_collides; },
-                     "Proved: every solution collides, since one does in frames that stand to each other alike in all.")
+        .def_prop_ro(
+            "target_collides", [](const NamedSolutions& s) { return s.solutions.target_collides; },
+            R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
         return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
                std::to_string(s.solutions.configurations.size()) + " found, " +

@@ -147,7 +147,7 @@ void bind_joint_makers(nb::module_& m) {
         Joint j;
         j.type = JointType::free;
         return j;
-    }, "Make an edge that may stand anywhere: its pose is scene data, it has no entry in the configuration.");
+    }, "Make an edge of any pose: its pose is scene data, it has no entry in the configuration.");
     bind_limited(m, "Revolute", JointType::revolute, "Make a joint that turns about an axis, in radians.");
     bind_limited(m, "Prismatic", JointType::prismatic, "Make a joint that slides along an axis, in metres.");
     m.def("Continuous",
@@ -197,7 +197,7 @@ Raises:
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
                           R"(How a frame moves relative to its parent. Immutable.
 
-Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. A frame at joint value v stands at
+Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. The pose of a frame at joint value v is
 parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
     bind_joint_members(cls);
 

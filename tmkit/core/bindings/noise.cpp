@@ -133,7 +133,8 @@ void bind_noise_source(nb::class_<SourceHandle>& cls) {
         new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
     }, nb::arg("dimension"), nb::arg("label") = "")
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
-        .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; }, "For people.")
+        .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
+                     "A name for messages and plots; no part of equality.")
         .def("__eq__",
              [](const SourceHandle& a, nb::handle b) {
         return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source;
@@ -180,7 +181,7 @@ Raises:
     });
 }
 
-void bind_measurement_construction(nb::class_<Measurement>& cls) {
+void bind_pose_measurements(nb::class_<Measurement>& cls) {
     cls.def_static("of_pose",
                    [](const std::string& target, const std::string& reference, const Pose& pose,
                       const ArrayArgument& covariance) {
@@ -188,13 +189,16 @@ void bind_measurement_construction(nb::class_<Measurement>& cls) {
         return Measurement{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, read_square(covariance, 6)};
     },
                    nb::arg("target"), nb::arg("reference"), nb::arg("pose"), nb::arg("covariance"),
-                   R"(A measured reference_from_target.
+                   R"(Make a measurement of a pose.
 
 Args:
-    target: the frame that is seen.
-    reference: the frame from which it is seen.
-    pose: reference_from_target.
-    covariance: (6, 6) of [rho, theta] in the axes of the measured target.)")
+    target: the frame that is measured.
+    reference: the frame it is measured from.
+    pose: the measured reference_from_target.
+    covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured target.
+
+Raises:
+    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)")
         .def_static("of_position",
                     [](const std::string& target, const std::string& reference, const ArrayArgument& position,
                        const ArrayArgument& covariance, const std::optional<ArrayArgument>& point) {
@@ -208,41 +212,53 @@ Args:
                            read_square(covariance, 3)};
     },
                     nb::arg("target"), nb::arg("reference"), nb::arg("position"), nb::arg("covariance"), nb::kw_only(),
-                    nb::arg("point") = nb::none(), R"(A measured position of a point of the target.
+                    nb::arg("point") = nb::none(), R"(Make a measurement of the position of a point of the target.
 
 Args:
-    target: the frame that is seen.
-    reference: the frame from which it is seen.
+    target: the frame that is measured.
+    reference: the frame it is measured from.
     position: (3,) metres, in the axes of the reference.
     covariance: (3, 3) m^2, in the axes of the reference.
-    point: (3,) metres, in the axes of the target; its origin if omitted.)")
-        .def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
-                    nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
-                    R"(A measured direction to a point of the target.
+    point: (3,) metres, in the axes of the target; its origin if omitted.
+
+Raises:
+    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)");
+}
+
+void bind_distance_measurements(nb::class_<Measurement>& cls) {
+    cls.def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
+                   nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+                   R"(Make a measurement of the direction to a point of the target.
 
 Args:
-    target: the frame that is seen.
-    reference: the frame from which it is seen.
+    target: the frame that is measured.
+    reference: the frame it is measured from.
     direction: (3,) of any length, in the axes of the reference.
     deviation: standard deviation in radians, the same in every direction across.
-    point: (3,) metres, in the axes of the target; its origin if omitted.)")
+    point: (3,) metres, in the axes of the target; its origin if omitted.
+
+Raises:
+    SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
         .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(),
                     nb::arg("deviation"), nb::arg("point") = nb::none(),
-                    R"(A measured distance of a point of the target from the origin of the reference.
+                    R"(Make a measurement of the distance of a point of the target from the reference's origin.
 
 Args:
-    target: the frame that is seen.
-    reference: the frame from which it is seen.
+    target: the frame that is measured.
+    reference: the frame it is measured from.
     distance: metres.
     deviation: standard deviation in metres.
-    point: (3,) metres, in the axes of the target; its origin if omitted.)");
+    point: (3,) metres, in the axes of the target; its origin if omitted.
+
+Raises:
+    SceneError: non-finite numbers, a negative distance, or a negative deviation.)");
 }
 
 void bind_measurement_properties(nb::class_<Measurement>& cls) {
     cls.def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
                     "``pose``, ``position``, ``bearing`` or ``range``.")
-        .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is seen.")
-        .def_prop_ro("reference", [](const Measurement& z) { return z.reference; }, "The frame from which it is seen.")
+        .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
+        .def_prop_ro("reference", [](const Measurement& z) { return z.reference; }, "The frame it is measured from.")
         .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
                      "(m, m) of what was measured, read-only.")
         .def("__repr__", [](const Measurement& z) {
@@ -272,16 +288,17 @@ Chi-square with m degrees of freedom if all assumptions hold.)")
 }  // namespace
 
 void bind_noise(nb::module_& m) {
-    nb::class_<SourceHandle> source(
-        m, "NoiseSource", nb::is_weak_referenceable(),
-        R"(Where errors come from: a standard normal vector, independent of all other sources.
+    nb::class_<SourceHandle> source(m, "NoiseSource", nb::is_weak_referenceable(),
+                                    R"(A source of errors: a standard normal vector, independent of all other sources.
 
-Edges that hold maps of one source have correlated errors. A source is the same as itself alone, whatever it is
-called.
+Edges that hold maps of one source have correlated errors. A source equals itself alone, whatever its label.
 
 Args:
     dimension: of the vector, at least 1.
-    label: for people.)");
+    label: a name for messages and plots.
+
+Raises:
+    SceneError: a dimension of 0.)");
     bind_noise_source(source);
 
     nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
@@ -302,10 +319,11 @@ Raises:
 void bind_measurement(nb::module_& m) {
     nb::class_<Measurement> measurement(
         m, "Measurement", nb::is_weak_referenceable(),
-        R"(What a sensor says of one frame relative to another, and how sure it is. Immutable.
+        R"(A measurement of one frame relative to another, with its uncertainty. Immutable.
 
 Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)");
-    bind_measurement_construction(measurement);
+    bind_pose_measurements(measurement);
+    bind_distance_measurements(measurement);
     bind_measurement_properties(measurement);
 
     nb::class_<ConditionReport> innovation(

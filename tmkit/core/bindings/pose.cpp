@@ -102,11 +102,17 @@ Args:
 Raises:
     SceneError: arguments of another shape or with non-finite numbers.)")
         .def_static("from_array", &from_array, nb::arg("values"),
-                    "Make a pose of seven numbers: translation x, y, z and quaternion x, y, z, w.")
+                    R"(Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
+
+Raises:
+    SceneError: not seven numbers, non-finite numbers, or a zero quaternion.)")
         .def_static("exp", [](const ArrayArgument& xi) {
         const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
         return in_range(Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]}));
-    }, nb::arg("xi"), "Return the exponential of xi = [rho, theta], (6,): metres, then radians.");
+    }, nb::arg("xi"), R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+
+Raises:
+    SceneError: not six numbers, or non-finite numbers.)");
 }
 
 void bind_pose_representations(nb::class_<Pose>& cls) {
@@ -142,9 +148,15 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
         .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
              "Return ``child_from_parent`` of ``parent_from_child``.")
         .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
-             nb::arg("points"), "Map points (3,) or (n, 3), metres in the child, to the parent.")
+             nb::arg("points"), R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).
+
+Raises:
+    SceneError: an array of another shape, or non-finite numbers.)")
         .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
-             nb::arg("vectors"), "Express free vectors (3,) or (n, 3) of the child in the parent.")
+             nb::arg("vectors"), R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).
+
+Raises:
+    SceneError: an array of another shape, or non-finite numbers.)")
         .def("interpolate",
              [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
              nb::arg("other"), nb::arg("fraction"),
@@ -165,7 +177,10 @@ void bind_pose_comparison(nb::class_<Pose>& cls) {
         require_in_range(d, "the distance");
         return std::make_pair(d[0], d[1]);
     }, nb::arg("other"),
-            "Return the distance of the origins in metres and the angle between the orientations in radians.")
+            R"(Return the distance of the origins in metres and the angle between the orientations in radians.
+
+Raises:
+    NumberOverflowError: the distance is too large for a number.)")
         .def("is_close",
              [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
         const auto d = a.distance(b);

@@ -147,7 +147,7 @@ scene.
 
 Args:
     pose: the relation, whose names are frames and bodies of the scene.
-    joint: how the frame moves relative to its reference, at value 0 in this pose.
+    joint: how the frame moves relative to its reference, at value 0 in this pose; fixed if omitted.
     q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
     on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
 

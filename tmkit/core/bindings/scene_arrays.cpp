@@ -143,7 +143,10 @@ At the present configuration, as ``Kinematics.jacobian``.
 Raises:
     UnknownNameError: no such frame.)")
         .def("local_pose", &SceneArrays::local_pose, nb::arg("frame"),
-             "Return parent_from_frame at joint value 0; the identity for a root. O(1).")
+             R"(Return parent_from_frame at joint value 0; the identity for a root. O(1).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("stamped_poses", &SceneArrays::stamped_poses, nb::arg("frame"),
              R"(Return the stamped poses of a frame's edge, or None when none are kept.
 
@@ -216,8 +219,7 @@ Raises:
 }
 
 void bind_arrays_tree_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("root", &SceneArrays::root, nb::arg("frame"),
-            R"(Return the root of the tree that a frame stands in. O(depth).
+    cls.def("root", &SceneArrays::root, nb::arg("frame"), R"(Return the root of the tree of a frame. O(depth).
 
 Raises:
     UnknownNameError: no such frame.)")
@@ -228,9 +230,15 @@ Raises:
 Raises:
     UnknownNameError: no such frame.)")
         .def("parent", &SceneArrays::parent, nb::arg("frame"),
-             "Return the name of a frame's parent, None for a root. O(1).")
+             R"(Return the name of a frame's parent, None for a root. O(1).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("children", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.children(frame)); },
-             nb::arg("frame"), "Return the names of a frame's children in insertion order. O(k log k) for k children.")
+             nb::arg("frame"), R"(Return the names of a frame's children in insertion order. O(k log k) for k children.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def_prop_ro("frame_names", [](const SceneArrays& self) { return tuple_of(self.frame_names()); },
                      "Names of all frames in insertion order. O(n).")
         .def_prop_ro("joint_names", [](const SceneArrays& self) { return tuple_of(self.joint_names()); },
@@ -295,7 +303,7 @@ after an edit, never in between, and the writer never waits for readers. Edits, 
 belong to the writer.
 
 Args:
-    scene: what to begin with.
+    scene: the scene to start from.
     capacity: room for so many frames; twice those of the scene and at least 64 if omitted.
     bodies: room for so many bodies; as many as frames if omitted.
     shapes: room for so many attached shapes; those of the scene and one for each frame if omitted.

@@ -41,8 +41,8 @@ O(depth + moved frames), with a joint O(n).
 Args:
     root: a frame without a parent.
     parent: a frame of another tree.
-    pose: parent_from_root at joint value 0.
-    joint: how the root moves relative to its parent; between frames of one body it is fixed.
+    pose: parent_from_root at joint value 0; the identity if omitted.
+    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
 Raises:
     UnknownNameError, CycleError, SceneError: as ``SceneGraph.attach``.
@@ -145,12 +145,12 @@ Raises:
              [](const SceneArrays& self, std::string_view name) {
         GroupSpecification group = self.group(name);
         return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), R"(Return what a group holds itself; the writer asks.
+    }, nb::arg("name"), R"(Return the direct content of a group. For the writer.
 
 Raises:
     UnknownNameError: no such group.)")
         .def_prop_ro("group_names", [](const SceneArrays& self) { return tuple_of(self.group_names()); },
-                     "Names of all groups, sorted; the writer asks.");
+                     "Names of all groups, sorted. For the writer.");
 }
 
 void bind_arrays_add_frame(nb::class_<SceneArrays>& cls) {
@@ -170,10 +170,10 @@ Args:
     name: unique among frames.
     parent: name of the parent frame.
     pose: parent_from_frame, at joint value 0.
-    joint: how the frame moves relative to the parent.
+    joint: how the frame moves relative to the parent; fixed if omitted.
     body: an existing body that the frame is on; by default a new one of the frame's own name.
-    classes: what the frame is, e.g. ``movable`` or ``surface``.
-    shapes: the shapes on the frame; a bare shape is put at its origin.
+    classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+    shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
 
 Raises:
     UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
@@ -296,8 +296,7 @@ Raises:
 
 void bind_arrays_shape_edits(nb::class_<SceneArrays>& cls) {
     cls.def("specification", [](const SceneArrays& self, std::string_view frame) { return self.specification(frame); },
-            nb::arg("frame"),
-            R"(Return all that is said of one frame, as ``SceneGraph.specification``; the writer asks.
+            nb::arg("frame"), R"(Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
 
 Raises:
     UnknownNameError: no such frame.)")

@@ -124,7 +124,7 @@ void bind_group_edits(auto& cls) {
             nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
             R"(Make a group, or replace what it holds. O(members log n).
 
-Groups organise frames by meaning: they nest, may share members, and say nothing of poses. They follow their frames
+Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
 through rename and reparenting.
 
 Args:
@@ -158,9 +158,9 @@ Shapes are shared, not copied. The same scene may be mounted many times, each wi
 Args:
     other: the scene; every frame, joint, body, group and allowed pair of it is added.
     under: the frame that becomes the parent of its roots.
-    prefix: put before every name of it, e.g. ``left/``.
-    pose: under_from_root, of each of its roots.
-    joint: between ``under`` and its roots.
+    prefix: put before every name of it, e.g. ``left/``; none if omitted.
+    pose: under_from_root, of each of its roots; the identity if omitted.
+    joint: between ``under`` and its roots; fixed if omitted.
 
 Raises:
     UnknownNameError: no such frame.

@@ -51,13 +51,13 @@ Raises:
 Args:
     root: a frame without a parent.
     parent: a frame of another tree.
-    pose: parent_from_root at joint value 0.
-    joint: how the root moves relative to its parent; between frames of one body it is fixed.
+    pose: parent_from_root at joint value 0; the identity if omitted.
+    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
 Raises:
     UnknownNameError: no such frame.
     CycleError: the parent is in the root's own tree.
-    SceneError: the frame has a parent already; a body would come to have two paths of poses, or two of twists.)");
+    SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.)");
 }
 
 template <class Self>
@@ -172,11 +172,11 @@ Args:
     parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
         ``body``, until a pose or ``attach`` joins it to others.
     pose: parent_from_frame, at joint value 0.
-    joint: how the frame moves relative to the parent.
+    joint: how the frame moves relative to the parent; fixed if omitted.
     body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
         default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-    classes: what the frame is, e.g. ``movable`` or ``surface``.
-    shapes: the shapes on the frame; a bare shape sits in its origin.
+    classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+    shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
     covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
         omitted. See ``set_covariance``.
 
@@ -231,8 +231,7 @@ void bind_reparent(auto& cls) {
         });
     },
             nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(),
-            nb::arg("covariance") = nb::none(),
-            R"(Move a frame with its subtree under another parent. O(depth log n).
+            nb::arg("covariance") = nb::none(), R"(Move a frame with its subtree under another parent. O(depth log n).
 
 With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
 poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over

@@ -53,7 +53,7 @@ void bind_scene_graph(nb::module_& m) {
         m, "SceneGraph", nb::is_weak_referenceable(),
         R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
-An edit returns a new version that shares nearly everything with this one, which goes on to answer as before; an
+An edit returns a new version that shares nearly everything with this one, which stays as it was; an
 edit that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in
 insertion order; of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a
 version costs O(n).

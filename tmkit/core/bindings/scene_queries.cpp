@@ -342,7 +342,7 @@ void bind_limit_queries(nb::class_<SceneGraph>& cls) {
 void bind_specifications(nb::class_<SceneGraph>& cls) {
     cls.def("specification", [](const SceneGraph& s, const std::string& frame) { return s.specification(frame); },
             nb::arg("frame"),
-            R"(Return all that is said of one frame; ``SceneGraph.from_frames`` makes the scene of these again.
+            R"(Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
 
 Raises:
     UnknownNameError: no such frame.)")
@@ -395,7 +395,7 @@ Raises:
     }, nb::kw_only(), nb::arg("keep") = nb::tuple(),
              R"(Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 
-Frames that stay give the same poses (to rounding), joints, collision answers and masses.
+Frames that stay give the same poses (to rounding), joints, collision results and masses.
 
 Args:
     keep: names of frames that stay in any case.

@@ -41,14 +41,20 @@ void bind_tree_queries(nb::class_<SceneGraph>& cls) {
             [](const SceneGraph& s, const std::string& frame) {
         const FrameId parent = s.record(frame).parent;
         return parent == no_frame ? std::optional<std::string>() : s.record(parent).name->text;
-    }, nb::arg("frame"), "Return the name of a frame's parent, None for a root. O(log n).")
+    }, nb::arg("frame"), R"(Return the name of a frame's parent, None for a root. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("children",
              [](const SceneGraph& s, const std::string& frame) {
         return tuple_of(names_of(s, s.children(s.record(frame).id)));
     }, nb::arg("frame"), R"(Return the names of a frame's children in insertion order.
 
 O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
-made from one another share an index. The first query of all of them builds it in O(n log n).)")
+made from one another share an index. The first query of all of them builds it in O(n log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("subtree",
              [](const SceneGraph& s, const std::string& frame) {
         return tuple_of(names_of(s, s.subtree(s.record(frame).id)));
@@ -63,19 +69,31 @@ Raises:
         for (FrameId at = s.record(frame).parent; at != no_frame; at = s.record(at).parent)
             names.push_back(s.record(at).name->text);
         return tuple_of(names);
-    }, nb::arg("frame"), "Return the ancestors of a frame, nearest first. O(depth log n).");
+    }, nb::arg("frame"), R"(Return the ancestors of a frame, nearest first. O(depth log n).
+
+Raises:
+    UnknownNameError: no such frame.)");
 }
 
 void bind_frame_queries(nb::class_<SceneGraph>& cls) {
     cls.def("root",
             [](const SceneGraph& s, const std::string& frame) {
         return s.record(s.root_of(s.record(frame).id)).name->text;
-    }, nb::arg("frame"), "Return the root of the tree that a frame stands in. O(depth log n).")
+    }, nb::arg("frame"), R"(Return the root of the tree of a frame. O(depth log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("body",
              [](const SceneGraph& s, const std::string& frame) { return s.body(s.record(frame).body).name->text; },
-             nb::arg("frame"), "Return the name of the body that a frame is on. O(log n).")
+             nb::arg("frame"), R"(Return the name of the body that a frame is on. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("joint", [](const SceneGraph& s, const std::string& frame) { return joint_of(s.record(frame)); },
-             nb::arg("frame"), "Return how a frame moves relative to its parent. O(log n).")
+             nb::arg("frame"), R"(Return how a frame moves relative to its parent. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("joint_frame",
              [](const SceneGraph& s, const std::string& joint) { return s.record(s.joint_frame(joint)).name->text; },
              nb::arg("joint"), R"(Return the frame that a joint moves. O(log n).
@@ -83,7 +101,10 @@ void bind_frame_queries(nb::class_<SceneGraph>& cls) {
 Raises:
     UnknownNameError: no such joint.)")
         .def("local_pose", [](const SceneGraph& s, const std::string& frame) { return s.record(frame).pose; },
-             nb::arg("frame"), "Return parent_from_frame at joint value 0; the identity for a root. O(log n).");
+             nb::arg("frame"), R"(Return parent_from_frame at joint value 0; the identity for a root. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)");
 }
 
 void bind_shape_queries(nb::class_<SceneGraph>& cls) {
@@ -92,12 +113,18 @@ void bind_shape_queries(nb::class_<SceneGraph>& cls) {
         const FrameRecord& record = s.record(frame);
         return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(
             nb::tuple(nb::cast(record.details ? record.details->shapes : std::vector<AttachedShape>{})));
-    }, nb::arg("frame"), "Return the shapes on a frame.")
+    }, nb::arg("frame"), R"(Return the shapes on a frame. O(log n + shapes).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("classes",
              [](const SceneGraph& s, const std::string& frame) {
         const FrameRecord& record = s.record(frame);
         return tuple_of(record.details ? record.details->classes : std::vector<std::string>{});
-    }, nb::arg("frame"), "Return what a frame is, e.g. ``('movable',)``.")
+    }, nb::arg("frame"), R"(Return the classes of a frame, e.g. ``('movable',)``. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("frames_of_class", [](const SceneGraph& s, const std::string& name) {
         return tuple_of(names_of(s, s.frames_of_class(name)));
     }, nb::arg("name"), "Return the frames of a class in insertion order. Costs as ``children``.");
@@ -162,7 +189,10 @@ Raises:
 void bind_attribute_queries(nb::class_<SceneGraph>& cls) {
     cls.def("attributes",
             [](const SceneGraph& s, std::string_view frame) { return attribute_dict(attributes_on(s.record(frame))); },
-            nb::arg("frame"), "Return the free tags of a frame, a new dict. O(log n).")
+            nb::arg("frame"), R"(Return the attributes of a frame, a new dict. O(log n).
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("frames_with_attribute",
              [](const SceneGraph& s, const std::string& key, nb::object value) {
         const bool any = value.is(nb::ellipsis());
@@ -191,7 +221,7 @@ void bind_group_queries(nb::class_<SceneGraph>& cls) {
              [](const SceneGraph& s, std::string_view name) {
         GroupSpecification group = s.group(name);
         return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), R"(Return what a group holds itself.
+    }, nb::arg("name"), R"(Return the direct content of a group.
 
 Raises:
     UnknownNameError: no such group.)")
@@ -205,7 +235,10 @@ Raises:
 Raises:
     UnknownNameError: no such group.)")
         .def("groups_of", [](const SceneGraph& s, std::string_view frame) { return tuple_of(s.groups_of(frame)); },
-             nb::arg("frame"), "Return the groups that name a frame themselves, sorted. O(groups and their members).");
+             nb::arg("frame"), R"(Return the groups that contain a frame directly, sorted. O(groups and their members).
+
+Raises:
+    UnknownNameError: no such frame.)");
 }
 
 void bind_id_queries(nb::class_<SceneGraph>& cls) {
@@ -213,7 +246,10 @@ void bind_id_queries(nb::class_<SceneGraph>& cls) {
             nb::arg("frame"), R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
 Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
-part of equality.)")
+part of equality.
+
+Raises:
+    UnknownNameError: no such frame.)")
         .def("frame_of_id",
              [](const SceneGraph& s, FrameId id) {
         const FrameRecord* record = s.find(id);

@@ -136,7 +136,7 @@ Args:
     points: (n, 3) metres.
     radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
         them.
-    source: where it came from; a remark.
+    source: where it came from, a label; empty if omitted.
 
 Raises:
     ShapeError: no points, non-finite numbers, or a radius that is not positive.)");
@@ -146,7 +146,7 @@ Raises:
           nb::arg("heights"), nb::kw_only(), nb::arg("size"), nb::arg("floor") = nb::none(), nb::arg("source") = "",
           R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
-Column ``i`` of row ``j`` stands at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
+Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
 size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
 x and y to that of largest x and y.
 
@@ -154,7 +154,7 @@ Args:
     heights: (rows, columns) z of the surface in metres, at least 2 of each.
     size: (2,) full lengths along x and y in metres.
     floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
-    source: where it came from; a remark.
+    source: where it came from, a label; empty if omitted.
 
 Raises:
     ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
@@ -368,7 +368,7 @@ Raises:
 Args:
     vertices: (n, 3) metres.
     faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
-    source: where it came from, e.g. ``package://NAME/file.obj``; a remark.
+    source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
 
 Raises:
     ShapeError: no rows, non-finite numbers, or an index out of range.)");
@@ -382,7 +382,7 @@ void bind_shape(nb::module_& m) {
         R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
 Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
-``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a remark and no part of
+``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a label and no part of
 it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
 keep alive.)");
     bind_shape_content(shape);

@@ -104,7 +104,10 @@ Raises:
     StampError: the stamp lies outside the history.
     UnknownNameError: no such policy.)")
             .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"),
-                 "Return the same history relative to another parent, which does not move relative to the old one.")
+                 R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
+
+Args:
+    parent_from_old_parent: pose of the old parent in the new one.)")
             .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
             .def("__eq__",
                  [](const StampedPoses& s, nb::handle o) {
