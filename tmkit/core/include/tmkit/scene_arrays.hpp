@@ -322,6 +322,8 @@ private:
     Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference,
                  const Configuration& q,
                  const Moment* moment) const;  // throws what was in the way
+    std::string defects_of_frame(Slot slot) const;
+    std::string defects_of_twists() const;
     std::string defects_of_pools() const;
     Error outside_stamps(Slot slot, double stamp) const;
     std::vector<TwistRow> twist_rows() const;  // by id

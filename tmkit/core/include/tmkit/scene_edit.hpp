@@ -16,6 +16,7 @@
 
 namespace tmkit {
 
+struct FrameDifference;
 struct SceneDifference;
 
 class SceneEdit {
@@ -123,7 +124,11 @@ private:
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
 
-    bool apply_one(const SceneDifference& difference, std::size_t frame);
+    bool add_one(const FrameDifference& frame);
+    void change_contents(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);
+    bool change_one(const FrameSpecification& before, const FrameSpecification& after);
+    bool apply_one(const FrameDifference& frame);
+    void apply_frames(const SceneDifference& difference);
     void rebuild(const SceneDifference& difference);
 
     SceneGraph scene_;

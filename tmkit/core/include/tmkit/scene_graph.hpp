@@ -218,6 +218,11 @@ public:
 
 private:
     friend class SceneEdit;
+    std::string defects_of_frames() const;
+    std::string defects_of_joints() const;
+    std::string defects_of_bodies() const;
+    std::string defects_of_noise_and_twists() const;
+    std::string defects_of_pairs_and_groups() const;
     using Pair = std::pair<FrameId, FrameId>;
 
     template <class Edit>

@@ -1,6 +1,7 @@
 // What any thread may ask: each answer is read under the sequence lock, and only then are names looked at and errors
 // made.
 #include <algorithm>
+#include <utility>
 
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_errors.hpp"
@@ -312,6 +313,25 @@ Error SceneArrays::disconnected(std::string_view target, std::string_view refere
 
 // --- for tests -------------------------------------------------------------------------------------------------------
 
+// Of one frame: its name, joint, pose and body.
+std::string SceneArrays::defects_of_frame(Slot slot) const {
+    const auto at = static_cast<std::size_t>(slot);
+    const std::string name(frame_names_.view(slot));
+    const bool moves = is_actuated(type_[slot]);
+    if (frame_names_.find(name) != slot) return "name table misses " + name;
+    if (moves != (entry_[slot] != none)) return "entry of " + name + " is wrong";
+    if (moves && joint_names_.find(joint_names_.view(slot)) != slot) return "joint table misses " + name;
+    if (leader_[at] != none && !is_actuated(type_[leader_[at]])) return "leader of " + name + " is gone";
+    const Pose local = edge(slot, std::nullopt);
+    if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
+        return "pose of " + name + " is old";
+    bool listed = false;
+    for (Slot top = first_top_[static_cast<std::size_t>(body_[at])]; top != none;
+         top = next_top_[static_cast<std::size_t>(top)])
+        listed |= top == slot;
+    return listed != is_top(slot) ? "body of " + name + " misses a topmost frame" : "";
+}
+
 std::string SceneArrays::defects() const {
     const SequenceLock::Writer writer(lock_);
     const std::int32_t count = counts_[frame_count];
@@ -320,24 +340,11 @@ std::string SceneArrays::defects() const {
         const Slot slot = order_[static_cast<std::size_t>(i)];
         const auto at = static_cast<std::size_t>(slot);
         const std::string name(frame_names_.view(slot));
-        if (seen[at]) return name + " is twice in the order";
-        seen[at] = 1;
+        if (std::exchange(seen[at], 1)) return name + " is twice in the order";
         if (position_[at] != i) return "position of " + name + " is wrong";
-        if (frame_names_.find(name) != slot) return "name table misses " + name;
         if (parent_[slot] != none && !seen[static_cast<std::size_t>(parent_[slot])])
             return name + " stands before its parent";
-        if (is_actuated(type_[slot]) != (entry_[slot] != none)) return "entry of " + name + " is wrong";
-        if (is_actuated(type_[slot]) && joint_names_.find(joint_names_.view(slot)) != slot)
-            return "joint table misses " + name;
-        if (leader_[at] != none && !is_actuated(type_[leader_[at]])) return "leader of " + name + " is gone";
-        const Pose local = edge(slot, std::nullopt);
-        if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
-            return "pose of " + name + " is old";
-        bool listed = false;
-        for (Slot top = first_top_[static_cast<std::size_t>(body_[at])]; top != none;
-             top = next_top_[static_cast<std::size_t>(top)])
-            listed |= top == slot;
-        if (listed != is_top(slot)) return "body of " + name + " misses a topmost frame";
+        if (std::string defect = defects_of_frame(slot); !defect.empty()) return defect;
     }
     FrameId before = no_frame;
     for (std::int32_t i = 0; i < count; before = id_[sequence_[i++]])
@@ -352,7 +359,23 @@ std::string SceneArrays::defects() const {
         if (children != 0) return "a frame has lost a child";
     }
     if (free_frames_.size() + static_cast<std::size_t>(count) != capacities_.frames) return "a slot is lost";
+    if (std::string defect = defects_of_twists(); !defect.empty()) return defect;
     return defects_of_pools();
+}
+
+std::string SceneArrays::defects_of_twists() const {
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
+        const Slot slot = sequence_[i], twist = twist_[slot];
+        if (twist == none) continue;
+        const std::string name(frame_names_.view(slot));
+        if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot])
+            return "twist of " + name + " is wrong";
+        if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist])
+            return "reference of the twist of " + name + " is gone";
+    }
+    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
+        if (twist_[twist_frame_[twist]] != twist) return "a twist has lost its frame";
+    return {};
 }
 
 std::string SceneArrays::defects_of_pools() const {
@@ -360,12 +383,6 @@ std::string SceneArrays::defects_of_pools() const {
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
         const Slot slot = sequence_[i];
         const std::string name(frame_names_.view(slot));
-        if (const Slot twist = twist_[slot]; twist != none) {
-            if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot])
-                return "twist of " + name + " is wrong";
-            if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist])
-                return "reference of the twist of " + name + " is gone";
-        }
         if (bare_[body_[slot]]) return "body of " + name + " is said to be bare";
         const std::optional<StampedPoses> known = history(slot);
         if (!known) continue;
@@ -374,8 +391,6 @@ std::string SceneArrays::defects_of_pools() const {
         stamps += known->entries.size();
         known->check(name);
     }
-    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
-        if (twist_[twist_frame_[twist]] != twist) return "a twist has lost its frame";
     for (std::size_t group = 0; group < is_group_.size(); ++group) {
         groups += is_group_[group] != 0;
         for (const Slot first : {group_frames_[group], group_groups_[group]})

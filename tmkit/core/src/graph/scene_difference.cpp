@@ -157,170 +157,212 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
 
 }  // namespace
 
+// A frame that came, by single edits; its twist needs the body that it refers to.
+bool SceneEdit::add_one(const FrameDifference& frame) {
+    const FrameSpecification& after = *frame.after;
+    if (after.twist && !scene_.has_body(after.twist->reference)) return false;
+    FrameSpecification made = after;
+    made.inertia.reset();
+    made.twist.reset();
+    add(made, has(scene_, frame.id) ? scene_.next_frame_ : frame.id);
+    if (after.inertia) set_inertia(made.name, after.inertia);
+    if (after.twist) set_twist(made.name, *after.twist);
+    return true;
+}
+
+// What a frame carries beside its pose and joint.
+void SceneEdit::change_contents(const std::string& name, const FrameSpecification& before,
+                                const FrameSpecification& after) {
+    if (before.classes != after.classes) set_classes(name, after.classes);
+    if (before.attributes != after.attributes) set_attributes(name, after.attributes);
+    if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
+    if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
+    if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
+    if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
+}
+
+bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecification& after) {
+    const std::string& name = scene_.find(before.name) ? before.name : after.name;
+    if (before.body != after.body || before.parent.empty() != after.parent.empty())
+        return false;  // no single edit does that
+    const bool moves = before.parent != after.parent;
+    if (!after.parent.empty()) record(after.parent);
+    if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
+    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) set_joint(name, after.joint);
+    if (moves) {  // twists that go with it are in the differences of their frames
+        const FrameId id = record(name).id;
+        move(record(id), record(after.parent), after.pose, true);
+        put_noise(id, {});
+    }
+    if (!moves && before.pose != after.pose) set_pose(name, after.pose);
+    if (moves || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
+    change_contents(name, before, after);
+    if (!same_noise(record(name).noise, after.noise) && (moves || !same_noise(before.noise, after.noise)))
+        set_noise(name, after.noise);
+    if (name != after.name) rename_frame(name, after.name);
+    return true;
+}
+
 // One frame's change by single edits. False when it must wait for another: a parent that is not there yet, a name that
 // is still taken, a child that has not left.
-bool SceneEdit::apply_one(const SceneDifference& difference, std::size_t index) {
-    const FrameDifference& frame = difference.frames[index];
+bool SceneEdit::apply_one(const FrameDifference& frame) {
     try {
-        if (!frame.before) {
-            const bool id_is_free = !has(scene_, frame.id);
-            FrameSpecification made = *frame.after;
-            made.inertia.reset();
-            made.twist.reset();
-            if (frame.after->twist && !scene_.has_body(frame.after->twist->reference)) return false;
-            add(made, id_is_free ? frame.id : scene_.next_frame_);
-            if (frame.after->inertia) set_inertia(made.name, frame.after->inertia);
-            if (frame.after->twist) set_twist(made.name, *frame.after->twist);
-            return true;
-        }
-        const FrameSpecification& before = *frame.before;
-        if (!frame.after) {
-            remove_frame(before.name, false);
-            return true;
-        }
-        const FrameSpecification& after = *frame.after;
-        const std::string& name = scene_.find(before.name) ? before.name : after.name;
-        if (before.body != after.body || before.parent.empty() != after.parent.empty())
-            return false;  // no single edit does that
-        if (!after.parent.empty()) record(after.parent);
-        if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
-        if (!(before.joint.type == after.joint.type && before.joint.same_content(after.joint)))
-            set_joint(name, after.joint);
-        if (before.parent != after.parent) {  // twists that go with it are in the differences of their frames
-            const FrameId id = record(name).id;
-            move(record(id), record(after.parent), after.pose, true);
-            put_noise(id, {});
-        }
-        if (before.parent == after.parent && before.pose != after.pose) set_pose(name, after.pose);
-        if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps))
-            set_stamped_poses(name, after.stamps);
-        if (before.classes != after.classes) set_classes(name, after.classes);
-        if (before.attributes != after.attributes) set_attributes(name, after.attributes);
-        if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
-        if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
-        if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
-        if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
-        if (!same_noise(record(name).noise, after.noise) &&
-            (before.parent != after.parent || !same_noise(before.noise, after.noise)))
-            set_noise(name, after.noise);
-        if (name != after.name) rename_frame(name, after.name);
+        if (!frame.before) return add_one(frame);
+        if (frame.after) return change_one(*frame.before, *frame.after);
+        remove_frame(frame.before->name, false);
         return true;
     } catch (const Error&) {
         return false;
     }
 }
 
-void SceneEdit::apply(const SceneDifference& difference) {
+// All frames one by one, as long as any finds what it waits for; those left over, at once.
+void SceneEdit::apply_frames(const SceneDifference& difference) {
+    const SceneGraph start = scene_;
+    std::vector<std::size_t> waiting(difference.frames.size());
+    const bool singly = !reuses_names(difference);
+    for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
+    for (std::size_t before = waiting.size() + 1; singly && !waiting.empty() && waiting.size() < before;) {
+        before = waiting.size();
+        std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference.frames[i]); });
+    }
+    if (waiting.empty()) return;
+    scene_ = start;
+    rebuild(difference);
+}
+
+namespace {
+
+void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
+    const auto frees = [&](const std::string& name) {
+        return std::any_of(difference.frames.begin(), difference.frames.end(),
+                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
+    };
     for (const FrameDifference& frame : difference.frames) {
-        if (frame.before && !scene_.find(frame.before->name))
+        if (frame.before && !scene.find(frame.before->name))
             throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"),
                         {{"frame", frame.before->name}});
-        if (!frame.before && scene_.find(frame.after->name) &&
-            std::none_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& other) {
-            return other.before && other.before->name == frame.after->name;
-        }))
+        if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
             throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"),
                         {{"frame", frame.after->name}});
     }
+}
+
+void add_missing_bodies(SceneEdit& edit, const std::vector<std::string>& bodies) {
+    for (const std::string& body : bodies)
+        if (!edit.scene().has_body(body)) edit.add_body(body);
+}
+
+void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
+    for (const PairDifference& pair : pairs) {
+        const auto& names = pair.names_after;
+        if (pair.after) edit.allow_collision(names->first, names->second, *pair.after);
+        else if (names && edit.scene().find(names->first) && edit.scene().find(names->second))
+            edit.forbid_collision(names->first, names->second);
+    }
+}
+
+void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
+    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
+        if (group.after) edit.set_group({group.after->name, {}, {}});
+    for (const GroupDifference& group : groups)
+        if (group.after) edit.set_group(*group.after);
+        else if (edit.scene().has_group(group.before->name)) edit.remove_group(group.before->name);
+}
+
+}  // namespace
+
+void SceneEdit::apply(const SceneDifference& difference) {
+    require_applicable(scene_, difference);
     all_or_nothing([&] {
-        const auto add_bare =
-            [&] {  // first of all, since twists may refer to them; and again, as one goes with its last frame
-            for (const std::string& body : difference.bare_bodies_after)
-                if (!scene_.has_body(body)) add_body(body);
-        };
-        add_bare();
-        const SceneGraph start = scene_;
-        std::vector<std::size_t> waiting(difference.frames.size());
-        const bool singly = !reuses_names(difference);
-        for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
-        for (std::size_t before = waiting.size() + 1; singly && !waiting.empty() && waiting.size() < before;) {
-            before = waiting.size();
-            std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference, i); });
-        }
-        if (!waiting.empty()) {
-            scene_ = start;
-            rebuild(difference);
-        }
+        add_missing_bodies(*this, difference.bare_bodies_after);  // first of all, since twists may refer to them
+        apply_frames(difference);
         for (const std::string& body : difference.bare_bodies_before)  // when no twist refers to them any more
             if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
-        for (const PairDifference& pair : difference.pairs)
-            if (pair.after) allow_collision(pair.names_after->first, pair.names_after->second, *pair.after);
-            else if (const auto& names = pair.names_after;
-                     names && scene_.find(names->first) && scene_.find(names->second))
-                forbid_collision(names->first, names->second);
-        for (const GroupDifference& group :
-             difference.groups)  // leaves first: a group may hold one that comes after it
-            if (group.after) set_group({group.after->name, {}, {}});
-        for (const GroupDifference& group : difference.groups)
-            if (group.after) set_group(*group.after);
-            else if (scene_.has_group(group.before->name)) remove_group(group.before->name);
-        add_bare();
+        apply_pairs(*this, difference.pairs);
+        apply_groups(*this, difference.groups);
+        add_missing_bodies(*this, difference.bare_bodies_after);  // again, as one goes with its last frame
     });
 }
 
-// All frames at once from what the scene would say after the change; its rules are checked as for any scene. O(n log
-// n).
-void SceneEdit::rebuild(const SceneDifference& difference) {
-    std::vector<std::pair<FrameId, FrameSpecification>> frames;
-    scene_.for_each_frame(
-        [&](const FrameRecord& frame) { frames.emplace_back(frame.id, scene_.specification(frame.name->text)); });
+namespace {
+
+using NumberedFrames = std::vector<std::pair<FrameId, FrameSpecification>>;
+
+// The names of a scene before and after a change.
+struct Renaming {
     std::vector<std::pair<std::string, std::string>> renamed;
-    std::vector<AllowedPair> pairs = scene_.allowed_pairs();
-    std::vector<GroupSpecification> groups;
-    for (const std::string& name : scene_.group_names()) groups.push_back(scene_.group(name));
-    const auto named = [&](const std::string& name) {
-        return std::find_if(frames.begin(), frames.end(), [&](const auto& frame) { return frame.second.name == name; });
-    };
-    for (const FrameDifference& frame : difference.frames)
-        if (frame.before && frame.after && frame.before->name != frame.after->name)
-            renamed.emplace_back(frame.before->name, frame.after->name);
-    const auto now_named = [&](const std::string& name) {
+    std::vector<std::string> gone;
+
+    explicit Renaming(const SceneDifference& difference) {
+        for (const FrameDifference& frame : difference.frames) {
+            if (!frame.before) continue;
+            if (!frame.after) gone.push_back(frame.before->name);
+            else if (frame.before->name != frame.after->name)
+                renamed.emplace_back(frame.before->name, frame.after->name);
+        }
+    }
+    std::string now(const std::string& name) const {
         for (const auto& [from, to] : renamed)
             if (from == name) return to;
         return name;
-    };
-    std::vector<std::pair<FrameId, FrameSpecification>> result;
-    std::vector<std::string> gone;
+    }
+    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
+};
+
+// The frames after the change but for those that come with it, in no order.
+NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
+    NumberedFrames result;
     for (const FrameDifference& frame : difference.frames) {
         if (!frame.before) continue;
-        const auto at = named(frame.before->name);
+        const auto at = std::find_if(frames.begin(), frames.end(),
+                                     [&](const auto& other) { return other.second.name == frame.before->name; });
         if (frame.after) {
             const bool elsewhere =
                 at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
             result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
-            if (elsewhere) result.back().second.parent = now_named(at->second.parent);
-        } else {
-            gone.push_back(frame.before->name);
+            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
         }
         frames.erase(at);
     }
     for (auto& [id, frame] : frames) {
-        frame.parent = now_named(frame.parent);
+        frame.parent = names.now(frame.parent);
         result.emplace_back(id, std::move(frame));
     }
-    for (const FrameDifference& frame : difference.frames)
-        if (!frame.before) {
-            const bool taken =
-                std::any_of(result.begin(), result.end(), [&](const auto& other) { return other.first == frame.id; });
-            result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
-        }
+    return result;
+}
+
+}  // namespace
+
+// All frames at once from what the scene would say after the change; its rules are checked as for any scene.
+// O(n log n).
+void SceneEdit::rebuild(const SceneDifference& difference) {
+    const Renaming names(difference);
+    NumberedFrames frames;
+    scene_.for_each_frame(
+        [&](const FrameRecord& frame) { frames.emplace_back(frame.id, scene_.specification(frame.name->text)); });
+    NumberedFrames result = changed_frames(std::move(frames), difference, names);
+    for (const FrameDifference& frame : difference.frames) {
+        if (frame.before) continue;
+        const bool taken =
+            std::any_of(result.begin(), result.end(), [&](const auto& other) { return other.first == frame.id; });
+        result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
+    }
     std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
     SceneEdit fresh{SceneGraph()};
     for (const std::string& body : scene_.bare_bodies()) fresh.add_body(body);
-    for (const std::string& body : difference.bare_bodies_after)
-        if (!fresh.scene_.has_body(body)) fresh.add_body(body);
+    add_missing_bodies(fresh, difference.bare_bodies_after);
     fresh.add_frames_with_ids(result);
     fresh.scene_.next_frame_ = std::max(fresh.scene_.next_frame_, scene_.next_frame_);
-    const auto is_gone = [&](const std::string& name) {
-        return std::find(gone.begin(), gone.end(), name) != gone.end();
-    };
-    for (const AllowedPair& pair : pairs)
-        if (!is_gone(pair.a) && !is_gone(pair.b))
-            fresh.allow_collision(now_named(pair.a), now_named(pair.b), pair.reason);
+    for (const AllowedPair& pair : scene_.allowed_pairs())
+        if (!names.is_gone(pair.a) && !names.is_gone(pair.b))
+            fresh.allow_collision(names.now(pair.a), names.now(pair.b), pair.reason);
+    std::vector<GroupSpecification> groups;
+    for (const std::string& name : scene_.group_names()) groups.push_back(scene_.group(name));
     for (GroupSpecification& group : groups) fresh.set_group({group.name, {}, {}});
     for (GroupSpecification& group : groups) {
-        std::erase_if(group.frames, is_gone);
-        for (std::string& frame : group.frames) frame = now_named(frame);
+        std::erase_if(group.frames, [&](const std::string& frame) { return names.is_gone(frame); });
+        for (std::string& frame : group.frames) frame = names.now(frame);
         fresh.set_group(group);
     }
     scene_ = std::move(fresh).take();

@@ -68,6 +68,18 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     });
 }
 
+namespace {
+
+// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it leaves out may
+// differ.
+bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
+    return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
+           (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
+           (root.attributes.empty() || root.attributes == mine.attributes) && (!root.twist || root.twist == mine.twist);
+}
+
+}  // namespace
+
 void SceneEdit::merge(const SceneGraph& other) {
     std::vector<FrameSpecification> frames;
     for (FrameSpecification& frame : specifications(other)) {
@@ -76,12 +88,7 @@ void SceneEdit::merge(const SceneGraph& other) {
             frames.push_back(std::move(frame));
             continue;
         }
-        const FrameSpecification mine = scene_.specification(frame.name);
-        if (mine.body != frame.body || (!frame.shapes.empty() && frame.shapes != mine.shapes) ||
-            (!frame.classes.empty() && frame.classes != mine.classes) ||
-            (frame.inertia && frame.inertia != mine.inertia) ||
-            (!frame.attributes.empty() && frame.attributes != mine.attributes) ||
-            (frame.twist && frame.twist != mine.twist))
+        if (!agrees(frame, scene_.specification(frame.name)))
             throw Error(ErrorKind::scene,
                         "frame " + quoted(frame.name) +
                             " is a root of the scene to merge and a frame of this "

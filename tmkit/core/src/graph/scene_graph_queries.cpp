@@ -299,16 +299,10 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
 
 // --- for tests -------------------------------------------------------------------------------------------------------
 
-std::string SceneGraph::defects() const {
-    if (!frames_.is_valid() || !names_.is_valid() || !joints_.is_valid() || !joint_names_.is_valid() ||
-        !bodies_.is_valid() || !body_names_.is_valid() || !allowed_.is_valid() || !groups_.is_valid() ||
-        !twists_.is_valid() || !noises_.is_valid())
-        return "a map is out of order or balance";
-    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
-        return "names and records differ in number";
+// Each of these returns what is out of order, or nothing.
+
+std::string SceneGraph::defects_of_frames() const {
     std::string defect;
-    std::unordered_map<BodyId, std::vector<FrameId>> tops;
-    std::size_t entries = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
         const std::string& name = frame->name->text;
         const FrameId* named = names_.find(std::string_view(name));
@@ -316,20 +310,44 @@ std::string SceneGraph::defects() const {
         if (!named || *named != id) defect = "name index misses " + name;
         if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + name + " is gone";
         if (!bodies_.find(frame->body)) defect = "body of " + name + " is gone";
-        if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
-        if (is_actuated(frame->joint_type) != static_cast<bool>(frame->joint))
-            defect = "joint of " + name + " is wrong";
-        if (!frame->joint) return;
-        if (!joint_names_.find(std::string_view(frame->joint->name))) defect = "joint index misses that of " + name;
+    });
+    return defect;
+}
+
+std::string SceneGraph::defects_of_joints() const {
+    std::string defect;
+    std::size_t entries = 0;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        const Ref<const Joint>& joint = frame->joint;
+        if (is_actuated(frame->joint_type) != static_cast<bool>(joint))
+            defect = "joint of " + frame->name->text + " is wrong";
+        if (!joint) return;
+        const bool leads = joint->mimic.empty();
         const Ref<const Joint>* entry = joints_.find(id);
-        if (frame->joint->mimic.empty() ? !entry || *entry != frame->joint : entry != nullptr)
-            defect = "entry of joint " + frame->joint->name + " is wrong";
-        if (!frame->joint->mimic.empty() && !joint_names_.find(std::string_view(frame->joint->mimic)))
-            defect = "leader of joint " + frame->joint->name + " is gone";
-        entries += frame->joint->mimic.empty();
+        if (!joint_names_.find(std::string_view(joint->name)))
+            defect = "joint index misses that of " + frame->name->text;
+        if (leads ? !entry || *entry != joint : entry != nullptr)
+            defect = "entry of joint " + joint->name + " is wrong";
+        if (!leads && !joint_names_.find(std::string_view(joint->mimic)))
+            defect = "leader of joint " + joint->name + " is gone";
+        entries += leads;
     });
     if (!defect.empty()) return defect;
     if (entries != joints_.size()) return "entries and joints differ in number";
+    joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
+        const Ref<const FrameRecord>* frame = frames_.find(id);
+        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text)
+            defect = "joint index misses " + name->text;
+    });
+    return defect;
+}
+
+std::string SceneGraph::defects_of_bodies() const {
+    std::string defect;
+    std::unordered_map<BodyId, std::vector<FrameId>> tops;
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
+    });
     bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
         std::vector<FrameId> remembered = body->tops;
         std::sort(remembered.begin(), remembered.end());
@@ -340,12 +358,12 @@ std::string SceneGraph::defects() const {
         const BodyId* named = body_names_.find(std::string_view(body->name->text));
         if (!named || *named != id) defect = "name index misses body " + body->name->text;
     });
-    joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
-        const Ref<const FrameRecord>* frame = frames_.find(id);
-        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text)
-            defect = "joint index misses " + name->text;
-    });
-    std::size_t noises = 0;
+    return defect;
+}
+
+std::string SceneGraph::defects_of_noise_and_twists() const {
+    std::string defect;
+    std::size_t noises = 0, twists = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
         if (!frame->noise) return;
         ++noises;
@@ -354,7 +372,6 @@ std::string SceneGraph::defects() const {
         if (frame->parent == no_frame) defect = "root " + frame->name->text + " has noise";
     });
     if (noises != noises_.size()) defect = "noises and their index differ in number";
-    std::size_t twists = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
         if (!frame->details || !frame->details->twist) return;
         ++twists;
@@ -363,6 +380,11 @@ std::string SceneGraph::defects() const {
         if (!reference || !named || *reference != *named) defect = "twist index misses that of " + frame->name->text;
     });
     if (twists != twists_.size()) defect = "twists and their index differ in number";
+    return defect;
+}
+
+std::string SceneGraph::defects_of_pairs_and_groups() const {
+    std::string defect;
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
         if (pair.first == pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
             defect = "an allowed pair names a frame that is gone";
@@ -375,10 +397,21 @@ std::string SceneGraph::defects() const {
             if (!groups_.find(nested))
                 defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
     });
-    if (layout_before_ || layout_.load()) {
-        if (!fresh_layout()->same_content(layout())) defect = "the layout differs from one made afresh";
-    }
     return defect;
+}
+
+std::string SceneGraph::defects() const {
+    const auto valid = [](const auto&... maps) { return (maps.is_valid() && ...); };
+    if (!valid(frames_, names_, joints_, joint_names_, bodies_, body_names_, allowed_, groups_, twists_, noises_))
+        return "a map is out of order or balance";
+    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
+        return "names and records differ in number";
+    for (const auto part :
+         {&SceneGraph::defects_of_frames, &SceneGraph::defects_of_joints, &SceneGraph::defects_of_bodies,
+          &SceneGraph::defects_of_noise_and_twists, &SceneGraph::defects_of_pairs_and_groups})
+        if (std::string defect = (this->*part)(); !defect.empty()) return defect;
+    const bool has_layout = layout_before_ || layout_.load();
+    return has_layout && !fresh_layout()->same_content(layout()) ? "the layout differs from one made afresh" : "";
 }
 
 }  // namespace tmkit

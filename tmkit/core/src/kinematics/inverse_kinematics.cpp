@@ -71,6 +71,16 @@ void damped_step(const Vector6* columns, std::size_t n, const bool* held, const 
     }
 }
 
+// Holds the joints at a limit that a step would push beyond it; whether any came to be held.
+bool hold_at_limits(const double* x, const double* step, const std::vector<std::array<double, 2>>& limits, bool* held) {
+    bool more = false;
+    for (std::size_t c = 0; c < limits.size(); ++c) {
+        const auto& [lower, upper] = limits[c];
+        if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0))) more = held[c] = true;
+    }
+    return more;
+}
+
 // The entries that move a joint above the tip or the reference. Throws Error(disconnected).
 std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                                    const std::vector<std::int32_t>& entries, const double* q) {
@@ -147,16 +157,8 @@ bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptio
         if (stalled > 6) return false;
 
         std::fill(held.begin(), held.begin() + n, false);
-        for (bool again = true; again;) {
-            again = false;
-            damped_step(columns.data(), n, held.data(), error, 0.05 * cost + 1e-10, step.data());
-            if (!with_limits) break;
-            for (std::size_t c = 0; c < n; ++c) {
-                const auto& [lower, upper] = limits_[c];
-                if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0)))
-                    again = held[c] = true;
-            }
-        }
+        do damped_step(columns.data(), n, held.data(), error, 0.05 * cost + 1e-10, step.data());
+        while (with_limits && hold_at_limits(x, step.data(), limits_, held.data()));
         double longest = 0.0;
         for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
         const double scale = longest > 1.0 ? 1.0 / longest : 1.0;

@@ -71,6 +71,7 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
         if (!collides(solution)) result.configurations.push_back(std::move(solution));
     }
+    const auto nearer = [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); };
     std::stable_sort(result.configurations.begin(), result.configurations.end(),
                      [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); });
     if (!result.configurations.empty()) result.status = InverseKinematicsStatus::solved;

@@ -22,6 +22,34 @@ void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
     second = cross(direction, first);
 }
 
+// The rotation vector from the measured to the expected direction, by its two parts across the measured one (along it,
+// it is zero), and its derivative by that of the point that is seen, `dp`, at the distance `length`.
+void linearise_bearing(const Vector3& measured, const Vector3& direction, double length,
+                       const std::array<Vector3, 6>& dp, std::vector<double>& residual,
+                       std::vector<double>& derivative) {
+    Vector3 first, second;
+    axes_across(measured, first, second);
+    const double along = dot(measured, direction), a = dot(first, direction), b = dot(second, direction);
+    const double across = length_of(a, b), angle = arctangent(across, along);
+    const double scale = across < 1e-9 ? (along > 0.0 ? 1.0 : 0.0) : angle / across;
+    residual = {scale * a, scale * b};
+    for (std::size_t k = 0; k < 6; ++k) {
+        const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
+        const double da = dot(first, turn), db = dot(second, turn), dalong = dot(measured, turn);
+        // e = angle * (a, b) / across
+        double ea = da, eb = db;
+        if (across >= 1e-9) {
+            const double dacross = (a * da + b * db) / across;
+            const double dangle = along * dacross - across * dalong;
+            const double dscale = (dangle - scale * dacross) / across;
+            ea = scale * da + dscale * a;
+            eb = scale * db + dscale * b;
+        }
+        derivative[k] = ea;
+        derivative[6 + k] = eb;
+    }
+}
+
 }  // namespace
 
 std::size_t Measurement::size() const {
@@ -71,29 +99,7 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::v
         for (std::size_t k = 0; k < 6; ++k) derivative[k] = dot(direction, dp[k]);
         return;
     }
-    // The rotation vector from the measured to the expected direction, of which the part along the measured one is
-    // zero.
-    Vector3 first, second;
-    axes_across(vector, first, second);
-    const double along = dot(vector, direction), a = dot(first, direction), b = dot(second, direction);
-    const double across = length_of(a, b), angle = arctangent(across, along);
-    const double scale = across < 1e-9 ? (along > 0.0 ? 1.0 : 0.0) : angle / across;
-    residual = {scale * a, scale * b};
-    for (std::size_t k = 0; k < 6; ++k) {
-        const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
-        const double da = dot(first, turn), db = dot(second, turn), dalong = dot(vector, turn);
-        // e = angle * (a, b) / across
-        double ea = da, eb = db;
-        if (across >= 1e-9) {
-            const double dacross = (a * da + b * db) / across;
-            const double dangle = along * dacross - across * dalong;
-            const double dscale = (dangle - scale * dacross) / across;
-            ea = scale * da + dscale * a;
-            eb = scale * db + dscale * b;
-        }
-        derivative[k] = ea;
-        derivative[6 + k] = eb;
-    }
+    linearise_bearing(vector, direction, length, dp, residual, derivative);
 }
 
 }  // namespace tmkit

@@ -271,6 +271,128 @@ void check_measurement(const Measurement& measurement) {
                                           std::to_string(m) + ")");
 }
 
+// Where the iteration rests: the values of the sources, and their covariance P = I - G^T C G.
+struct Estimate {
+    std::vector<double> w;
+    Rows g{0, 0}, c{0, 0};
+};
+
+void require_no_contradiction(const Whitening& whitening, const std::vector<double>& innovation,
+                              const Measurement& measurement) {
+    for (std::size_t i = 0; i < whitening.exact.rows; ++i)
+        if (std::abs(product(whitening.exact.row(i), innovation.data(), innovation.size())) > contradiction)
+            throw Error(ErrorKind::scene,
+                        "the measurement of frame " + quoted(measurement.target) + " in frame " +
+                            quoted(measurement.reference) +
+                            " contradicts what is known exactly: neither the path between them nor the measurement has "
+                            "an error in the direction in which they differ");
+}
+
+// The steps of Gauss and Newton, shortened where they circle.
+struct Steps {
+    double last = 0.0, damping = 1.0;
+
+    // Moves w towards G^T z for the whitened innovation z; returns the length of the whole step in the maximum norm.
+    double take(const Rows& g, const std::vector<double>& white, int count, std::vector<double>& w) {
+        std::vector<double> next(w.size(), 0.0);
+        for (std::size_t i = 0; i < g.rows; ++i)
+            for (std::size_t c = 0; c < w.size(); ++c) next[c] += g(i, c) * white[i];
+        double step = 0.0;
+        for (std::size_t c = 0; c < w.size(); ++c) step = std::max(step, std::abs(next[c] - w[c]));
+        if (count > 2 && step > 0.9 * last) damping = std::max(0.5 * damping, 1.0 / 64.0);
+        for (std::size_t c = 0; c < w.size(); ++c) w[c] += damping * (next[c] - w[c]);
+        last = step;
+        return step;
+    }
+};
+
+// The most likely values of the sources; without iterations or sources only the innovation is reported.
+Estimate estimate(const Path& path, const Measurement& measurement, const Sources& sources,
+                  const ConditionOptions& options, ConditionReport& report) {
+    const std::size_t m = measurement.size(), d = sources.dimensions();
+    Estimate found{std::vector<double>(d, 0.0)};
+    std::vector<double> residual, innovation(m);
+    Rows a(m, d);
+    for (Steps steps;;) {
+        const double reach = linearise(path, measurement, sources, found.w, residual, a);
+        for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), found.w.data(), d) - residual[i];
+        const Whitening whitening(a, measurement.covariance);
+        require_no_contradiction(whitening, innovation, measurement);
+        found.g = whitening.times(a);
+        const std::vector<double> white = whitening.times(innovation);
+        if (report.iterations == 0) {
+            report.innovation = innovation;
+            report.innovation_covariance = whitening.innovation_covariance;
+            report.squared_mahalanobis = product(white.data(), white.data(), white.size());
+        }
+        if (options.most_iterations == 0 || d == 0) return found;
+        ++report.iterations;
+        const double step = steps.take(found.g, white, report.iterations, found.w);
+        double size = 1.0;
+        for (double number : found.w) size = std::max(size, std::abs(number));
+        report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
+        if (report.converged || report.iterations >= options.most_iterations) {
+            found.c = correction(whitening, measurement.covariance);  // with the derivatives of the last step
+            return found;
+        }
+    }
+}
+
+// An edge that uses one of the sources, and by how much its mean moves.
+struct Change {
+    FrameId frame;
+    const EdgeNoise* noise;
+    bool of_twist;
+    Vector6 xi;
+    Matrix6 jacobian;
+};
+
+// J L = J - (J G^T) C G for the maps J of an edge, of which few columns are not zero; empty when it uses no source.
+std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& sources, const Estimate& found) {
+    const Rows &g = found.g, &c = found.c;
+    std::vector<Vector6> columns, onto(g.rows);
+    sources.for_each_column(noise, [&](std::size_t source, const Vector6& column) {
+        if (columns.empty()) columns.resize(sources.dimensions());
+        columns[source] = column;
+        for (std::size_t i = 0; i < g.rows; ++i)
+            for (std::size_t k = 0; k < 6; ++k) onto[i][k] += g(i, source) * column[k];
+    });
+    for (std::size_t i = 0; !columns.empty() && i < g.rows; ++i) {
+        Vector6 factor{};
+        for (std::size_t r = 0; r < g.rows; ++r)
+            for (std::size_t k = 0; k < 6; ++k) factor[k] += c(i, r) * onto[r][k];
+        for (std::size_t s = 0; s < columns.size(); ++s)
+            for (std::size_t k = 0; k < 6; ++k) columns[s][k] -= factor[k] * g(i, s);
+    }
+    return columns;
+}
+
+// The edge's noise afterwards: of the joint source, and of its own sources that were not on the path, in its new axes.
+Ref<const EdgeNoise> posterior_noise(const Change& change, const Ref<const NoiseSource>& joint,
+                                     const std::vector<Vector6>& map, const Sources& sources) {
+    NoiseSum sum;
+    sum.add(joint, map, as_it_is);
+    for (const NoiseTerm& term : change.noise->terms)
+        if (!sources.all.find(term.source.get()))
+            sum.add(term.source, change.noise->map(term),
+                    [&](const Vector6& column) { return times(change.jacobian, column); });
+    return sum.edge();
+}
+
+// The edge's pose before its joint, with the error behind it moved by xi: A M exp(xi) = (A M exp(xi) M^-1) M.
+Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, const Vector6& xi, const double* q) {
+    if (xi == Vector6{}) return edge.pose;
+    Pose shift = Pose::exp(xi);
+    if (edge.joint) {
+        const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene.joint_value(edge, q));
+        shift = motion * shift * motion.inverse();
+    }
+    const Pose pose = shift == Pose{} ? edge.pose : edge.pose * shift;
+    require_in_range(pose, "the pose of a frame");
+    require_in_range(xi, "the correction of an edge");
+    return pose;
+}
+
 }  // namespace
 
 ConditionReport SceneEdit::condition(const Measurement& measurement, const double* q, const ConditionOptions& options) {
@@ -282,118 +404,39 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     for_each_edge(path, [&](const FrameRecord& edge) {
         if (edge.noise) sources.all.add(*edge.noise, as_it_is);
     });
-    const std::size_t m = measurement.size(), d = sources.dimensions();
     ConditionReport report;
-    std::vector<double> w(d, 0.0), residual;
-    Rows a(m, d), g(0, d), c(0, 0);
-    double last_step = 0.0, damping = 1.0;
-    for (;;) {
-        const double reach = linearise(path, measurement, sources, w, residual, a);
-        std::vector<double> innovation(m);
-        for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), w.data(), d) - residual[i];
-        const Whitening whitening(a, measurement.covariance);
-        for (std::size_t i = 0; i < whitening.exact.rows; ++i)
-            if (std::abs(product(whitening.exact.row(i), innovation.data(), m)) > contradiction)
-                throw Error(
-                    ErrorKind::scene,
-                    "the measurement of frame " + quoted(measurement.target) + " in frame " +
-                        quoted(measurement.reference) +
-                        " contradicts what is known exactly: neither the path between them nor the measurement has an "
-                        "error in the direction in which they differ");
-        g = whitening.times(a);
-        const std::vector<double> white = whitening.times(innovation);
-        if (report.iterations == 0) {
-            report.innovation = innovation;
-            report.innovation_covariance = whitening.innovation_covariance;
-            report.squared_mahalanobis = product(white.data(), white.data(), white.size());
-        }
-        if (options.most_iterations == 0) return report;  // only compared
-        if (d == 0) break;
-        ++report.iterations;
-        double step = 0.0;
-        std::vector<double> next(d, 0.0);
-        for (std::size_t i = 0; i < g.rows; ++i)
-            for (std::size_t c = 0; c < d; ++c) next[c] += g(i, c) * white[i];
-        for (std::size_t c = 0; c < d; ++c) step = std::max(step, std::abs(next[c] - w[c]));
-        if (report.iterations > 2 && step > 0.9 * last_step)
-            damping = std::max(0.5 * damping, 1.0 / 64.0);  // it circles
-        for (std::size_t c = 0; c < d; ++c) w[c] += damping * (next[c] - w[c]);
-        last_step = step;
-        double size = 1.0;
-        for (double number : w) size = std::max(size, std::abs(number));
-        report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
-        if (report.converged ||
-            report.iterations >= options.most_iterations) {  // with the derivatives of the last step
-            c = correction(whitening, measurement.covariance);
-            break;
-        }
-    }
-    if (d == 0) {
+    const Estimate found = estimate(path, measurement, sources, options, report);
+    if (options.most_iterations == 0) return report;  // only compared
+    if (sources.dimensions() == 0) {
         report.converged = true;
         return report;
     }
-
     // What becomes of every edge that uses one of the sources.
-    struct Change {
-        FrameId frame;
-        const EdgeNoise* noise;
-        bool of_twist;
-        Vector6 xi;
-        Matrix6 jacobian;
-    };
     std::vector<Change> changes;
     std::vector<std::vector<Vector6>> maps;
     const auto change = [&](FrameId id, const EdgeNoise* noise, bool of_twist) {
-        // J L = J - (J G^T) C G, where J has few columns that are not zero.
-        std::vector<Vector6> columns, onto(g.rows);
-        sources.for_each_column(*noise, [&](std::size_t source, const Vector6& column) {
-            if (columns.empty()) columns.resize(d);
-            columns[source] = column;
-            for (std::size_t i = 0; i < g.rows; ++i)
-                for (std::size_t k = 0; k < 6; ++k) onto[i][k] += g(i, source) * column[k];
-        });
-        if (columns.empty()) return;
-        const Vector6 xi = sources.error(*noise, w);
-        changes.push_back(
-            {id, noise, of_twist, xi, right_jacobian(of_twist ? Vector6{} : xi)});  // a twist is a vector already
-        for (std::size_t i = 0; i < g.rows; ++i) {
-            Vector6 factor{};
-            for (std::size_t r = 0; r < g.rows; ++r)
-                for (std::size_t k = 0; k < 6; ++k) factor[k] += c(i, r) * onto[r][k];
-            for (std::size_t s = 0; s < d; ++s)
-                for (std::size_t k = 0; k < 6; ++k) columns[s][k] -= factor[k] * g(i, s);
-        }
-        for (Vector6& column : columns) column = times(changes.back().jacobian, column);
-        maps.push_back(std::move(columns));
+        std::vector<Vector6> map = posterior_map(*noise, sources, found);
+        if (map.empty()) return;
+        const Vector6 xi = sources.error(*noise, found.w);
+        const Matrix6 jacobian = right_jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
+        for (Vector6& column : map) column = times(jacobian, column);
+        changes.push_back({id, noise, of_twist, xi, jacobian});
+        maps.push_back(std::move(map));
     };
     scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
     scene_.twists_.for_each([&](FrameId id, BodyId) {
         if (const EdgeNoise* noise = record(id).twist_noise()) change(id, noise, true);
     });
-    if (d > 6 * maps.size()) compress(maps);
+    if (sources.dimensions() > 6 * maps.size()) compress(maps);
     const Ref<const NoiseSource> joint(
         new NoiseSource(maps.front().size(), "measurement of " + measurement.target + " in " + measurement.reference));
-    std::vector<std::pair<Pose, Ref<const EdgeNoise>>> made;
+    std::vector<std::pair<Pose, Ref<const EdgeNoise>>>
+        made;  // all of it, since numbers may overflow, before any is put
     for (std::size_t e = 0; e < changes.size(); ++e) {
-        const FrameRecord& edge = record(changes[e].frame);
-        NoiseSum sum;
-        sum.add(joint, maps[e], as_it_is);
-        for (const NoiseTerm& term : changes[e].noise->terms)
-            if (!sources.all.find(term.source.get()))
-                sum.add(term.source, changes[e].noise->map(term),
-                        [&](const Vector6& column) { return times(changes[e].jacobian, column); });
-        if (changes[e].of_twist) {
-            made.emplace_back(Pose{}, sum.edge());
-            continue;
-        }
-        Pose shift = changes[e].xi == Vector6{} ? Pose{} : Pose::exp(changes[e].xi);
-        if (edge.joint && changes[e].xi != Vector6{}) {
-            const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene_.joint_value(edge, q));
-            shift = motion * shift * motion.inverse();
-        }
-        made.emplace_back(shift == Pose{} ? edge.pose : edge.pose * shift, sum.edge());
-        require_in_range(made.back().first, "the pose of a frame");
-        require_in_range(changes[e].xi, "the correction of an edge");
+        Ref<const EdgeNoise> noise = posterior_noise(changes[e], joint, maps[e], sources);
+        made.emplace_back(
+            changes[e].of_twist ? Pose{} : posterior_pose(scene_, record(changes[e].frame), changes[e].xi, q),
+            std::move(noise));
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
         const FrameId id = changes[e].frame;
