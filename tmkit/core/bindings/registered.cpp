@@ -39,7 +39,7 @@ void register_objects(const nb::kwargs& objects) {
 
 const Registered* registered() { return present; }
 
-nb::handle registered_function(nb::object Registered::* function) {
+nb::object registered_function(nb::object Registered::* function) {
     if (!present || !(present->*function).is_valid())
         throw std::runtime_error("the Python part of tmkit is not imported, or the interpreter is ending");
     return present->*function;

@@ -17,7 +17,8 @@ struct Registered {
 // Null before the module is initialised, and after it is cleared at exit.
 const Registered* registered();
 
-// Returns a registered function; throws std::runtime_error where Python registered none.
-nanobind::handle registered_function(nanobind::object Registered::* function);
+// Returns a registered function, owned: its call may register another. Throws std::runtime_error where Python
+// registered none.
+nanobind::object registered_function(nanobind::object Registered::* function);
 
 }  // namespace tmkit::bindings
