@@ -33,6 +33,7 @@ from tmkit.relations import (
     TwistCoord,
     VectorAndRotationVector,
     apply,
+    differentiate,
     from_json,
     to_json,
 )
@@ -345,5 +346,5 @@ def _differentiated(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     fields = example.get("initial_semantics")
     coord = _coord(fields, "Pose") if fields else PoseCoord("{g}|C", "{h}|D", "[h]")
     before, later = (SemanticPose(coord, example[name]) for name in ("T0", "T1"))
-    twists = [before.differentiate(later, example["dt"], screw=screw) for screw in (False, True)]
+    twists = [differentiate(before, later, example["dt"], screw=screw) for screw in (False, True)]
     return [{"semantics": to_json(twist.coord), **numbers_of(twist)} for twist in twists]

@@ -43,6 +43,7 @@ from tmkit.relations import (
     VectorAndMatrix,
     WrenchCoord,
     apply,
+    differentiate,
 )
 from tmkit.relations import LinearVelocityCoord as LinearCoord
 from tmkit.spatial import Pose
@@ -259,7 +260,7 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
             return apply(name, _operands(relation, given, point="g")[0], time)
         before, later = _operands(relation, given)
         later = type(before)(before.coord, later.representation)
-        return before.differentiate(later, time, **({"screw": is_screw} if relation == "pose" else {}))
+        return differentiate(before, later, time, **({"screw": is_screw} if relation == "pose" else {}))
     if name in ("change_coordinate_frame", "change_coord_frame"):
         x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
         return x.change_coordinate_frame(_turn(given, x.coord.coord))

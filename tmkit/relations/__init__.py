@@ -52,6 +52,7 @@ from tmkit.relations.semantic import (
     SemanticTorque,
     SemanticTwist,
     SemanticWrench,
+    differentiate,
 )
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
@@ -143,6 +144,7 @@ __all__ = [
     "checks_are_on",
     "checks_off",
     "declares",
+    "differentiate",
     "from_json",
     "to_json",
 ]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import rules
-from tmkit.relations.semantic import SemanticPose, SemanticRelation
+from tmkit.relations.semantic import SemanticPose, SemanticRelation, differentiate
 from tmkit.relations.semantics import Coord, PoseCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation
 
@@ -91,7 +92,7 @@ def apply(op: str, *relations: Any) -> Any:
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
         relations = relations[::-1]  # a power is that of either order
     first, *others = relations
-    method: Any = getattr(first, name, None)
+    method: Any = partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
     if method is None or not isinstance(first, SemanticRelation):
         _refuse(name, relations)
     if name in ("position", "orientation"):

@@ -15,7 +15,12 @@ Invariants: values are immutable. With the checks on, no value exists whose repr
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.forces import SemanticForce, SemanticTorque, SemanticWrench
-from tmkit.relations.semantic.velocities import SemanticAngularVelocity, SemanticLinearVelocity, SemanticTwist
+from tmkit.relations.semantic.velocities import (
+    SemanticAngularVelocity,
+    SemanticLinearVelocity,
+    SemanticTwist,
+    differentiate,
+)
 
 __all__ = [
     "SemanticAngularVelocity",
@@ -28,4 +33,5 @@ __all__ = [
     "SemanticTorque",
     "SemanticTwist",
     "SemanticWrench",
+    "differentiate",
 ]

@@ -9,7 +9,7 @@ Invariants: values are immutable. With the checks on, no value exists whose repr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,6 @@ from tmkit.relations.representation import Numbers, Representation, Vector, froz
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose
-
-if TYPE_CHECKING:
-    from tmkit.relations.semantic.constant import SemanticOrientation
 
 __all__ = [
     "SemanticRelation",
@@ -255,7 +252,7 @@ class SemanticRelation:
     def _chained(self, other: Self) -> Numbers:
         return tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True))
 
-    def change_coordinate_frame(self, by: SemanticOrientation) -> Self:
+    def change_coordinate_frame(self, by: SemanticRelation) -> Self:
         """Return the relation expressed in another frame.
 
         Args:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.representation import Numbers, Vector, elapsed, rotations
+from tmkit.relations.representation import Numbers, Vector
 from tmkit.relations.semantic.base import SemanticRelation, coord_of
 from tmkit.relations.semantics import (
     OrientationCoord,
     PoseCoord,
     PositionCoord,
 )
-from tmkit.spatial import Pose
-
-if TYPE_CHECKING:
-    from tmkit.relations.semantic.velocities import SemanticAngularVelocity, SemanticLinearVelocity, SemanticTwist
 
 __all__ = [
     "SemanticOrientation",
@@ -113,21 +107,6 @@ class SemanticPosition(_Constant):
             rules.change_ref_point_body(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
         )
 
-    def differentiate(self, later: SemanticPosition, dt: float) -> SemanticLinearVelocity:
-        """Return the mean velocity (m/s) of the point.
-
-        Args:
-            later: the same position later.
-            dt: seconds. The frame of expression is fixed to the reference body meanwhile.
-
-        Raises:
-            SemanticError: the two are not the same relation, or no time went by.
-        """
-        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
-        from tmkit.relations.semantic.velocities import SemanticLinearVelocity  # velocities are made of positions too
-
-        return SemanticLinearVelocity(coord, (later.numbers[0] - self.numbers[0]) / elapsed(dt))
-
 
 class SemanticOrientation(_Constant):
     """An orientation with numbers.
@@ -181,22 +160,6 @@ class SemanticOrientation(_Constant):
         return self._result(
             rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ self.numbers[0]
         )
-
-    def differentiate(self, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity:
-        """Return the constant angular velocity (rad/s) that leads from one orientation to another.
-
-        Args:
-            later: the same orientation later, turned by less than half a turn.
-            dt: seconds.
-
-        Raises:
-            SemanticError: the two are not the same relation, or no time went by.
-        """
-        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation))
-        turned = rotations().from_matrix(later.numbers[0] @ self.numbers[0].T)
-        from tmkit.relations.semantic.velocities import SemanticAngularVelocity  # as above
-
-        return SemanticAngularVelocity(coord, turned.as_rotvec() / elapsed(dt))
 
 
 class SemanticPose(_Constant):
@@ -295,30 +258,3 @@ class SemanticPose(_Constant):
         return self._result(
             rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ p, by.numbers[0] @ q
         )
-
-    def differentiate(self, later: SemanticPose, dt: float, *, screw: bool = False) -> SemanticTwist:
-        """Return the constant twist that leads there in ``dt`` seconds.
-
-        Args:
-            later: the same pose later, turned by less than half a turn.
-            dt: seconds.
-            screw: whether to give the twist of the reference frame's origin in its axes, instead of the frame's own.
-
-        Raises:
-            SemanticError: the two are not the same relation, or no poses between frames.
-        """
-        coord = rules.differentiate(self.coord, coord_of(later, self.coord.relation), screw=screw)
-        now, then = _pose(self.numbers), _pose(later.numbers)
-        moved = then @ now.inverse() if screw else now.inverse() @ then
-        from tmkit.relations.semantic.velocities import SemanticTwist  # as above
-
-        return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / elapsed(dt)))
-
-
-def _pose(numbers: Numbers) -> Pose:
-    return Pose.from_rotation_matrix(numbers[0], numbers[1])
-
-
-def _logarithm(pose: Pose) -> Vector:
-    """Return the six-vector (6,), linear part first, whose exponential a pose is."""
-    return np.array(pose.log())

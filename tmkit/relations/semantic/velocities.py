@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
 from tmkit.relations import representations as reps
 from tmkit.relations import rules
-from tmkit.relations.representation import frozen, rotations, seconds
+from tmkit.relations.representation import Numbers, Vector, elapsed, frozen, rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import (
@@ -18,13 +18,11 @@ from tmkit.relations.semantics import (
 )
 from tmkit.spatial import Pose
 
-if TYPE_CHECKING:
-    from tmkit.relations.semantic.forces import SemanticWrench
-
 __all__ = [
     "SemanticAngularVelocity",
     "SemanticLinearVelocity",
     "SemanticTwist",
+    "differentiate",
 ]
 
 
@@ -171,10 +169,55 @@ class SemanticTwist(_Velocity):
         moved = Pose.exp(np.concatenate([v, w]) * seconds(dt))
         return SemanticPose(coord, reps.HomogeneousMatrix.of((moved.translation, moved.rotation)))
 
-    def power(self, wrench: SemanticWrench) -> float:
+    def power(self, wrench: SemanticRelation) -> float:
         """Return the power (W) of a wrench.
 
         Raises:
             SemanticError: the two do not belong together.
         """
-        return wrench.dot(self)
+        rules.dot(coord_of(wrench, "Wrench"), self.coord)
+        (f, t), (v, w) = wrench.numbers, self.numbers
+        return float(f @ v + t @ w)
+
+
+@overload
+def differentiate(before: SemanticPosition, later: SemanticPosition, dt: float) -> SemanticLinearVelocity: ...
+@overload
+def differentiate(before: SemanticOrientation, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity: ...
+@overload
+def differentiate(before: SemanticPose, later: SemanticPose, dt: float, *, screw: bool = ...) -> SemanticTwist: ...
+def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) -> SemanticRelation:
+    """Return the constant velocity that leads from one position, orientation or pose to another.
+
+    Args:
+        before: a position, an orientation or a pose.
+        later: the same relation later; turned by less than half a turn.
+        dt: seconds. The frame of expression of a position is fixed to the reference body meanwhile.
+        screw: of a pose: whether to give the twist of the reference frame's origin in its axes, instead of the frame's
+            own.
+
+    Returns:
+        The mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its twist.
+
+    Raises:
+        SemanticError: the two are not the same relation, no poses between frames, or no time went by.
+    """
+    first = coord_of(before, "Pose")
+    coord = rules.differentiate(first, coord_of(later, first.relation), screw=screw)
+    if isinstance(before, SemanticPosition):
+        return SemanticLinearVelocity(coord, (later.numbers[0] - before.numbers[0]) / elapsed(dt))
+    if isinstance(before, SemanticOrientation):
+        turned = rotations().from_matrix(later.numbers[0] @ before.numbers[0].T)
+        return SemanticAngularVelocity(coord, turned.as_rotvec() / elapsed(dt))
+    now, then = _pose(before.numbers), _pose(later.numbers)
+    moved = then @ now.inverse() if screw else now.inverse() @ then
+    return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / elapsed(dt)))
+
+
+def _pose(numbers: Numbers) -> Pose:
+    return Pose.from_rotation_matrix(numbers[0], numbers[1])
+
+
+def _logarithm(pose: Pose) -> Vector:
+    """Return the six-vector (6,), linear part first, whose exponential a pose is."""
+    return np.array(pose.log())
