@@ -40,12 +40,13 @@ if TYPE_CHECKING:
         ProvingSemantics,
         pddl_name,
     )
-    from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver, kept
+    from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
+    from tmkit.tamp.domains.traced_scene import kept
     from tmkit.tamp.goals.goal_actions import ContinuousGoals
     from tmkit.tamp.goals.goal_scenes import goal_of_scene
     from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
     from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
-    from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+    from tmkit.tamp.result import PlanResult, PlanStatistics
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability,

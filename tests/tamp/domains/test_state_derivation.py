@@ -22,7 +22,7 @@ from tmkit.pddl import Fact, State
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp import DerivedState, PlanningDomain, StateDeriver, kept, load_planning_domain
-from tmkit.tamp.domains.state_derivation import TracedScene
+from tmkit.tamp.domains.traced_scene import TracedScene
 
 T = TypeVar("T")
 

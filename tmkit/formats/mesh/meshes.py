@@ -33,12 +33,13 @@ from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
-from tmkit.formats.spec.model import MeshDraft, Triple
 
 if TYPE_CHECKING:
     from tmkit.graph import Shape
 
-__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "read_mesh"]
+__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshDraft", "MeshLoader", "Triple", "read_mesh"]
+
+Triple = tuple[float, float, float]
 
 MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
 _FIRST_BYTES = 65536  # of a file that are looked at at a time
@@ -59,6 +60,14 @@ _LOOKS = (
 )
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MeshDraft:
+    """A mesh file and the factors by which its coordinates are multiplied."""
+
+    path: Path
+    scale: Triple = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmkit._support.source_location import Place
+from tmkit.formats.mesh.meshes import MeshDraft, Triple
 
 if TYPE_CHECKING:
     from tmkit.graph import EdgeNoise, Shape, StampedPoses
@@ -35,9 +35,9 @@ __all__ = [
     "PoseDraft",
     "PrimitiveDraft",
     "SceneDraft",
+    "Triple",
 ]
 
-Triple = tuple[float, float, float]
 Quadruple = tuple[float, float, float, float]
 
 
@@ -98,14 +98,6 @@ class PrimitiveDraft:
 
     kind: str
     dimensions: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MeshDraft:
-    """A mesh file and the factors by which its coordinates are multiplied."""
-
-    path: Path
-    scale: Triple = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.protocols import BelievingSemantics, ConfiguredSemantics, DomainSemantics
-from tmkit.tamp.domains.state_derivation import TracedScene, is_traceable
+from tmkit.tamp.domains.traced_scene import TracedScene, is_traceable
 
 __all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
 

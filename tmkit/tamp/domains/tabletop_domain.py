@@ -24,8 +24,8 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Impo
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.tamp.domains.state_derivation import kept
 from tmkit.tamp.domains.tabletop import grasps_steepest_first, held_object, pddl_names, require_standing, why_no_grasp
+from tmkit.tamp.domains.traced_scene import kept
 
 __all__ = ["StandingThings"]
 

@@ -53,7 +53,7 @@ from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene
-from tmkit.tamp.domains.state_derivation import TracedScene
+from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.goal_actions import attaining_facts
 from tmkit.tamp.refinement_tree import RefinementNode
 

@@ -53,8 +53,8 @@ from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.protocols import pddl_name
-from tmkit.tamp.domains.state_derivation import TracedScene
 from tmkit.tamp.domains.tabletop import shape_bounds
+from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
 
 __all__ = ["RelocationDomain", "with_relocations"]
