@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
+from tmkit.errors import install_command
 from tmkit.estimation import Observation, Observations, pose_graph, solve_pose_graph, solve_with_gtsam, write_back
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance
 
@@ -131,7 +132,7 @@ def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
 def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph, seen: Observations) -> None:
     """Let gtsam solve the same graph, write its solution into the scene, and compare."""
     if importlib.util.find_spec("gtsam") is None:
-        print("gtsam is not installed: pip install 'tmkit[gtsam]' to compare with it")
+        print(f"gtsam is not installed; to compare with it, run {install_command('gtsam')}")
         return
     theirs = write_back(scene, solve_with_gtsam(pose_graph(scene, seen)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]

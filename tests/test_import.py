@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tmkit
+from tmkit._support.other_distribution import explain_other_distribution
 
 
 def run_python(code: str, *, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -41,6 +42,41 @@ def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
     assert last.startswith("ImportError: this is tmkit's source folder, whose compiled core is not installed")
     assert "pip install -e ." in last
     assert "During handling" not in run.stderr
+
+
+@pytest.fixture
+def beside_the_other(bare_source: Path) -> Path:
+    """Return a folder with the Python sources and the metadata of the other project named ``tmkit``."""
+    (bare_source / "pyproject.toml").unlink()
+    metadata = bare_source / "tmkit-0.0.5.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tmkit\nVersion: 0.0.5\n")
+    (metadata / "RECORD").write_text("tmkit/__init__.py,,\ntmkit-0.0.5.dist-info/METADATA,,\n")
+    return bare_source
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_the_other_project_of_the_name_is_named(replaced: bool, beside_the_other: Path) -> None:
+    """Where the project ``tmkit`` of PyPI has replaced files of this one, the error says what to uninstall."""
+    code = f"import sys; sys.path.insert(0, {str(beside_the_other)!r}); "
+    if replaced:
+        (beside_the_other / "tmkit" / "__init__.py").write_text("")
+    code += "from tmkit.cli import main; main()" if replaced else "import tmkit"
+    command = [sys.executable, "-I", "-S", "-c", code]
+    run = subprocess.run(command, cwd=beside_the_other, capture_output=True, text=True, check=False)
+    assert run.returncode == (2 if replaced else 1)
+    assert "'tmkit' 0.0.5 from PyPI is installed, which is another project" in run.stderr
+    assert "run 'pip uninstall tmkit', then install tmkit-robotics again" in run.stderr
+    assert not replaced or "Traceback" not in run.stderr
+
+
+def test_only_the_other_project_is_blamed(beside_the_other: Path) -> None:
+    """No distribution, and one of this project by its former name, are no other project."""
+    assert explain_other_distribution([str(beside_the_other)]).startswith("; 'tmkit' 0.0.5")
+    assert explain_other_distribution([str(beside_the_other / "tmkit")]) == ""
+    with (beside_the_other / "tmkit-0.0.5.dist-info" / "RECORD").open("a") as record:
+        record.write("tmkit/_core.cpython-311-x86_64-linux-gnu.so,,\n")
+    assert explain_other_distribution([str(beside_the_other)]) == ""
 
 
 HEAVY = [

@@ -39,5 +39,5 @@ def test_the_map_is_made_without_gtsam_too(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(sys, "argv", ["uncertain_neck_map"])
     runpy.run_path(str(EXAMPLES / "uncertain_neck_map.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert "gtsam is not installed: pip install 'tmkit[gtsam]'" in printed
+    assert "gtsam is not installed; to compare with it, run pip install -e '.[gtsam]'" in printed
     assert "one observation after the other" in printed

@@ -22,6 +22,10 @@ except ImportError as error:
             "this is tmkit's source folder, whose compiled core is not installed: run 'pip install -e .' in it first, "
             "or import from another folder"
         ) from None
+    from tmkit._support.other_distribution import explain_other_distribution as _explain_other
+
+    if _other := _explain_other():
+        raise ImportError(f"{error}{_other}") from None
     raise
 
 import logging

@@ -47,6 +47,7 @@ __all__ = [
     "TmkitError",
     "UnknownNameError",
     "WorkerError",
+    "install_command",
     "nearest_name",
 ]
 
@@ -296,3 +297,21 @@ class SimulationError(TmkitError, RuntimeError):
 
 class MissingExtraError(TmkitError, ImportError):
     """An optional dependency is absent. Attributes: ``extra``, ``module``."""
+
+    @classmethod
+    def of(cls, need: str, extra: str, module: str, *, hint: str = "") -> MissingExtraError:
+        """Build the error for what needs an extra of tmkit.
+
+        Args:
+            need: what needs it, with the verb, e.g. ``plot.png: drawing plots needs``.
+            extra: the extra of ``pyproject.toml``.
+            module: the module that is missing.
+            hint: what to do instead, appended to the message.
+        """
+        message = f"{need} the extra '{extra}': {install_command(extra)}{hint}"
+        return cls(message, extra=extra, module=module)
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, run in a clone: the name ``tmkit`` on PyPI is another project's."""
+    return f"pip install -e '.[{extra}]' in the folder of tmkit's sources"

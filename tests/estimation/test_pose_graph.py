@@ -155,7 +155,7 @@ def test_without_gtsam_the_message_says_what_to_install(monkeypatch: pytest.Monk
     """A missing extra is named in one line."""
     scene, looks, _ = survey(np.random.default_rng(0), views=1)
     monkeypatch.setitem(sys.modules, "gtsam", None)
-    with pytest.raises(MissingExtraError, match=r"need the extra 'gtsam': pip install 'tmkit\[gtsam\]'"):
+    with pytest.raises(MissingExtraError, match=r"need the extra 'gtsam': pip install -e '\.\[gtsam\]'"):
         solve_with_gtsam(pose_graph(scene, looks))
 
 

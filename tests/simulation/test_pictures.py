@@ -162,7 +162,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_mp4_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for an MP4 is told what to install."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tmkit\[video\]'") as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[video\]'") as caught:
         Film(tmp_path / "film.mp4")
     assert caught.value.extra == "video"
 

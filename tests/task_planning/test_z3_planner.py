@@ -207,7 +207,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
         raise ImportError(name)
 
     monkeypatch.setattr(smt, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tmkit\[smt\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[smt\]'"):
         PLANNER.prepare(load("places"))
 
 

@@ -41,5 +41,8 @@ def test_a_picture_must_be_a_png(tmp_path: Path) -> None:
 def test_a_missing_extra_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without matplotlib one line says how to get it."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"needs the extra 'viewer': pip install 'tmkit\[viewer\]'$"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"needs the extra 'viewer': pip install -e '\.\[viewer\]' in the folder",
+    ):
         draw_region(region(3), tmp_path / "a.png")

@@ -243,7 +243,7 @@ def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(OutputError, match=r"a plot must end in \.png"):
         draw_semantics_graph(scene, tmp_path / "a.svg")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tmkit\[viewer\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[viewer\]'"):
         draw_semantics_graph(scene, tmp_path / "a.png")
 
 

@@ -29,8 +29,7 @@ def _gtsam() -> ModuleType:
     try:
         import gtsam
     except ImportError:
-        message = "pose graphs of gtsam need the extra 'gtsam': pip install 'tmkit[gtsam]'"
-        raise MissingExtraError(message, extra="gtsam", module="gtsam") from None
+        raise MissingExtraError.of("pose graphs of gtsam need", "gtsam", "gtsam") from None
     module: ModuleType = gtsam
     return module
 

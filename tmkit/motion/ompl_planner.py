@@ -190,6 +190,5 @@ def _modules() -> tuple[ModuleType, ModuleType, ModuleType]:
     try:
         from ompl import base, geometric, util
     except ImportError as error:
-        message = "OMPL's planners need the extra 'ompl': pip install 'tmkit[ompl]'"
-        raise MissingExtraError(message, extra="ompl", module="ompl") from error
+        raise MissingExtraError.of("OMPL's planners need", "ompl", "ompl") from error
     return base, geometric, util

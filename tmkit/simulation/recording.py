@@ -48,11 +48,8 @@ def check_output(path: str | Path, *, film: bool) -> Path:
         raise _failure(target, f"a {kind} must end in {' or '.join(suffixes)}")
     for module in ("imageio", "imageio_ffmpeg") if target.suffix.lower() == ".mp4" else ():
         if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(
-                f"{target}: writing MP4 needs the extra 'video': pip install 'tmkit[video]' (or record a .gif)",
-                extra="video",
-                module=module,
-            )
+            need = f"{target}: writing MP4 needs"
+            raise MissingExtraError.of(need, "video", module, hint=" (or record a .gif)")
     if not os.path.isdir(target.parent):
         raise _failure(target, f"the folder '{target.parent}' does not exist")
     check_writable(target)

@@ -101,7 +101,7 @@ class SmtTask:
 
 @dataclass(frozen=True)
 class Z3Planner(TaskPlanner[SmtTask]):
-    """Plans with Z3, as few steps as possible whatever they cost. Needs ``tmkit[smt]``.
+    """Plans with Z3, as few steps as possible whatever they cost. Needs the extra ``smt``.
 
     Args:
         most_steps: the longest horizon that is tried.
@@ -279,5 +279,4 @@ def _z3() -> Any:
     try:
         return import_module("z3")
     except ImportError as error:
-        message = "Z3 is not installed, which Z3Planner needs; pip install 'tmkit[smt]'"
-        raise MissingExtraError(message, extra="smt", module="z3") from error
+        raise MissingExtraError.of("Z3Planner needs", "smt", "z3") from error

@@ -43,8 +43,7 @@ def require_plots(path: str | Path) -> Path:
         reason = "a plot must end in .png"
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
     if importlib.util.find_spec("matplotlib") is None:
-        message = f"{target}: drawing plots needs the extra 'viewer': pip install 'tmkit[viewer]'"
-        raise MissingExtraError(message, extra="viewer", module="matplotlib")
+        raise MissingExtraError.of(f"{target}: drawing plots needs", "viewer", "matplotlib")
     return target
 
 

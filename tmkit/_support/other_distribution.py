@@ -1,0 +1,30 @@
+"""The other project named ``tmkit`` on PyPI, which installs its files into the folder of this package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["explain_other_distribution"]
+
+
+def explain_other_distribution(path: Sequence[str] | None = None) -> str:
+    """Return why tmkit may be damaged, if the other distribution ``tmkit`` is installed, else an empty text.
+
+    Both write into ``site-packages/tmkit``, and the last one that is installed replaces files of the first. This is
+    for errors of loading only: reading the metadata of distributions takes some 20 ms.
+
+    Args:
+        path: the folders that are searched for distributions; by default ``sys.path``.
+    """
+    from importlib.metadata import distributions
+
+    for found in distributions(name="tmkit", path=list(sys.path if path is None else path)):
+        files = [str(file) for file in found.files or ()]
+        is_ours = any(file.startswith(("tmkit/_core.", "_editable_skbc_tmkit")) for file in files)  # by its former name
+        if any(file.startswith("tmkit/") for file in files) and not is_ours:
+            return (
+                f"; 'tmkit' {found.version} from PyPI is installed, which is another project and shares the folder "
+                "of this one (tmkit-robotics): run 'pip uninstall tmkit', then install tmkit-robotics again"
+            )
+    return ""
