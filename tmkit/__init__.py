@@ -65,6 +65,7 @@ from tmkit.graph import (
 )
 
 if TYPE_CHECKING:
+    from tmkit._support.version import __version__
     from tmkit.formats import load_scene
     from tmkit.manipulation import Samplers
     from tmkit.plans import Plan, load_plan, save_plan
@@ -77,8 +78,6 @@ else:
 
 _core._register(errors=vars(_errors), argument_error=_argument_error)  # the core raises these
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AttachedShape",

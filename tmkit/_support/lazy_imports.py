@@ -32,7 +32,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         import importlib.util
 
         module = sys.modules[package]
-        is_public = not name.startswith("_")
+        is_public = not name.startswith("_") or name == "__version__"
         if is_public and not modules:
             modules.update(_modules_of_names(module))
         if name in modules:

@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from tmkit.errors import MissingExtraError
+
 __all__ = ["load_pybullet", "quiet_output"]
 
 _logger = logging.getLogger(__name__)
@@ -65,8 +67,16 @@ def _flush() -> None:
 
 
 def load_pybullet() -> Any:
-    """Import pybullet (275 MB; hence only when a simulation is made) without its greeting, and return the module."""
+    """Import pybullet (275 MB; hence only when a simulation is made) without its greeting, and return the module.
+
+    Raises:
+        MissingExtraError: pybullet is not installed.
+    """
     if "pybullet" in sys.modules:
         return sys.modules["pybullet"]
     with quiet_output():
-        return importlib.import_module("pybullet")
+        try:
+            return importlib.import_module("pybullet")
+        except ImportError as error:
+            message = "simulating needs pybullet: pip install 'pybullet>=3.2.7' (or a conda environment with pybullet)"
+            raise MissingExtraError(message, extra="pybullet", module="pybullet") from error

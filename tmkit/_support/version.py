@@ -1,0 +1,7 @@
+"""The version of the installed distribution; reading it takes some 20 ms, and ``import tmkit`` does not."""
+
+from importlib.metadata import version
+
+__all__ = ["__version__"]
+
+__version__ = version("tmkit-robotics")
