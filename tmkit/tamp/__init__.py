@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         FailureExample,
         GoalConflict,
         LearnedConstraint,
+        PlanStatus,
         Remedy,
         RemedyKind,
         SearchEnd,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from tmkit.tamp.goals.goal_scenes import goal_of_scene
     from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
     from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
-    from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+    from tmkit.tamp.result import PlanResult, PlanStatistics
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability,

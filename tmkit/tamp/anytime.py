@@ -24,7 +24,6 @@ import hashlib
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,13 +33,12 @@ from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
 from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
+from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
+from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
-
-if TYPE_CHECKING:
-    from tmkit.tamp.run import PlanningRun
 
 __all__ = ["Improvement", "with_costs"]
 
@@ -69,7 +67,8 @@ class Improvement:
     """The iterations after the first plan of a run.
 
     Args:
-        run: the run.
+        context: what the run was given.
+        log: what it has found.
         problem: the task that it solved.
         domain: its domain.
         task: the same, prepared, without what was learned.
@@ -78,13 +77,15 @@ class Improvement:
 
     def __init__(
         self,
-        run: PlanningRun,
+        context: PlanningContext,
+        log: SearchLog,
         problem: Problem,
         domain: PlanningDomain,
         task: PreparedTask,
         steps: tuple[PlanStep, ...],
     ) -> None:
-        self.run_, self.problem, self.domain, self.first_task, self.task = run, problem, domain, task, task
+        self.context, self.log = context, log
+        self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.best = steps
         self.number = 0
 
@@ -93,7 +94,7 @@ class Improvement:
         self._tell(iterations)
         kinds = (self._paths, self._choices, self._skeletons)
         with suppress(TimeLimitError):
-            while self.best and (iterations is None or self.number < iterations) and not self.run_.is_over():
+            while self.best and (iterations is None or self.number < iterations) and not self.log.is_over():
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
                 if found is not None:
@@ -108,32 +109,32 @@ class Improvement:
             self._tell(iterations)
 
     def _tell(self, iterations: int | None) -> None:
-        run = self.run_
-        if run.on_progress is not None:
+        context, log = self.context, self.log
+        if context.on_progress is not None:
             cost, length = _worth(self.best)
-            run.on_progress(
+            context.on_progress(
                 ImprovementProgress(
-                    "improve", self.number, iterations or 0, run.seconds, run.skeletons, cost, length,
-                    run.plan_of(self.best, self.domain),
+                    "improve", self.number, iterations or 0, log.seconds, log.skeletons, cost, length,
+                    context.plan_of(self.best, self.domain),
                 )
             )  # fmt: skip
         _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, *_worth(self.best))
 
     def _seed(self, what: str) -> int:
         """Return a seed of this iteration."""
-        text = f"improvement {self.run_.seed} {self.number} {what}"
+        text = f"improvement {self.context.seed} {self.number} {what}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little") >> 1
 
     # --- paths ----------------------------------------------------------------------------------------------------
 
     def _paths(self) -> tuple[PlanStep, ...] | None:
         """Return the plan with shorter paths, where any were found."""
-        run = self.run_
-        arms = run.arms(0)
+        context, log = self.context, self.log
+        arms = context.arms(log.clock, 0)
         steps: list[PlanStep] = []
-        scene, q = run.scene, run.q
+        scene, q = context.scene, context.q
         for number, step in enumerate(self.best):
-            if run.is_over():
+            if log.is_over():
                 return None
             steps.append(self._with_shorter_paths(step, scene, q, arms, f"step {number}"))
             scene, q = step.scene, step.q
@@ -192,28 +193,28 @@ class Improvement:
 
     def _skeletons(self) -> tuple[PlanStep, ...] | None:
         """Return other actions that cost no more, when they can be carried out."""
-        run = self.run_
+        context, log = self.context, self.log
         actions = [step.action for step in self.best]
         states = validate_task_plan(self.problem, actions).states
         dearest_last_first = sorted(range(len(actions)), key=lambda step: (-self.best[step].cost, -step))
         index = dearest_last_first[(self.number // 3) % len(actions)]
         self.task = self.task.forbid(actions[index], tuple(states[index]))
-        found = run.search(self.task)
+        found = context.search(log, self.task)
         best_cost, best_length = _worth(self.best)
         if found.status is not TaskPlanStatus.SOLVED or found.cost > best_cost:
             self.task = self.first_task
             return None
-        run.skeletons += 1
+        log.skeletons += 1
         return self._refined(found.steps, longest=best_length if found.cost == best_cost else float("inf"))
 
     def _refined(self, skeleton: tuple[GroundAction, ...], *, longest: float) -> tuple[PlanStep, ...] | None:
-        run = self.run_
+        context, log = self.context, self.log
         outcome = refine_skeleton(
             skeleton,
-            run.tree(self.problem, self.domain, seed=self._seed("tree")),
+            context.tree(log, self.problem, self.domain, seed=self._seed("tree")),
             budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
-            is_over=run.is_over,
+            is_over=log.is_over,
             longest=longest,
-            finish=run.finish,
+            finish=context.finish(log.clock),
         )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

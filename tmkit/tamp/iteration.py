@@ -10,30 +10,27 @@ kinds:
 A round ends with a plan, with its number of skeletons, or when there is no further skeleton. When all that it learned
 is proved, the next round would learn the same, and that ends the run.
 
-Invariants: a round changes its run by what it counts and learns alone; the task that it was given stays as it is.
+Invariants: a round changes the log alone, by what it counts and learns; the task that it was given stays as it is.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
+from tmkit.tamp.context import PlanningContext, budget_growth
 from tmkit.tamp.diagnosis.constraints import context_of, with_alike
-from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint, PlanStatus
 from tmkit.tamp.domains.protocols import pddl_name
 from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.refinement_tree import RefinementTree
-from tmkit.tamp.result import PlanStatus
+from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 from tmkit.task_planning.action_elimination import without_redundant_steps
-
-if TYPE_CHECKING:
-    from tmkit.tamp.run import PlanningRun
 
 __all__ = ["PlanningRound", "RoundEnd"]
 
@@ -63,7 +60,8 @@ class PlanningRound:
     """One round of a run: its constraints, and which of what it learned is proved.
 
     Args:
-        run: the run.
+        context: what the run was given.
+        log: what it has found.
         tree: the tree that all its rounds refine over.
         task: the translated task, with what earlier rounds forbade for good.
         number: of the round, from 0; budgets double with it.
@@ -72,30 +70,32 @@ class PlanningRound:
         forbidden: what may not be done any more: by action, the facts under which.
     """
 
-    def __init__(self, run: PlanningRun, tree: RefinementTree, *, task: PreparedTask, number: int) -> None:
-        self.run_, self.tree, self.number = run, tree, number
+    def __init__(
+        self, context: PlanningContext, log: SearchLog, tree: RefinementTree, *, task: PreparedTask, number: int
+    ) -> None:
+        self.context, self.log, self.tree, self.number = context, log, tree, number
         self.kept = self.task = task  # without, and with what holds in this round only
         self.all_proved, self.is_blocked = True, False
         self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
 
     def run(self) -> RoundEnd:
         """Try task plans until one has motions, none is left, or there were enough."""
-        run = self.run_
-        for _ in range(run.limits.skeletons_per_round):
-            found = run.search(self.task)
-            if found.status is TaskPlanStatus.UNSOLVABLE and run.skeletons == 0:
+        context, log = self.context, self.log
+        for _ in range(context.limits.skeletons_per_round):
+            found = context.search(log, self.task)
+            if found.status is TaskPlanStatus.UNSOLVABLE and log.skeletons == 0:
                 return RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
             if found.status is not TaskPlanStatus.SOLVED:
                 proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
                 return self._end(PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
-            run.skeletons += 1
+            log.skeletons += 1
             steps = self._needed(found.steps)
-            _logger.info("task plan %d: %s", run.skeletons, " ".join(map(str, steps)))
+            _logger.info("task plan %d: %s", log.skeletons, " ".join(map(str, steps)))
             outcome = self._refine(steps)
             if outcome.steps is not None:
-                _logger.info("task plan %d has motions", run.skeletons)
+                _logger.info("task plan %d has motions", log.skeletons)
                 return RoundEnd(self.kept, steps=outcome.steps)
-            if run.is_over():
+            if log.is_over():
                 break
             self._learn(outcome)
         return self._end()
@@ -109,11 +109,11 @@ class PlanningRound:
         def is_allowed(action: GroundAction, state: State) -> bool:
             return not any(context <= state.facts for context in self.forbidden.get(action, ()))
 
-        with self.run_.clock.phase(PlanningPhase.TASK):
+        with self.log.clock.phase(PlanningPhase.TASK):
             return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
-        limits, growth = self.run_.limits, self.run_.growth(self.number)
+        limits, growth = self.context.limits, budget_growth(self.number)
         budget = RefinementBudget(
             attempts_per_node=limits.attempts_per_node * growth,
             attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
@@ -124,14 +124,14 @@ class PlanningRound:
             skeleton,
             self.tree,
             budget=budget,
-            is_over=self.run_.is_over,
-            on_step=lambda step: self.run_.report("motion", step, len(skeleton)),
-            finish=self.run_.finish,
+            is_over=self.log.is_over,
+            on_step=lambda step: self.context.report(self.log, "motion", step, len(skeleton)),
+            finish=self.context.finish(self.log.clock),
         )
 
     def _learn(self, outcome: RefinementOutcome) -> None:
         """Turn why a skeleton failed into a constraint, so that the next one is another."""
-        constraints = self.run_.constraints
+        constraints = self.log.constraints
         if outcome.impossible is not None:
             stated = self.tree.domain.stated(outcome.impossible)
             constraints.append(LearnedConstraint(str(stated), (), is_proved=True))

@@ -33,15 +33,15 @@ from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration
 from tmkit.robots import Robots, find_manipulators
 from tmkit.tamp import run
+from tmkit.tamp.context import PlanningContext, PlanningLimits
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
 from tmkit.tamp.goals.goal_scenes import goal_of_scene
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
-from tmkit.tamp.run import PlanningLimits
 from tmkit.tamp.start import check_start
-from tmkit.task_planning import TaskPlanner
+from tmkit.task_planning import FastDownward, TaskPlanner
 
 __all__ = ["plan"]
 
@@ -143,7 +143,7 @@ def plan(
         formula, stated = extended_goal([entry for entry in wanted if isinstance(entry, str)], loaded, scene)
     task = derive_problem(scene, loaded, q=start, goal=formula, problem=problem)
     _refuse_goals_without_actions(task, goals, scene, start)
-    planning = run.PlanningRun(
+    context = PlanningContext(
         scene,
         start,
         manipulators=manipulators,
@@ -152,14 +152,13 @@ def plan(
         seed=operator.index(seed),
         limits=_limits(time_limit, max_iterations, improve=improve, suggest=suggest),
         on_progress=on_progress,
-        task_planner=task_planner,
-        samplers=samplers,
+        task_planner=FastDownward() if task_planner is None else task_planner,
+        samplers=samplers or Samplers(),
         motion_planner=motion_planner,
-        goal=stated,
+        goal=stated or str(task.goal),
         continuous_goals=goals,
     )
-    result = planning.result()
-    return result if result.solved or not suggest else planning.with_remedies(result)
+    return run.run_search(context, suggest=suggest)
 
 
 def _limits(seconds: float | None, iterations: int | None, *, improve: int | None, suggest: bool) -> PlanningLimits:

@@ -32,10 +32,11 @@ from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.values import Plan, PlanStep, Segment
 from tmkit.robots import Robots
 from tmkit.spatial.plain import plain_numbers
+from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.plan import plan
 from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
-from tmkit.tamp.result import PlanResult, PlanStatistics, PlanStatus
+from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.task_planning import TaskPlanner
 
 __all__ = ["PlanningSettings", "PortfolioResult", "plan_portfolio"]

@@ -11,23 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from tmkit.plans.values import Plan
-from tmkit.tamp.diagnosis.diagnosis import Diagnosis
+from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
 
-__all__ = ["PlanResult", "PlanStatistics", "PlanStatus"]
-
-
-class PlanStatus(Enum):
-    """How planning ended."""
-
-    SOLVED = "solved"
-    PROVED_UNSOLVABLE = "proved unsolvable"
-    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
-    NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
-    """None was found; there may be one."""
+__all__ = ["PlanResult", "PlanStatistics"]
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,20 @@ Invariants: the order of iterations follows from their results alone; the time l
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import And, Atom, Problem
 from tmkit.plans.values import PlanStep
+from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import replace_goal
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import PlanningRound, RoundEnd
-from tmkit.tamp.result import PlanStatus
+from tmkit.tamp.refinement_tree import RefinementTree
+from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, ProvingTask, TaskPlanStatus
-
-if TYPE_CHECKING:
-    from tmkit.tamp.refinement_tree import RefinementTree
-    from tmkit.tamp.run import PlanningRun
 
 __all__ = ["SearchTrack", "search_tracks"]
 
@@ -42,20 +40,25 @@ _RELOCATIONS_AFTER = 0.5
 
 
 def search_tracks(
-    run: PlanningRun, useful: Problem | None
+    context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
     """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
 
     Args:
-        run: the run.
+        context: what the run was given.
+        log: what it has found.
         useful: its task without objects of no use; None where all are.
 
     Returns:
         The status, and with a plan the track and the steps.
     """
-    tracks = [] if useful is None else [SearchTrack(run, useful, run.domain)]
-    tracks.append(SearchTrack(run, run.problem, run.domain, turn=_ALL_OBJECTS_AFTER if tracks else 0, is_whole=True))
-    while tracks and not run.is_at_limit():
+    tracks = [] if useful is None else [SearchTrack(context, log, useful, context.domain)]
+    tracks.append(
+        SearchTrack(
+            context, log, context.problem, context.domain, turn=_ALL_OBJECTS_AFTER if tracks else 0, is_whole=True
+        )
+    )
+    while tracks and not context.is_at_limit(log):
         track = min(tracks, key=lambda candidate: candidate.turn)
         if track.repeats_what_failed():
             if len(tracks) == 1:
@@ -67,7 +70,7 @@ def search_tracks(
             return PlanStatus.SOLVED, track, ended.steps
         if ended.status is not None:
             if track.is_whole:
-                return _proved(run, ended.status), None, ()
+                return _proved(context, log, ended.status), None, ()
             tracks.remove(track)
         relocating = track.with_relocations(ended)
         if relocating is not None:
@@ -75,20 +78,20 @@ def search_tracks(
     return PlanStatus.NO_PLAN_WITHIN_LIMITS, None, ()
 
 
-def _proved(run: PlanningRun, status: PlanStatus) -> PlanStatus:
+def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:
     """Return a verdict on the whole task, as far as it is proved where goals are poses or regions.
 
     The task knows poses by facts alone, and two poses in one cell exclude each other only in its words. So what is
     proved is what PDDL alone rules out.
     """
-    if status is not PlanStatus.PROVED_UNSOLVABLE or not isinstance(run.domain, GoalDomain):
+    if status is not PlanStatus.PROVED_UNSOLVABLE or not isinstance(context.domain, GoalDomain):
         return status
-    met = {goal.met.predicate for goal in run.domain.goals}
-    goal = run.problem.goal
+    met = {goal.met.predicate for goal in context.domain.goals}
+    goal = context.problem.goal
     parts = goal.parts if isinstance(goal, And) else (goal,)
     stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate in met)))
-    task = run.planner.prepare(replace_goal(run.problem, stated), time_limit=run.seconds_left())
-    if run.planner.search(task, time_limit=run.seconds_left()).status is TaskPlanStatus.UNSOLVABLE:
+    task = context.task_planner.prepare(replace_goal(context.problem, stated), time_limit=log.seconds_left())
+    if context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE:
         return status
     return PlanStatus.NO_PLAN_WITHIN_LIMITS
 
@@ -97,7 +100,8 @@ class SearchTrack:
     """One task that a run searches.
 
     Args:
-        run: the run.
+        context: what the run was given.
+        log: what it has found.
         problem: the task.
         domain: its domain.
         turn: when its first iteration is due.
@@ -108,9 +112,17 @@ class SearchTrack:
     """
 
     def __init__(
-        self, run: PlanningRun, problem: Problem, domain: PlanningDomain, *, turn: float = 0.0, is_whole: bool = False
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        problem: Problem,
+        domain: PlanningDomain,
+        *,
+        turn: float = 0.0,
+        is_whole: bool = False,
     ) -> None:
-        self.run_, self.problem, self.domain, self.turn, self.is_whole = run, problem, domain, turn, is_whole
+        self.context, self.log = context, log
+        self.problem, self.domain, self.turn, self.is_whole = problem, domain, turn, is_whole
         self.number = 0
         self.first: PreparedTask | None = None
         self._task: PreparedTask | None = None
@@ -119,21 +131,21 @@ class SearchTrack:
 
     def advance(self) -> RoundEnd:
         """Carry out the next iteration."""
-        run, number = self.run_, self.number
+        context, log, number = self.context, self.log, self.number
         task = self._prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.goal_is_impossible():
             return RoundEnd(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
-            self._tree = run.tree(self.problem, self.domain, seed=run.seed)
-        before = run.skeletons
+            self._tree = context.tree(log, self.problem, self.domain, seed=context.seed)
+        before = log.skeletons
         _logger.debug("iteration %d", number + 1)
-        self._tree.arms = run.arms(number)
-        round_ = PlanningRound(run, self._tree, task=task, number=number)
+        self._tree.arms = context.arms(log.clock, number)
+        round_ = PlanningRound(context, log, self._tree, task=task, number=number)
         ended = round_.run()
         if not self._has_relocations or ended.steps is not None:
-            run.lessons = round_.forbidden
-        if run.skeletons > before or ended.status is None:
-            run.iterations += 1
+            log.lessons = round_.forbidden
+        if log.skeletons > before or ended.status is None:
+            log.iterations += 1
         self._task = ended.kept
         self.number += 1
         self.turn += 1
@@ -141,33 +153,33 @@ class SearchTrack:
 
     def repeats_what_failed(self) -> bool:
         """Whether all objects would bring nothing, since the constraints learned with fewer leave no task plan."""
-        run = self.run_
-        if not (self.is_whole and self.number == 0 and run.lessons):
+        context, log = self.context, self.log
+        if not (self.is_whole and self.number == 0 and log.lessons):
             return False
-        with run.clock.phase(PlanningPhase.TASK):
+        with log.clock.phase(PlanningPhase.TASK):
             task = self._prepared()
             if isinstance(task, ProvingTask) and task.goal_is_impossible():
                 return False
-            for action, contexts in run.lessons.items():
-                for context in contexts:
-                    task = task.forbid(action, sorted(context))
-            return run.planner.search(task, time_limit=run.seconds_left()).status is TaskPlanStatus.UNSOLVABLE
+            for action, contexts in log.lessons.items():
+                for facts in contexts:
+                    task = task.forbid(action, sorted(facts))
+            return context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE
 
     def with_relocations(self, ended: RoundEnd) -> SearchTrack | None:
         """Return the track of the same task with relocations, once, when movable objects were in the way."""
         if self._has_relocations or not ended.is_blocked:
             return None
-        run, self._has_relocations = self.run_, True
-        with run.clock.phase(PlanningPhase.SEMANTICS):
-            extended = with_relocations(self.domain, self.problem, run.scene, q=run.q)
+        context, log, self._has_relocations = self.context, self.log, True
+        with log.clock.phase(PlanningPhase.SEMANTICS):
+            extended = with_relocations(self.domain, self.problem, context.scene, q=context.q)
         if extended is None:
             return None
         domain, problem = extended
-        return SearchTrack(run, problem, domain, turn=self.turn - 1 + _RELOCATIONS_AFTER)
+        return SearchTrack(context, log, problem, domain, turn=self.turn - 1 + _RELOCATIONS_AFTER)
 
     def _prepared(self) -> PreparedTask:
         if self._task is None:
-            with self.run_.clock.phase(PlanningPhase.TASK):
-                planner = self.run_.planner
-                self.first = self._task = planner.prepare(self.problem, time_limit=self.run_.seconds_left())
+            with self.log.clock.phase(PlanningPhase.TASK):
+                planner = self.context.task_planner
+                self.first = self._task = planner.prepare(self.problem, time_limit=self.log.seconds_left())
         return self._task

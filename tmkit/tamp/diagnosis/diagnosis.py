@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "FailureExample",
     "GoalConflict",
     "LearnedConstraint",
+    "PlanStatus",
     "Remedy",
     "RemedyKind",
     "SearchEnd",
@@ -180,6 +181,16 @@ class Remedy:
     kind: RemedyKind
     names: tuple[str, ...]
     actions: tuple[str, ...]
+
+
+class PlanStatus(Enum):
+    """How planning ended."""
+
+    SOLVED = "solved"
+    PROVED_UNSOLVABLE = "proved unsolvable"
+    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
+    NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
+    """None was found; there may be one."""
 
 
 class SearchEnd(StrEnum):

@@ -16,8 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tmkit.plans.values import Plan
-from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, Diagnosis, Remedy, RemedyKind, SearchEnd, in_centimetres
-from tmkit.tamp.result import PlanStatus
+from tmkit.tamp.diagnosis.diagnosis import (
+    ActionDiagnosis,
+    Diagnosis,
+    PlanStatus,
+    Remedy,
+    RemedyKind,
+    SearchEnd,
+    in_centimetres,
+)
 
 __all__ = ["explain"]
 

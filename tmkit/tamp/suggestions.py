@@ -18,28 +18,27 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import And, Formula
+from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
+from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Remedy, RemedyKind
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.protocols import pddl_name
-from tmkit.tamp.result import PlanResult
+from tmkit.tamp.search_log import SearchLog
 
-if TYPE_CHECKING:
-    from tmkit.tamp.run import PlanningRun
-
-__all__ = ["Question", "find_remedies", "removable_bodies", "without_bodies"]
+__all__ = ["Answer", "Question", "find_remedies", "removable_bodies", "without_bodies"]
 
 _MOST_REPLANS = 10
 _ENOUGH = 3  # remedies
@@ -69,28 +68,44 @@ class Question:
         return self.parts[0] if len(self.parts) == 1 else And(self.parts)
 
 
-def find_remedies(run: PlanningRun, diagnosis: Diagnosis, *, seconds: float) -> tuple[tuple[Remedy, ...], int]:
+class Answer(NamedTuple):
+    """What planning says to a question: the plan, or None, and what was learned."""
+
+    plan: Plan | None
+    diagnosis: Diagnosis
+
+
+def find_remedies(
+    context: PlanningContext,
+    log: SearchLog,
+    diagnosis: Diagnosis,
+    *,
+    ask: Callable[[PlanningContext], Answer],
+    seconds: float,
+) -> tuple[tuple[Remedy, ...], int]:
     """Return the changes of a run's question with which a plan was found, and how many questions were asked.
 
     Args:
-        run: the run that has ended without a plan.
+        context: what the run was given that has ended without a plan.
+        log: what it found.
         diagnosis: what it learned.
+        ask: plans for another question.
         seconds: time after which to stop.
     """
-    search = _Search(run, time.monotonic() + seconds)
+    search = _Search(context, log, ask, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
-        _ask_about(diagnosis, search, run)
+        _ask_about(diagnosis, search, context, log)
     return tuple(search.found), search.asked
 
 
-def _ask_about(diagnosis: Diagnosis, search: _Search, run: PlanningRun) -> None:
+def _ask_about(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
     """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
-    parts = tuple(goal_parts(run.problem.goal))
-    conflict = {str(fact) for refutation in run.refutations for fact in refutation.facts}
-    unchanged = {kind: Question(kind, (), run.scene, parts) for kind in RemedyKind}
+    parts = tuple(goal_parts(context.problem.goal))
+    conflict = {str(fact) for refutation in log.refutations for fact in refutation.facts}
+    unchanged = {kind: Question(kind, (), context.scene, parts) for kind in RemedyKind}
     bodies = search.with_fewer_bodies(unchanged[RemedyKind.WITHOUT_BODIES], diagnosis)
     goals = search.with_fewer_goals(unchanged[RemedyKind.WITHOUT_GOALS], diagnosis, conflict)
-    if run.refutations or not diagnosis.skeletons:
+    if log.refutations or not diagnosis.skeletons:
         bodies = []  # the task alone is to blame
     failed = search.ask_all([*bodies[:_BODIES], *goals[:_PARTS]])
     if not search.found:
@@ -106,8 +121,10 @@ def _ask_about(diagnosis: Diagnosis, search: _Search, run: PlanningRun) -> None:
 class _Search:
     """Asks questions one after the other, each pair of changes once."""
 
-    def __init__(self, run: PlanningRun, deadline: float) -> None:
-        self.run, self.deadline = run, deadline
+    def __init__(
+        self, context: PlanningContext, log: SearchLog, ask: Callable[[PlanningContext], Answer], deadline: float
+    ) -> None:
+        self.context, self.log, self.plan_again, self.deadline = context, log, ask, deadline
         self.found: list[Remedy] = []
         self.asked = 0
         self._seen: set[frozenset[str]] = set()
@@ -127,7 +144,7 @@ class _Search:
                 continue
             self._seen.add(frozenset(question.names))
             self.asked += 1
-            self.run.report("remedies", self.asked, _MOST_REPLANS)
+            self.context.report(self.log, "remedies", self.asked, _MOST_REPLANS)
             result = self._ask(question, left)
             if result is None:
                 continue
@@ -138,26 +155,26 @@ class _Search:
                 failed.append((question, result.diagnosis))
         return failed
 
-    def _ask(self, question: Question, seconds: float) -> PlanResult | None:
+    def _ask(self, question: Question, seconds: float) -> Answer | None:
         """Return what planning says to a question; None when the question makes no sense."""
-        run = self.run
+        context = self.context
         try:
-            problem = derive_problem(question.scene, run.domain, q=run.q, goal=question.goal)
+            problem = derive_problem(question.scene, context.domain, q=context.q, goal=question.goal)
             limits = replace(
-                run.limits,
+                context.limits,
                 seconds=seconds,
                 iterations=1,
                 skeletons_per_round=_SKELETONS,
                 attempts=_ATTEMPTS,
                 improvements=0,
             )
-            return run.with_question(question.scene, problem, limits=limits).result()
+            return self.plan_again(context.with_question(question.scene, problem, limits=limits))
         except TmkitError:  # a scene without that body means nothing to the domain
             return None
 
     def with_fewer_bodies(self, question: Question, diagnosis: Diagnosis) -> list[Question]:
         """Return a question with one more body out of the way, those first that promise most."""
-        names = removable_bodies(question.scene, self.run.manipulators, self.run.problem.goal, diagnosis)
+        names = removable_bodies(question.scene, self.context.manipulators, self.context.problem.goal, diagnosis)
         return [
             replace(question, names=(*question.names, name), scene=without_bodies(question.scene, [name]))
             for name in names
@@ -169,13 +186,13 @@ class _Search:
         A part is not given up when the rest holds already: nothing would be left to do. Goals that facts cannot say
         are not given up either, nor what stands beside them.
         """
-        if self.run.continuous_goals:
+        if self.context.continuous_goals:
             return []
         found = []
         for part in _guilty_first(question.parts, diagnosis, conflict):
             kept = tuple(other for other in question.parts if other != part)
             fewer = replace(question, names=(*question.names, str(part)), parts=kept)
-            if kept and not self.run.problem.holds(self.run.problem.init, fewer.goal):
+            if kept and not self.context.problem.holds(self.context.problem.init, fewer.goal):
                 found.append(fewer)
         return found
 

@@ -15,7 +15,7 @@ from tmkit.pddl import Atom
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
 from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, Remedy, RemedyKind
-from tmkit.tamp.diagnosis.suggestions import removable_bodies, without_bodies
+from tmkit.tamp.suggestions import removable_bodies, without_bodies
 
 
 def three() -> SceneGraph:

@@ -1,0 +1,56 @@
+"""What a planning run has found so far, counted and timed: handed down beside what it was given."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock
+from tmkit.pddl import Fact, GroundAction
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
+from tmkit.tamp.domains.infeasibility import Refutation
+from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
+
+__all__ = ["SearchLog"]
+
+
+@dataclass(eq=False)
+class SearchLog:
+    """What a run has found so far. It begins when it is made.
+
+    Attributes:
+        seconds_to_search: seconds from the beginning after which the search ends.
+        began: when that was, by the monotonic clock.
+        clock: the time of each phase.
+        failures: what failed, how often.
+        roots: the roots of all refinement trees.
+        skeletons: task plans that were tried.
+        iterations: iterations that were carried out.
+        constraints: what was learned from failed skeletons.
+        refutations: why the goal is impossible, where the domain proved it.
+        lessons: what the last iteration forbade: by action, the facts under which.
+    """
+
+    seconds_to_search: float
+    began: float = field(default_factory=lambda: time.monotonic())
+    clock: PhaseClock = field(default_factory=PhaseClock)
+    failures: FailureLog = field(default_factory=FailureLog)
+    roots: list[RefinementNode] = field(default_factory=list)
+    skeletons: int = 0
+    iterations: int = 0
+    constraints: list[LearnedConstraint] = field(default_factory=list)
+    refutations: tuple[Refutation, ...] = ()
+    lessons: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def is_over(self) -> bool:
+        """Whether the time to search is up."""
+        return self.seconds > self.seconds_to_search
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left to search, never less than a task planner can stop after."""
+        return max(0.1, self.seconds_to_search - self.seconds)
