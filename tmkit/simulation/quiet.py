@@ -72,7 +72,7 @@ def load_pybullet() -> Any:
     Raises:
         MissingExtraError: pybullet is not installed.
     """
-    if "pybullet" in sys.modules:
+    if sys.modules.get("pybullet") is not None:  # None stands for a module that must not be imported
         return sys.modules["pybullet"]
     with quiet_output():
         try:
