@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import tmkit as tk
-from tmkit.estimation import Deflection, LinearCompliance, beam_compliance, bent, joint_compliance
+from tmkit.estimation import Deflection, LinearCompliance, apply_compliance, beam_compliance, joint_compliance
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance, position_ellipsoid
 
 Array = NDArray[np.float64]
@@ -75,14 +75,16 @@ def simulated(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedA
 
 def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
     """Return where the tools (n, 3) of simulated arms are, each bent until it rests."""
-    return np.array([bent(scene, one, q=q, iterations=3).pose("tool", "world", q=q).translation for one in arms])
+    return np.array(
+        [apply_compliance(scene, one, q=q, iterations=3).pose("tool", "world", q=q).translation for one in arms]
+    )
 
 
 def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
     """Return the configuration at which the bent arm has its tool where the rigid one has it at q."""
     target, command = scene.pose("tool", "world", q=q).translation, q.copy()
     for _ in range(4):
-        version = bent(scene, model, q=command, iterations=3)
+        version = apply_compliance(scene, model, q=command, iterations=3)
         missing = target - version.pose("tool", "world", q=command).translation
         command = command + np.linalg.pinv(version.at(command).jacobian("tool")[:3]) @ missing
     return command
@@ -100,7 +102,7 @@ def main() -> None:
     for name, values in POSTURES.items():
         q = np.array(values)
         rigid = scene.pose("tool", "world", q=q)
-        version = bent(scene, model, q=q, iterations=3)
+        version = apply_compliance(scene, model, q=q, iterations=3)
         predicted = version.gaussian_pose("tool", "world", q=q)
         real = tools(scene, arms, q)
         region = position_ellipsoid(predicted, probability=0.95)
@@ -141,7 +143,7 @@ def draw(
     FigureCanvasAgg(figure)
     side, before, after = figure.subplots(1, 3, width_ratios=[1.3, 1.0, 1.0])
     frames = [*reversed(scene.ancestors("tool")), "tool"]
-    version = bent(scene, model, q=q, iterations=3)
+    version = apply_compliance(scene, model, q=q, iterations=3)
     rigid = np.array([scene.pose(name, "world", q=q).translation for name in frames])
     bends = np.array([version.pose(name, "world", q=q).translation for name in frames]) - rigid
     side.plot(rigid[:, 0], rigid[:, 2], color="#999999", marker="o", markersize=4, label="rigid")
@@ -150,7 +152,7 @@ def draw(
     side.set(title="the arm from the side", xlabel="x (m)", ylabel="z (m)", aspect="equal", ylim=(-0.15, 0.75))
     side.legend(fontsize=8, loc="upper right")
     target = rigid[-1]
-    held = bent(scene, model, q=command, iterations=3).gaussian_pose("tool", "world", q=command)
+    held = apply_compliance(scene, model, q=command, iterations=3).gaussian_pose("tool", "world", q=command)
     for axes, points, claimed, title in (
         (before, real, predicted, "its tool"),
         (after, reached, held, "its tool, compensated"),

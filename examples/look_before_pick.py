@@ -6,7 +6,7 @@ is planned from there.
 """
 
 import tmkit as tk
-from tmkit.tamp import drawn_world, stands_on
+from tmkit.tamp import sample_scene, stands_on
 
 GOAL = "(surely-on a b)"
 WORLD = 1
@@ -21,7 +21,7 @@ def main() -> None:
     print(f"P(a is on b) at the end: {stands_on(plan.final_scene, 'a', 'b', q=plan.final_q)}")
     assert tk.validate_plan(plan)
 
-    world = drawn_world(scene, seed=WORLD)
+    world = sample_scene(scene, seed=WORLD)
     seen = scene
     for number, step in enumerate(plan.steps):
         for look in step.observations:

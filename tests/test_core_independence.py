@@ -51,7 +51,7 @@ def test_what_is_registered_is_called_without_imports() -> None:
                 scene.pose("cup", "nowhere")
             except UnknownNameError as error:
                 seen.append((type(error).__name__, error.name))
-            seen.append((type(scene.relate(coord)).__name__, scene.tree(), scene.consolidated().frame_names))
+            seen.append((type(scene.relate(coord)).__name__, scene.tree(), scene.collapse_fixed_frames().frame_names))
         print(seen[:2] == seen[2:], *seen[0], seen[1])
     """
     expected = "True UnknownNameError nowhere ('SemanticPose', 'world\\n└─ cup', ('world',))\n"

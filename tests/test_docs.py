@@ -27,7 +27,7 @@ import pytest
 from tmkit.graph import SceneGraph, tree_svg
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _BLOCK = re.compile(r"^(?:<!-- (run|output|shell|file: \S+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -95,7 +95,7 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
 
 def test_the_reference_has_every_room() -> None:
     """Each package of tmkit with public names is in the reference; the command has pages of its own."""
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     rooms = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}) - {"cli"}
     assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
 
@@ -124,7 +124,7 @@ def test_examples_of_scenes_run(name: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None:
     """The picture is that of the scene in the page."""
-    page = (ROOT / "docs" / "looking_at_scenes.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "looking_at_scenes.md").read_text(encoding="utf-8")
     names: dict[str, object] = {}
     exec(page[page.index("<!-- run -->\n```python\n") + 23 :].split("```", 1)[0], names)
     scene = names["scene"]

@@ -1640,7 +1640,7 @@ class SceneGraph:
         """
 
     @property
-    def bare_bodies(self) -> tuple[str, ...]:
+    def bodies_without_frames(self) -> tuple[str, ...]:
         """Names of the bodies without a frame, in their order."""
 
     def inertia(self, frame: str) -> Inertia | None:
@@ -1985,14 +1985,14 @@ class SceneGraph:
         """
 
     @staticmethod
-    def from_frames(frames: Sequence[FrameSpecification], *, allowed: Sequence[tuple[str, str, str]] = (), bare_bodies: Sequence[str] = ()) -> SceneGraph:
+    def from_frames(frames: Sequence[FrameSpecification], *, allowed: Sequence[tuple[str, str, str]] = (), bodies_without_frames: Sequence[str] = ()) -> SceneGraph:
         """
         Make a scene of all its frames at once. O(n log n).
 
         Args:
             frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
             allowed: pairs that may touch, with the reason: (a, b, reason).
-            bare_bodies: bodies that have no frame.
+            bodies_without_frames: bodies that have no frame.
 
         Raises:
             UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.
@@ -2012,7 +2012,7 @@ class SceneGraph:
             ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
-    def consolidated(self, *, keep: Iterable[str] = ()) -> SceneGraph:
+    def collapse_fixed_frames(self, *, keep: Iterable[str] = ()) -> SceneGraph:
         """
         Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 
@@ -2119,7 +2119,7 @@ class SceneGraph:
             SceneError: the edge would break a rule of the scene.
         """
 
-    def integrated(self, dt: float) -> SceneGraph:
+    def integrate(self, dt: float) -> SceneGraph:
         """
         Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
 
@@ -2654,7 +2654,7 @@ class SceneGraph:
         Condition the scene on a measurement: update means, covariances and correlations.
 
         Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-        every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+        every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
         measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
         behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 
@@ -3186,7 +3186,7 @@ class SceneEdit:
         Condition the scene on a measurement: update means, covariances and correlations.
 
         Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-        every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+        every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
         measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
         behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 
@@ -3966,7 +3966,7 @@ class SceneArrays:
         """
 
     @property
-    def bare_bodies(self) -> tuple[str, ...]:
+    def bodies_without_frames(self) -> tuple[str, ...]:
         """Names of the bodies without a frame, in their order."""
 
     def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:

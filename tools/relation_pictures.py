@@ -1,4 +1,4 @@
-"""Draw the pictures of ``docs/relations.md``.
+"""Draw the pictures of ``docs/concepts/relations.md``.
 
 Run by hand, where the words or the pictures change: ``python tools/relation_pictures.py [--out docs/images]``.
 """

@@ -27,7 +27,7 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.spatial import Pose
-from tmkit.tamp import Refutation, kept, pddl_name
+from tmkit.tamp import Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains.infeasibility import too_high
 from tmkit.tamp.domains.tabletop import (
     RELEASE_GAP,
@@ -125,7 +125,7 @@ class Semantics:
                     raise SceneError(f"the goal puts block '{frame}' at '{location}', which the start does not have")
                 yield Fact.of("ontable", names[frame], location)
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield the proof that a tower is higher than the arm reaches, for the lowest block that is."""
         blocks, q = self._blocks(scene), scene.zero_configuration()
         wanted = {fact.arguments[0]: fact for fact in goal_facts if fact.predicate == "on"}
@@ -211,19 +211,19 @@ class Semantics:
         return False
 
 
-@kept
+@incremental
 def _block_names(scene: SceneGraph) -> dict[str, str]:
     return pddl_names(movable_frames(scene), called="blocks")
 
 
-@kept
+@incremental
 def _clear(scene: SceneGraph, names: tuple[str, ...]) -> frozenset[Fact]:
     """Return the facts that hold of objects on which nothing stands."""
     del scene
     return frozenset(Fact.of("clear", name) for name in names)
 
 
-@kept
+@incremental
 def _standing(scene: SceneGraph, frame: str, tip: str) -> Fact:
     """Return the fact that says what a block stands on, or that the hand holds it."""
     parent, name = scene.parent(frame), pddl_name(frame)
@@ -282,7 +282,7 @@ def _height(scene: SceneGraph, frame: str) -> float:
     return _top(scene, frame) - _bottom(scene, frame)
 
 
-@kept
+@incremental
 def _cells(scene: SceneGraph, surface: str) -> list[tuple[int, int]]:
     """Return the cells whose middle lies on a surface, row by row."""
     lower, upper = shape_bounds(scene, surface)

@@ -25,12 +25,12 @@ from tmkit._support.elementary import atan2, cos, product, sin
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.plans import CameraModel, Observation, covariance_rows
+from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp import (
     GoalSemantics,
+    Infeasibility,
     Probability,
-    Refutation,
     inside_box,
     load_planning_domain,
     near_expected,
@@ -108,7 +108,7 @@ class Semantics:
         half = np.array([_RESOLUTION / 2, _RESOLUTION / 2, np.inf])
         return point_inside(scene, block, support, lower=middle - half, upper=middle + half, q=q)
 
-    def disbelief(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> str:
+    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> str:
         """Return the probability that is reached, and the one asked."""
         if fact.predicate == "sharp":
             return f"{fact.arguments[0]} is not known as well as a look tells"
@@ -126,7 +126,7 @@ class Semantics:
         if action.name == "judge":
             fact = Fact("matched", action.arguments)
             enough = self.probability(fact, context.scene, context.q).is_at_least(ASKED)
-            reached = f"after looks {self.disbelief(fact, context.scene, context.q)}"
+            reached = f"after looks {self.explain_unmet(fact, context.scene, context.q)}"
             yield Change(()) if enough else Impossible(reached)
             return
         for candidate in self.blocks.candidates(action, context):
@@ -137,7 +137,7 @@ class Semantics:
             else:
                 yield candidate
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield why blocks cannot be put surely on others: the slips of the hand alone are too much."""
         frames = self._frames(scene)
         for fact in goal_facts:
@@ -148,7 +148,7 @@ class Semantics:
             if scene.parent(block) != below and not slipped.is_at_least(ASKED):
                 said = _in_words(Fact("surely-on", fact.arguments))
                 cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
-                yield Refutation(cause, (fact,), (block, below))
+                yield Infeasibility(cause, (fact,), (block, below))
 
     def _unseen(self, scene: SceneGraph, block: str, camera: str, q: np.ndarray) -> str | None:
         """Return why a camera that no arm carries does not see a block."""
@@ -192,14 +192,14 @@ class Semantics:
         fact = Fact.of("located", name)
         cameras = scene.frames_of_class("camera")
         if not cameras:
-            yield Impossible(f"{self.disbelief(fact, scene, q)}; the scene has no camera")
+            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; the scene has no camera")
             return
         unseen = {camera: self._unseen(scene, block, camera, q) for camera in cameras}
         if all(unseen.values()):
-            yield Impossible(f"{self.disbelief(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
+            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
             return
         cameras = tuple(camera for camera in cameras if unseen[camera] is None)
-        after = {camera: Observation(block, camera).expected(scene, q=q) for camera in cameras}
+        after = {camera: PlannedObservation(block, camera).expected(scene, q=q) for camera in cameras}
         reached = {camera: self.probability(fact, after[camera], q) for camera in cameras}
         enough = [camera for camera in cameras if reached[camera].is_at_least(ASKED)]
         if not enough:

@@ -23,7 +23,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
-from tmkit.tamp import kept, pddl_name
+from tmkit.tamp import incremental, pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
 from tmkit.tamp.domains.tabletop_domain import StandingThings
 
@@ -101,7 +101,7 @@ class Semantics(StandingThings):
         return super().is_support(scene, frame) or frame in movable_frames(scene)
 
 
-@kept
+@incremental
 def _fits(scene: SceneGraph, disc: str, semantics: Semantics) -> tuple[Fact, ...]:
     """Return on what a disc fits: every place, and every disc that is wider."""
     discs, name = movable_frames(scene), pddl_name(disc)

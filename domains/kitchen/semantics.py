@@ -30,7 +30,7 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ClassChange
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import Refutation, kept, pddl_name
+from tmkit.tamp import Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains.infeasibility import crowded, oversized, ungraspable
 from tmkit.tamp.domains.tabletop import grasps_steepest_first, pddl_names, shape_bounds
 
@@ -127,7 +127,7 @@ class Semantics:
                 yield Fact.of("on", name, _region_of(scene, frame, regions, self.manipulator.tip).name)
             yield from (Fact.of(word, name) for word in _MADE_BY if word in scene.classes(frame))
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Refutation]:
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
         items, regions = pddl_names(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
@@ -250,18 +250,18 @@ def _region_of(scene: SceneGraph, item: str, regions: Sequence[_Region], tip: st
     return found
 
 
-@kept
+@incremental
 def _standing(scene: SceneGraph, item: str, tip: str) -> Fact:
     """Return the fact that says on which region an item is."""
     return Fact.of("on", pddl_name(item), _region_of(scene, item, _regions(scene), tip).name)
 
 
-@kept
+@incremental
 def _items(scene: SceneGraph) -> dict[str, str]:
     return pddl_names(movable_frames(scene))
 
 
-@kept
+@incremental
 def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
     """Return the regions in insertion order.
 

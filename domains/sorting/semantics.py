@@ -22,7 +22,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
-from tmkit.tamp import kept
+from tmkit.tamp import incremental
 from tmkit.tamp.domains.infeasibility import oversized
 from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
 from tmkit.tamp.domains.tabletop_domain import StandingThings
@@ -110,7 +110,7 @@ class Semantics(StandingThings):
         return chosen[:_MOST]
 
 
-@kept
+@incremental
 def _belongs(scene: SceneGraph, item: str, area: str) -> bool:
     return not _kinds(scene, item).isdisjoint(_kinds(scene, area))
 

@@ -1,8 +1,8 @@
 """Plan, check and play 50 blocks problems, and write the table of results into the docs.
 
-Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/blocks_results.md] [--blocks 1 2] [--seeds 0 1]``.
-N blocks go from the table to one tower, and to a row; every plan is saved, loaded, checked and simulated with real
-fingers. A block misses when it ends more than 15 mm or 5 degrees from where the plan puts it.
+Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/results/blocks_results.md] [--blocks 1 2] [--seeds 0
+1]``. N blocks go from the table to one tower, and to a row; every plan is saved, loaded, checked and simulated with
+real fingers. A block misses when it ends more than 15 mm or 5 degrees from where the plan puts it.
 """
 
 from __future__ import annotations

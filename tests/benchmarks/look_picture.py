@@ -24,7 +24,7 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.simulation import Camera
-from tmkit.tamp import drawn_world, point_distribution
+from tmkit.tamp import point_distribution, sample_scene
 
 WORLD = 1
 COLORS = {"a": "#d6403d", "b": "#3878bf", "c": "#54a35c"}
@@ -63,7 +63,7 @@ def main() -> None:
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert plan is not None
     assert blind is not None
-    world = drawn_world(scene, seed=WORLD)
+    world = sample_scene(scene, seed=WORLD)
     seen = looked(plan, world, seed=WORLD)
     rest = tk.plan(seen, domain="blocks_uncertain", goal=ON_B).plan
     assert rest is not None

@@ -20,7 +20,7 @@ from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
 import tmkit as tk
 from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
-from tmkit.tamp import drawn_world, load_planning_domain
+from tmkit.tamp import load_planning_domain, sample_scene
 
 DEVIATIONS = (0.002, 0.005, 0.01, 0.02)
 
@@ -36,7 +36,7 @@ def row(deviation: float, worlds: int) -> str:
     found = semantics.probability(Fact.of("located", "a"), scene, planned.q)  # type: ignore[attr-defined]
     with_looks = without = 0
     for seed in range(worlds):
-        world = drawn_world(scene, seed=seed)
+        world = sample_scene(scene, seed=seed)
         rest = tk.plan(looked(planned, world, seed=seed), domain="blocks_uncertain", goal=ON_B).plan
         assert rest is not None
         with_looks += succeeds(rest, world)

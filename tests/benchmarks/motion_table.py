@@ -1,9 +1,9 @@
 """All numbers of motion in one table: state checks, versions, inverse kinematics, and motion queries.
 
-Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/motion_results.md] [--quick]``. Times are CPU times,
-the best of several runs that take turns, so that what else runs on the machine strikes all alike; the ratios are what
-counts. pinocchio and OMPL run in the same process on the same scenes; OMPL asks our checker, and is left out when the
-``ompl`` package is missing.
+Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md] [--quick]``. Times are CPU
+times, the best of several runs that take turns, so that what else runs on the machine strikes all alike; the ratios are
+what counts. pinocchio and OMPL run in the same process on the same scenes; OMPL asks our checker, and is left out when
+the ``ompl`` package is missing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What it costs that relations say what they mean: a table of operations, of queries, and of the rules of scenes.
 
-Run by hand: ``python tests/benchmarks/relations_table.py [--out docs/relations_results.md]``; as a benchmark of pytest:
-``pytest tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed with its
-checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the best of many short bursts,
-all kinds in turn, so that what else runs on the machine slows none more than the others; what counts is how they
-compare.
+Run by hand: ``python tests/benchmarks/relations_table.py [--out docs/results/relations_results.md]``; as a benchmark of
+pytest: ``pytest tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed with
+its checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the best of many short
+bursts, all kinds in turn, so that what else runs on the machine slows none more than the others; what counts is how
+they compare.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Plan, check and play the demo goal with every robot of ours, and write the table and the picture into the docs.
 
-Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/robots_results.md] [--picture docs/images/robots.jpg]
-[--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a tower; besides, towers and rows of one to four blocks are
-planned and checked.
+Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/results/robots_results.md] [--picture
+docs/images/robots.jpg] [--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a tower; besides, towers and rows of
+one to four blocks are planned and checked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How the costs of a scene grow with its frames: a table and a plot, from ten frames to a hundred thousand.
 
-Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/scene_costs.md] [--picture
+Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/scene_costs.md] [--picture
 docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and on what else runs there; how
 they grow does not. Each is the best of several, over things spread through the whole scene, so that no cache holds the
 answer. Memory is asked of the allocator, in a process of its own in which Python's objects come from it too.

@@ -1,6 +1,6 @@
 """An iiwa puts blocks on a stove, and cooks them: planning times, success and physics, in one table.
 
-Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/stove_results.md] [--quick] [--physics]``.
+Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_results.md] [--quick] [--physics]``.
 The scene is the one on which PDDLStream was measured: blocks of 0.06 m x 0.06 m x 0.2 m on the floor around the arm, a
 stove and a sink of 0.25 m x 0.25 m, suction at the flange. Times are wall times of ``tk.plan`` without imports, median
 over the seeds. Beside each stands the time of Fast Downward alone (translator and search, as programs) on the first

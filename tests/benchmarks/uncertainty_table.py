@@ -1,6 +1,6 @@
 """The numbers of uncertain poses, each beside peers measured in the same run; and a published evaluation.
 
-Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out docs/uncertainty_results.md] [--picture
+Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out docs/results/uncertainty_results.md] [--picture
 docs/images/uncertainty_times.png] [--quick]``. Peers are gtsam and pytransform3d where they are installed, and plain
 numpy. Times are the best of several rounds, in which all work takes turns, so that what else runs on the machine slows
 none more than the others: what counts are the ratios.
@@ -462,7 +462,7 @@ def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
 
 PAGE = """# Speed of uncertain poses
 
-Made by `python tests/benchmarks/uncertainty_table.py --out docs/uncertainty_results.md --picture
+Made by `python tests/benchmarks/uncertainty_table.py --out docs/results/uncertainty_results.md --picture
 docs/images/uncertainty_times.png`: each number beside peers of the same run, on two shared cores; the best of
 {rounds} rounds in which all work takes turns. Covariances are those of [](uncertainty.md), and agree with the peers' to
 1e-9 where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).

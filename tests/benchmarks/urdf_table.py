@@ -1,6 +1,6 @@
 """Load every robot description of two packages of robots, compare with pinocchio, and write the table into the docs.
 
-Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/urdf_results.md] [--configurations 100]
+Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/urdf_results.md] [--configurations 100]
 [--wheels DIR]``. The packages are pybullet_data and example_robot_data. Every link of every robot is compared at random
 configurations.
 ``DIR`` has one folder for each package more, in which its wheel is unpacked; of these, the files that pinocchio reads
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.urdf_comparison import Difference, example_robot_data, pybullet_data, worst_difference
 
-from tmkit._support import Remark
+from tmkit._support import ImportNote
 from tmkit.errors import TmkitError
 from tmkit.formats import load_scene
 
@@ -37,7 +37,7 @@ class Outcome:
     frames: int
     shapes: int
     seconds: float
-    remarks: tuple[Remark, ...]
+    remarks: tuple[ImportNote, ...]
     difference: Difference | None
 
     @property
@@ -49,7 +49,7 @@ class Outcome:
 def run(path: Path, base: Path, configurations: int, *, package: str) -> Outcome:
     """Load one file and compare it."""
     name = f"{package} / {path.relative_to(base).as_posix()}"
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     began = time.perf_counter()
     try:
         scene = load_scene(path, on_remark=remarks.append)

@@ -18,7 +18,7 @@ import pytest
 import tmkit as tk
 from tmkit import cli
 from tmkit.cli import ExitCode, planning
-from tmkit.simulation import Remark
+from tmkit.simulation import SimulationNote
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
 HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
@@ -625,7 +625,7 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
     class Missed:
         ok = False
-        remarks = (Remark(1, "the block fell"),)
+        remarks = (SimulationNote(1, "the block fell"),)
 
         def to_json(self) -> str:
             return "{}"

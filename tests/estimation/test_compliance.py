@@ -7,7 +7,14 @@ import pytest
 
 from tmkit import Inertia, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.estimation import ComplianceModel, Deflection, LinearCompliance, beam_compliance, bent, joint_compliance
+from tmkit.estimation import (
+    ComplianceModel,
+    Deflection,
+    LinearCompliance,
+    apply_compliance,
+    beam_compliance,
+    joint_compliance,
+)
 
 G = 9.80665
 LENGTH, BENDING = 1.2, 8.0e3
@@ -56,8 +63,8 @@ def test_a_cantilever_bends_as_the_textbook_says() -> None:
     load = 5.0
     for segments in (1, 4, 16):
         scene, model = cantilever(segments, load=load)
-        at_end = bent(scene, model).pose("end", "world").translation
-        slope = bent(scene, model).pose("end", "world").log()[4]
+        at_end = apply_compliance(scene, model).pose("end", "world").translation
+        slope = apply_compliance(scene, model).pose("end", "world").log()[4]
         assert -at_end[2] == pytest.approx(load * G * LENGTH**3 / (3 * BENDING), rel=1e-4)
         assert slope == pytest.approx(load * G * LENGTH**2 / (2 * BENDING), rel=1e-4)
 
@@ -69,7 +76,7 @@ def test_a_beam_bends_under_its_own_weight() -> None:
     defects = []
     for segments in (4, 8, 16):
         scene, model = cantilever(segments, weight=weight)
-        defects.append(abs(-bent(scene, model).pose("end", "world").translation[2] / expected - 1))
+        defects.append(abs(-apply_compliance(scene, model).pose("end", "world").translation[2] / expected - 1))
     assert defects[-1] < 3e-3
     assert defects[1] / defects[0] == pytest.approx(0.25, abs=0.03)
 
@@ -109,14 +116,14 @@ def test_deflection_is_the_derivative_of_the_strain_energy() -> None:
     by_energy = (energy(step) - energy(-step)) / (2 * step) / G  # metres along the pull, downwards
     stiffer = 1e-3  # the deflection is linear only in the limit
     soft = LinearCompliance({frame: stiffer * matrix for frame, matrix in model.compliances.items()})
-    moved = bent(scene, soft, q=Q).at(Q).pose("tool")
+    moved = apply_compliance(scene, soft, q=Q).at(Q).pose("tool")
     assert (tool.translation - moved.translation)[2] / stiffer == pytest.approx(by_energy, rel=1e-4)
 
 
 def test_covariances_are_the_finite_difference_by_stiffness() -> None:
     """The tool's covariance is that of moving every stiffness by its standard deviation, and the floor."""
     scene, model = arm()
-    version = bent(scene, model, q=Q)
+    version = apply_compliance(scene, model, q=Q)
     claimed = version.gaussian_pose("tool", "world", q=Q).covariance
     mean = version.pose("tool", "world", q=Q)
     expected = np.zeros((6, 6))
@@ -125,18 +132,18 @@ def test_covariances_are_the_finite_difference_by_stiffness() -> None:
         ends = []
         for sign in (1, -1):
             changed = LinearCompliance({**model.compliances, frame: (1 + sign * step) * matrix})
-            ends.append((mean.inverse() @ bent(scene, changed, q=Q).pose("tool", "world", q=Q)).log())
+            ends.append((mean.inverse() @ apply_compliance(scene, changed, q=Q).pose("tool", "world", q=Q)).log())
         column = 0.15 * (ends[0] - ends[1]) / (2 * step)
         expected += np.outer(column, column)
     play = LinearCompliance(model.compliances, floor=np.diag([0, 0, 0, 1e-8, 1e-8, 1e-8]))
-    expected += bent(scene, play, q=Q).gaussian_pose("tool", "world", q=Q).covariance
+    expected += apply_compliance(scene, play, q=Q).gaussian_pose("tool", "world", q=Q).covariance
     np.testing.assert_allclose(claimed, expected, rtol=2e-2, atol=2e-3 * np.abs(expected).max())
 
 
 def test_the_offset_is_behind_the_joint() -> None:
     """At q each edge is the nominal one times its offset, also on a joint; an error behind it is at its frame."""
     scene, model = arm()
-    version = bent(scene, model, q=Q)
+    version = apply_compliance(scene, model, q=Q)
     for frame, deflection in model.deflections(scene, Q).items():
         parent = str(scene.parent(frame))
         expected = scene.pose(frame, parent, q=Q) @ Pose.exp(deflection.offset)
@@ -148,7 +155,7 @@ def test_the_offset_is_behind_the_joint() -> None:
 def test_loads_at_the_bent_arm() -> None:
     """Iterations come to rest, near the first step, by the square of the deflection."""
     scene, model = arm()
-    steps = [bent(scene, model, q=Q, iterations=count).pose("tool", "world", q=Q) for count in (1, 2, 8, 9)]
+    steps = [apply_compliance(scene, model, q=Q, iterations=count).pose("tool", "world", q=Q) for count in (1, 2, 8, 9)]
     nominal = scene.pose("tool", "world", q=Q)
     deflection = np.linalg.norm(nominal.translation - steps[0].translation)
     assert 5e-3 < deflection < 0.1
@@ -160,14 +167,16 @@ def test_loads_at_the_bent_arm() -> None:
 def test_one_model_has_one_error() -> None:
     """Two calls give one scene; what the scene knew of its errors stays; without gravity nothing moves."""
     scene, model = arm()
-    assert bent(scene, model, q=Q) == bent(scene, model, q=Q)
+    assert apply_compliance(scene, model, q=Q) == apply_compliance(scene, model, q=Q)
     known = scene.set_covariance("tool", 1e-6 * np.eye(6)).set_covariance("link1", 1e-6 * np.eye(6))
-    version = bent(known, model, q=Q)
+    version = apply_compliance(known, model, q=Q)
     assert np.array_equal(version.edge_covariance("tool"), 1e-6 * np.eye(6))
     assert version.edge_covariance("link1").trace() > 6e-6
     weightless = LinearCompliance(model.compliances, gravity=[0, 0, 0], fraction=0.1)
-    assert bent(scene, weightless, q=Q).pose("tool", "world", q=Q).is_close(scene.pose("tool", "world", q=Q))
-    assert bent(scene, weightless, q=Q).noisy_frames == ()
+    assert (
+        apply_compliance(scene, weightless, q=Q).pose("tool", "world", q=Q).is_close(scene.pose("tool", "world", q=Q))
+    )
+    assert apply_compliance(scene, weightless, q=Q).noisy_frames == ()
     assert isinstance(model, ComplianceModel)
     assert repr(model) == "LinearCompliance(6 frames, fraction=0.15)"
 
@@ -182,18 +191,18 @@ def test_a_model_of_ones_own() -> None:
             return {"tool": Deflection(np.array([0, 0, -0.01, 0, 0, 0]))}
 
     scene, _ = arm()
-    assert bent(scene, Sagging(), q=Q).local_pose("tool").translation[2] == pytest.approx(0.04)
+    assert apply_compliance(scene, Sagging(), q=Q).local_pose("tool").translation[2] == pytest.approx(0.04)
 
 
 def test_bad_input_says_what_is_wrong() -> None:
     """Each refusal names the frame and the number."""
     scene, model = arm()
     with pytest.raises(UnknownNameError, match="compliance model: unknown frame 'lnk1'; did you mean 'link1'"):
-        bent(scene, LinearCompliance({"lnk1": np.eye(6)}), q=Q)
+        apply_compliance(scene, LinearCompliance({"lnk1": np.eye(6)}), q=Q)
     with pytest.raises(UnknownNameError, match="floor: unknown frame 'b'"):
         LinearCompliance({"a": np.eye(6)}, floor={"b": np.eye(6)})
     with pytest.raises(SceneError, match="frame 'world' is a root, which cannot give way"):
-        bent(scene, LinearCompliance({"world": np.eye(6)}), q=Q)
+        apply_compliance(scene, LinearCompliance({"world": np.eye(6)}), q=Q)
     with pytest.raises(SceneError, match="the compliance of 'a' is not positive semi-definite: its eigenvalues are"):
         LinearCompliance({"a": -np.eye(6)})
     with pytest.raises(SceneError, match="fraction must be a finite number and not negative, not -1"):
@@ -201,7 +210,7 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(SceneError, match="gravity must be three finite numbers"):
         LinearCompliance({}, gravity=[0, 0])
     with pytest.raises(SceneError, match="iterations must be at least 1, not 0"):
-        bent(scene, model, q=Q, iterations=0)
+        apply_compliance(scene, model, q=Q, iterations=0)
     with pytest.raises(SceneError, match="length must be a finite number above zero, not 0"):
         beam_compliance(0.0, bending=1.0)
     with pytest.raises(SceneError, match="axis must be 'x', 'y' or 'z', not 'w'"):
@@ -211,4 +220,4 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(SceneError, match="stiffness must be a finite number above zero, not -2"):
         joint_compliance([0, 0, 1], stiffness=-2.0)
     with pytest.raises(ConfigurationError):
-        bent(scene, model)
+        apply_compliance(scene, model)

@@ -13,14 +13,14 @@ from support import noise_model as model
 from tmkit import GaussianPose, Measurement, Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
 from tmkit.estimation import (
+    ByTag,
+    Estimate,
     Fused,
-    Newest,
+    Latest,
+    MinCovariance,
     Observation,
     Observations,
-    Opinion,
     Resolution,
-    Surest,
-    Tagged,
     resolve_observations,
 )
 
@@ -103,7 +103,7 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
         )
         for k in range(5)
     ]
-    for policy in (Newest(), Tagged("a"), Surest(), Fused()):
+    for policy in (Latest(), ByTag("a"), MinCovariance(), Fused()):
         first = resolve_observations(scene, Observations(every), "cup", policy=policy)
         second = resolve_observations(scene, Observations(every[k] for k in order), "cup", policy=policy)
         assert first.scene == second.scene
@@ -118,7 +118,7 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
     random = np.random.default_rng(seed)
     scene = room()
     draw = seen(scene, "left", 3e-3 * random.normal(size=6), stamp=1.0)
-    answer = resolve_observations(scene, Observations([draw]), "cup", policy=Newest(), probability=None)
+    answer = resolve_observations(scene, Observations([draw]), "cup", policy=Latest(), probability=None)
     hung = scene.reparent("cup", "left", pose=draw.pose.mean, covariance=draw.pose.covariance)
     back = hung.reparent("cup", "table")
     pairs = [("cup", "world"), ("cup", "left"), ("left", "world"), ("cup", "table")]
@@ -137,24 +137,24 @@ def test_policies_look_at_whole_paths() -> None:
     everything = Observations([camera, by_third, by_left])
     opinions = {
         str(verdict.opinion): verdict.opinion
-        for verdict in resolve_observations(scene, everything, "cup", policy=Newest(), probability=None).verdicts
+        for verdict in resolve_observations(scene, everything, "cup", policy=Latest(), probability=None).verdicts
     }
     assert {opinion.stamp for opinion in opinions.values()} == {None, 2.0, 9.0, 5.0}
     chain = next(opinion for opinion in opinions.values() if len(opinion.observations) == 2)
     assert chain.observations == (camera, by_third)
     assert chain.stamp == 2.0
 
-    def chosen(policy: object, collection: Observations = everything) -> Opinion:
+    def chosen(policy: object, collection: Observations = everything) -> Estimate:
         answer = resolve_observations(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
         (opinion,) = (verdict.opinion for verdict in answer.verdicts if verdict.used)
         assert alike(answer.scene.pose("cup", "table"), opinion.pose.mean)
         return opinion
 
-    assert chosen(Newest()).stamp == 9.0  # the tripod where the scene has it, exactly
-    assert chosen(Tagged("nothing", "marker")).observations == (by_left,)
-    assert chosen(Surest()).observations == (by_third,)
+    assert chosen(Latest()).stamp == 9.0  # the tripod where the scene has it, exactly
+    assert chosen(ByTag("nothing", "marker")).observations == (by_left,)
+    assert chosen(MinCovariance()).observations == (by_third,)
     moved = scene.add_stamped_pose("tripod", scene.local_pose("tripod"), stamp=1.0)
-    newest = resolve_observations(moved, everything, "cup", policy=Newest(), probability=None)
+    newest = resolve_observations(moved, everything, "cup", policy=Latest(), probability=None)
     assert [verdict.opinion.observations for verdict in newest.verdicts if verdict.used] == [(by_left,)]
 
 
@@ -178,7 +178,7 @@ def test_one_observation_used_twice_is_one_error() -> None:
 class _Chains:
     """A policy of one's own: the longest path."""
 
-    def choose(self, opinions: list[Opinion]) -> list[Opinion]:
+    def choose(self, opinions: list[Estimate]) -> list[Estimate]:
         return [max(opinions, key=lambda opinion: len(opinion.observations))]
 
 
@@ -195,7 +195,7 @@ def test_an_outlier_is_rejected_and_named() -> None:
     assert bad not in answer.used
     assert answer.scene == resolve_observations(scene, Observations(good), "cup", policy=Fused()).scene
     distance = scene.innovation(bad.measurement()).squared_mahalanobis
-    alone = resolve_observations(scene, Observations([bad]), "cup", policy=Newest())
+    alone = resolve_observations(scene, Observations([bad]), "cup", policy=Latest())
     assert alone.scene is scene or alone.scene == scene
     assert alone.rejected[0].squared_distance == pytest.approx(distance, rel=1e-3)
 
@@ -253,7 +253,7 @@ def test_frames_on_joints_can_only_be_fused() -> None:
     expected = scene.condition(Measurement.of_pose("lid", "left", pose.mean, pose.covariance), q=q)
     assert same(fused.gaussian_pose("lid", "world", q=q), expected.gaussian_pose("lid", "world", q=q))
     with pytest.raises(SceneError, match="frame 'lid' is on a revolute joint"):
-        resolve_observations(scene, looks, "lid", policy=Newest(), q=q)
+        resolve_observations(scene, looks, "lid", policy=Latest(), q=q)
 
 
 @settings(max_examples=25)
@@ -304,22 +304,22 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
         Observation("cup", "left", GaussianPose(), None, "marker")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="'cup' seen from 'lefd': unknown frame 'lefd'; did you mean 'left'"):
-        resolve_observations(scene, Observations([Observation("cup", "lefd", good.pose)]), "cup", policy=Newest())
+        resolve_observations(scene, Observations([Observation("cup", "lefd", good.pose)]), "cup", policy=Latest())
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'"):
-        resolve_observations(scene, Observations(), "cupp", policy=Newest())
+        resolve_observations(scene, Observations(), "cupp", policy=Latest())
     with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no opinions"):
-        resolve_observations(scene, Observations(), "world", policy=Newest())
+        resolve_observations(scene, Observations(), "world", policy=Latest())
     with pytest.raises(SceneError, match="frame 'table' is above 'cup' or is that itself"):
-        resolve_observations(scene, Observations(), "table", policy=Newest(), base="cup")
+        resolve_observations(scene, Observations(), "table", policy=Latest(), base="cup")
     with pytest.raises(DisconnectedError):
         resolve_observations(
-            scene.add_root("moon"), Observations([Observation("cup", "moon", good.pose)]), "cup", policy=Newest()
+            scene.add_root("moon"), Observations([Observation("cup", "moon", good.pose)]), "cup", policy=Latest()
         )
     many = Observations(
         Observation("cup", "left", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL)) for k in range(501)
     )
     with pytest.raises(SceneError, match="frame 'cup' has more than 500 paths of observations"):
-        resolve_observations(scene, many, "cup", policy=Newest())
+        resolve_observations(scene, many, "cup", policy=Latest())
 
 
 def test_observers_that_hang_on_the_target_say_nothing() -> None:

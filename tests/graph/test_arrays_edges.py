@@ -112,7 +112,7 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
     assert frozen.digest == scene.digest
     assert list(map(frozen.frame_id, frozen.frame_names)) == list(map(scene.frame_id, scene.frame_names))
     assert arrays.body_names == scene.body_names
-    assert arrays.bare_bodies == scene.bare_bodies
+    assert arrays.bodies_without_frames == scene.bodies_without_frames
     assert arrays.twist_frames == scene.twist_frames
     assert arrays.group_names == scene.group_names
     for name in scene.group_names:

@@ -1,7 +1,7 @@
 """Figures 2 to 6 of De Laet, Bellens, Bruyninckx and De Schutter: what they accept and refuse, each with its rule.
 
 A figure is a scene, and edges or nodes that are crossed out in it; each of these is refused by the rule that its
-caption names, in the exact form of ``docs/relations.md``, and leaves the scene as it was.
+caption names, in the exact form of ``docs/concepts/relations.md``, and leaves the scene as it was.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import Revolute, SceneGraph, add_twist, differentiated, integrated, relate, set_twist
+from tmkit.graph import Revolute, SceneGraph, add_twist, finite_difference, integrate, relate, set_twist
 from tmkit.relations import (
     AngularVelocityCoord,
     InstantaneousScrewAxis,
@@ -166,15 +166,15 @@ def test_a_pose_in_any_axes() -> None:
 def test_two_versions_give_the_twists_that_led_from_one_to_the_other(tray: Any, cup: Any, dt: float) -> None:
     """What twists do in a time gives them back, and to first order the pose moves by them."""
     scene = carried().set_twist("tray", "Base", tray).set_twist("cup", "Tray", cup)
-    later = scene.integrated(dt)
-    back = differentiated(scene, later, dt)
+    later = scene.integrate(dt)
+    back = finite_difference(scene, later, dt)
     for frame, six in (("tray", tray), ("cup", cup)):
         np.testing.assert_allclose(back.twist_edge(frame)[1], six, atol=1e-9)  # type: ignore[index]
         assert later.local_pose(frame).is_close(scene.local_pose(frame) @ Pose.exp(six * dt))
     assert later.local_pose("handle") == scene.local_pose("handle")
-    assert integrated(scene, 0.0).pose("cup", "base").is_close(scene.pose("cup", "base"))
+    assert integrate(scene, 0.0).pose("cup", "base").is_close(scene.pose("cup", "base"))
     small = 1e-6
-    moved = scene.integrated(small)
+    moved = scene.integrate(small)
     velocity = relate(scene, LinearVelocityCoord("handle|Cup", "Base", "[base]")).numbers[0]
     step = moved.pose("handle", "base").translation - scene.pose("handle", "base").translation
     np.testing.assert_allclose(step / small, velocity, atol=1e-4)
@@ -184,18 +184,18 @@ def test_twists_move_the_edge_between_bodies() -> None:
     """A twist on a frame below the topmost moves its whole body, and one that is known the other way round too."""
     six = np.array([0.1, 0.2, -0.1, 0.3, -0.2, 0.4])
     on_handle = carried().set_twist("handle", "Tray", six)
-    moved = integrated(on_handle, 0.5)
+    moved = integrate(on_handle, 0.5)
     turned = on_handle.local_pose("handle")
     expected = on_handle.pose("handle", "tray") @ Pose.exp(six * 0.5)
     assert moved.pose("handle", "tray").is_close(expected)
     assert moved.local_pose("handle") == turned
     reverse = carried().set_twist("tray", "Cup", six)
-    assert integrated(reverse, 0.5).pose("tray", "cup").is_close(reverse.pose("tray", "cup") @ Pose.exp(six * 0.5))
-    assert integrated(carried(), 0.5) is not None
+    assert integrate(reverse, 0.5).pose("tray", "cup").is_close(reverse.pose("tray", "cup") @ Pose.exp(six * 0.5))
+    assert integrate(carried(), 0.5) is not None
     with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', so that its twist can act"):
-        integrated(carried().set_twist("cup", "Wall", six), 0.5)
+        integrate(carried().set_twist("cup", "Wall", six), 0.5)
     with pytest.raises(SemanticError, match="a path of twists leads"):  # which of the two edges between moves?
-        integrated(carried().set_twist("cup", "Base", six), 0.5)
+        integrate(carried().set_twist("cup", "Base", six), 0.5)
 
 
 def test_what_differences_refuse() -> None:
@@ -203,19 +203,19 @@ def test_what_differences_refuse() -> None:
     scene = carried()
     moved = scene.set_pose("cup", Pose([0.4, 0, 0]))
     with pytest.raises(SceneError, match="hangs off 'base', and hung off 'tray' before"):
-        differentiated(scene, scene.reparent("cup", "base"), 1.0, frames=["cup"])
+        finite_difference(scene, scene.reparent("cup", "base"), 1.0, frames=["cup"])
     with pytest.raises(SceneError, match="is a root"):
-        differentiated(scene, moved, 1.0, frames=["base"])
+        finite_difference(scene, moved, 1.0, frames=["base"])
     with pytest.raises(UnknownNameError, match="saucer"):
-        differentiated(scene, moved.add_frame("saucer", "tray"), 1.0, frames=["saucer"])
+        finite_difference(scene, moved.add_frame("saucer", "tray"), 1.0, frames=["saucer"])
     with pytest.raises(SemanticError, match="time goes by between the two"):
-        differentiated(scene, moved, 0.0)
+        finite_difference(scene, moved, 0.0)
     jointed = scene.add_body("Lid").add_frame("lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid")
     with pytest.raises(SceneError, match="moves by joint 'hinge', whose velocity gives its twist"):
-        differentiated(jointed, jointed, 1.0, frames=["lid"])
+        finite_difference(jointed, jointed, 1.0, frames=["lid"])
     with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
-        differentiated(scene, moved.set_twist("cup", "Base", np.zeros(6)), 1.0)
-    rested = differentiated(scene, moved, 1.0, frames=["tray", "cup"])
+        finite_difference(scene, moved.set_twist("cup", "Base", np.zeros(6)), 1.0)
+    rested = finite_difference(scene, moved, 1.0, frames=["tray", "cup"])
     np.testing.assert_array_equal(rested.twist_edge("tray")[1], np.zeros(6))  # type: ignore[index]
 
 
@@ -223,9 +223,9 @@ def test_times_and_numbers_with_units() -> None:
     """Quantities are converted on the way in, times too."""
     unit = pytest.importorskip("pint").UnitRegistry()
     scene = carried().set_twist("tray", "Base", [0.1, 0, 0, 0, 0, 0.2])
-    assert integrated(scene, 500 * unit.ms) == integrated(scene, 0.5)
+    assert integrate(scene, 500 * unit.ms) == integrate(scene, 0.5)
     with pytest.raises(SemanticError, match="it is given in s"):
-        integrated(scene, 3 * unit.metre)
+        integrate(scene, 3 * unit.metre)
     parts = TwistVector.of_parts([10, 0, 0] * unit.cm / unit.s, [0, 0, 30] * unit.degree / unit.s)
     np.testing.assert_allclose(parts.vector, [0.1, 0, 0, 0, 0, np.pi / 6])
     push = WrenchVector.of_parts([1, 0, 0] * unit.kilonewton, [0, 0, 5])

@@ -14,7 +14,7 @@ from support.effort import scaled_examples
 from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_json, scene_to_json
-from tmkit.graph import AttachedShape, EdgeNoise, consolidated, diff
+from tmkit.graph import AttachedShape, EdgeNoise, collapse_fixed_frames, diff
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -213,9 +213,9 @@ def test_folding_keeps_what_is_known() -> None:
         pose = Pose.exp(0.3 * random.normal(size=6))
         scene = scene.add_frame(frame, parent, pose=pose, joint=joint, covariance=model.random_covariance(random))
     scene = scene.reparent("left", "camera")
-    folded = consolidated(scene, keep=["camera", "left"])
+    folded = collapse_fixed_frames(scene, keep=["camera", "left"])
     assert folded.frame_names == ("world", "base", "flange", "camera", "left", "arm")
-    still = consolidated(scene.remove_frame("arm"), keep=["camera", "left"])
+    still = collapse_fixed_frames(scene.remove_frame("arm"), keep=["camera", "left"])
     assert still.frame_names == ("world", "base", "camera", "left")
     pairs = [("camera", "world"), ("left", "base"), ("left", "camera")]
     assert close(still.joint_gaussian(pairs)[1], scene.joint_gaussian(pairs)[1])
@@ -233,15 +233,15 @@ def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() 
     scene = scene.add_frame(
         "arm", parent, pose=Pose.exp(random.normal(size=6)), joint=Revolute([0, 0, 1]), covariance=error
     )
-    folded = consolidated(scene)
+    folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "f6", "arm")
     assert folded.noise("f6").sources == tuple(scene.noise(f"f{k}").sources[0] for k in range(7))  # type: ignore[union-attr]
     for value in (-2.0, 0.0, 0.7):
         before, after = (each.gaussian_pose("arm", "world", q=[value]) for each in (scene, folded))
         assert close(before.covariance, after.covariance)
     solid = scene.set_shapes("f3", [AttachedShape(Box([1, 1, 1]))])
-    assert consolidated(solid).frame_names == ("world", "f3", "f6", "arm")
-    assert consolidated(solid).shapes("f3") == solid.shapes("f3")
+    assert collapse_fixed_frames(solid).frame_names == ("world", "f3", "f6", "arm")
+    assert collapse_fixed_frames(solid).shapes("f3") == solid.shapes("f3")
 
 
 def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
@@ -251,7 +251,7 @@ def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
         .add_frame("mount", "world", covariance=np.eye(6))
         .add_frame("part", "mount", shapes=[AttachedShape(Box([1, 1, 1]))])
     )
-    folded = consolidated(scene)
+    folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "part")
     assert close(folded.gaussian_pose("part", "world").covariance, np.eye(6))
     assert folded.shapes("world") == ()
@@ -281,10 +281,10 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
     random = np.random.default_rng(seed)
     scene = uncertain_robot(random, 12)
     keep = [f"f{number}" for number in random.choice(12, size=3, replace=False)]
-    folded = consolidated(scene, keep=keep)
+    folded = collapse_fixed_frames(scene, keep=keep)
     assert folded._defects() == ""
     assert set(keep) <= set(folded.frame_names) <= set(scene.frame_names)
-    assert consolidated(folded, keep=keep) == folded
+    assert collapse_fixed_frames(folded, keep=keep) == folded
     assert pickle.loads(pickle.dumps(folded)) == folded
     if by_json:
         folded = scene_from_json(scene_to_json(folded))

@@ -51,7 +51,7 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
     "arrays.write_poses": lambda: SceneArrays(far_scene()).write_poses(np.zeros((9, 7))),
     "arrays.reparent": lambda: SceneArrays(far_scene()).reparent("a", "b"),
     "integrated": lambda: (
-        SceneGraph().add_frame("a", "world").set_twist("a", "world", [1e308, *[0] * 5]).integrated(1e10)
+        SceneGraph().add_frame("a", "world").set_twist("a", "world", [1e308, *[0] * 5]).integrate(1e10)
     ),
     "volume": lambda: Box([1e200, 1e200, 1e200]).volume,
     "sphere": lambda: Sphere(1e200).volume,

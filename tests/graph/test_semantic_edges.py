@@ -26,7 +26,7 @@ from tmkit.graph import (
     add_pose,
     add_twist,
     diff,
-    integrated,
+    integrate,
     relate,
     set_pose,
     set_twist,
@@ -368,7 +368,7 @@ def test_a_scene_moves_by_its_twists() -> None:
     scene = SceneGraph(root=None).add_body("W").add_root("w", body="W").add_frame("a", "w", pose=Pose([1, 0, 0]))
     scene = scene.add_frame("b", "a", pose=Pose([0, 1, 0]))
     six = np.array([0.1, 0, 0, 0, 0, 0.5])
-    moved = integrated(scene.set_twist("a", "W", six), 2.0)
+    moved = integrate(scene.set_twist("a", "W", six), 2.0)
     assert moved.local_pose("a").is_close(Pose([1, 0, 0]) @ Pose.exp(six * 2.0))
     assert moved.local_pose("b") == scene.local_pose("b")
 
@@ -405,12 +405,12 @@ def test_edges_of_the_wrong_kinds() -> None:
 def test_bodies_without_frames_and_what_keeps_them() -> None:
     """A body may be there before its frames; it cannot go while something is relative to it."""
     scene = SceneGraph().add_body("Cup")
-    assert scene.bare_bodies == ("Cup",)
+    assert scene.bodies_without_frames == ("Cup",)
     assert scene.body_names == ("world", "Cup")
     with pytest.raises(SceneError, match="a body named 'Cup' is already in the scene"):
         scene.add_body("Cup")
     with_frame = scene.add_frame("cup", "world", body="Cup")
-    assert with_frame.bare_bodies == ()
+    assert with_frame.bodies_without_frames == ()
     with pytest.raises(SceneError, match="body 'Cup' has frame 'cup'; remove its frames"):
         with_frame.remove_body("Cup")
     moving = with_frame.add_root("saucer").set_twist("saucer", "Cup", np.zeros(6))
@@ -436,10 +436,10 @@ def moving_tray() -> SceneGraph:
 
 def test_folding_keeps_twists() -> None:
     """Frames that move, and the bodies relative to which they do, are not folded away."""
-    folded = moving_tray().consolidated()
+    folded = moving_tray().collapse_fixed_frames()
     assert "rim" not in folded
     assert folded.twist_edge("tray")[0] == "stand"  # type: ignore[index]
-    assert folded.bare_bodies == ("bare",)
+    assert folded.bodies_without_frames == ("bare",)
 
 
 def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
@@ -450,6 +450,6 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
     merged = tk.load_scene(str(first), str(second))
     assert merged.twist_edge("tray")[0] == "stand"  # type: ignore[index]
     np.testing.assert_array_equal(merged.twist_edge("tray")[1], np.ones(6))  # type: ignore[index]
-    assert merged.bare_bodies == ("bare",)
+    assert merged.bodies_without_frames == ("bare",)
     assert merged.specification("eye").body == "Eye"
     assert "lamp" in merged

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_json, scene_to_json
-from tmkit.graph import FrameSpecification, Free, Revolute, SceneGraph, SceneHistory, StampedPoses, consolidated, diff
+from tmkit.graph import (
+    FrameSpecification,
+    Free,
+    Revolute,
+    SceneGraph,
+    SceneHistory,
+    StampedPoses,
+    collapse_fixed_frames,
+    diff,
+)
 from tmkit.spatial import Pose
 
 FACTS = json.loads((Path(__file__).resolve().parents[1] / "data" / "semantics.json").read_text())
@@ -290,7 +299,7 @@ def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
     scene = SceneGraph().add_frame("stand", "world", pose=Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3]))
     scene = scene.add_frame("camera", "stand", pose=along_x(1))
     scene = scene.add_stamped_pose("camera", along_x(1), stamp=1).add_stamped_pose("camera", along_x(2), stamp=2)
-    folded = consolidated(scene)
+    folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "camera")
     for stamp in (1.0, 1.25, 2.0):
         assert folded.pose("camera", "world", stamp=stamp).is_close(scene.pose("camera", "world", stamp=stamp))

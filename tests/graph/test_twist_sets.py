@@ -1,7 +1,7 @@
 """Scenes with twist edges are accepted or refused as sets of edges, in any order, and survive every way of copying.
 
-The model is a plain reading of the rules of ``docs/relations.md``, of all edges at once. No accepted scene answers in
-two ways: angular velocities that it gives add up.
+The model is a plain reading of the rules of ``docs/concepts/relations.md``, of all edges at once. No accepted scene
+answers in two ways: angular velocities that it gives add up.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def rebuilt(scene: SceneGraph) -> dict[str, SceneGraph]:
 def from_frames(scene: SceneGraph, order: list[str]) -> SceneGraph:
     """Return a scene made of its frames, without its groups."""
     frames = [scene.specification(name) for name in order]
-    return SceneGraph.from_frames(frames, allowed=scene.allowed_pairs, bare_bodies=scene.bare_bodies)
+    return SceneGraph.from_frames(
+        frames, allowed=scene.allowed_pairs, bodies_without_frames=scene.bodies_without_frames
+    )
 
 
 def with_groups(scene: SceneGraph, copy: SceneGraph) -> SceneGraph:

@@ -10,7 +10,7 @@ import pytest
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import diff, integrated, relate
+from tmkit.graph import diff, integrate, relate
 from tmkit.plans.values import Reparenting
 from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
 
@@ -97,7 +97,7 @@ def belt() -> SceneGraph:
 def check_held(scene: SceneGraph) -> None:
     """What moved relative to what stayed is gone; what moves inside, or elsewhere, goes on."""
     assert scene.twist_frames == ("lid", "dog")
-    later = integrated(scene, 1.0)
+    later = integrate(scene, 1.0)
     assert later.pose("cup", "hand").is_close(scene.pose("cup", "hand"))
     assert not later.pose("lid", "cup").is_close(scene.pose("lid", "cup"))
     assert later.pose("dog", "world").translation[1] == 1

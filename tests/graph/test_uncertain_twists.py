@@ -21,11 +21,11 @@ from tmkit.graph import (
     FrameSpecification,
     SceneHistory,
     add_twist,
-    consolidated,
+    collapse_fixed_frames,
     diff,
-    differentiated,
+    finite_difference,
     gaussian_twist,
-    integrated,
+    integrate,
     relate,
     set_twist,
 )
@@ -134,10 +134,10 @@ def test_a_covariance_is_kept_to_the_bit() -> None:
 def edge_errors(before: SceneGraph, dt: float) -> Any:
     """Return how far all edges of an exact scene are off those of ``before``, after a time."""
     frames = before.frame_names[1:]
-    means = [integrated(before, dt).local_pose(frame).inverse() for frame in frames]
+    means = [integrate(before, dt).local_pose(frame).inverse() for frame in frames]
 
     def of(scene: SceneGraph) -> Any:
-        after = integrated(scene, dt)
+        after = integrate(scene, dt)
         return np.concatenate([(mean @ after.local_pose(f)).log() for mean, f in zip(means, frames, strict=True)])
 
     return of
@@ -148,7 +148,7 @@ def edge_errors(before: SceneGraph, dt: float) -> Any:
 def test_moved_scenes_have_the_errors_that_moving_makes(seed: int, dt: float) -> None:
     """All edges together: moving the uncertain scene is, to first order, drawing exact scenes and moving those."""
     scene = random_movers(np.random.default_rng(seed))
-    after = scene.integrated(dt)
+    after = scene.integrate(dt)
     pairs = [(frame, str(scene.parent(frame))) for frame in scene.frame_names[1:]]
     maps = maps_by_differences(scene, edge_errors(scene, dt))
     assert close(after.joint_gaussian(pairs)[1], maps @ maps.T, tolerance=1e-5)
@@ -166,24 +166,24 @@ def test_two_times_are_one(seed: int, first: float, second: float) -> None:
     scene = scene.set_twist("cart", "world", random.normal(size=6), covariance=random_covariance(random))
     twice, once = (
         s.gaussian_pose("cart", "world")
-        for s in (scene.integrated(first).integrated(second), scene.integrated(first + second))
+        for s in (scene.integrate(first).integrate(second), scene.integrate(first + second))
     )
     assert twice.mean.is_close(once.mean, translation_tolerance=1e-12, rotation_tolerance=1e-7)
     assert close(twice.covariance, once.covariance, tolerance=1e-11)
-    back = scene.integrated(first).integrated(-first)
+    back = scene.integrate(first).integrate(-first)
     assert close(back.edge_covariance("cart"), scene.edge_covariance("cart"), tolerance=1e-11)
 
 
 def test_a_moved_pose_is_that_of_an_uncertain_twist() -> None:
-    """One body from an exact pose: as :meth:`GaussianTwist.integrated` has it for an error that stays."""
+    """One body from an exact pose: as :meth:`GaussianTwist.integrate` has it for an error that stays."""
     random = np.random.default_rng(2)
     vector, covariance = random.normal(size=6), random_covariance(random)
     scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", vector, covariance=covariance)
-    known = GaussianTwist(vector, covariance).integrated(0.7)
-    moved = scene.integrated(0.7).gaussian_pose("cart", "world")
+    known = GaussianTwist(vector, covariance).integrate(0.7)
+    moved = scene.integrate(0.7).gaussian_pose("cart", "world")
     assert moved.mean.is_close(known.mean)
     assert close(moved.covariance, known.covariance, tolerance=1e-12)
-    assert scene.integrated(0.0).noisy_frames == ()
+    assert scene.integrate(0.0).noisy_frames == ()
 
 
 def test_samples_of_moved_scenes_have_the_covariance() -> None:
@@ -192,11 +192,11 @@ def test_samples_of_moved_scenes_have_the_covariance() -> None:
     scene, dt, count = random_movers(random), 0.8, 4000
     sources = sources_of(scene)
     assert len(sources) == 4
-    after = scene.integrated(dt).gaussian_pose("lamp", "base")
+    after = scene.integrate(dt).gaussian_pose("lamp", "base")
     drawn = []
     for _ in range(count):
         exact = exact_with(scene, {source: random.normal(size=source.dimension) for source in sources})
-        drawn.append(integrated(exact, dt).pose("lamp", "base").as_array())
+        drawn.append(integrate(exact, dt).pose("lamp", "base").as_array())
     xi = errors(after.mean, np.array(drawn))
     floor = sampling_floor(after.covariance, count)  # 0.03 here
     assert np.linalg.norm(xi.T @ xi / count - after.covariance) < 2.5 * floor * np.linalg.norm(after.covariance)
@@ -209,11 +209,11 @@ def test_samples_of_moved_scenes_have_the_covariance() -> None:
 def test_what_moved_tells_how_it_moved(seed: int, dt: float) -> None:
     """From two versions come the twists that led from one to the other, and with them their errors."""
     scene = random_movers(np.random.default_rng(seed)).remove_twist("lamp").remove_twist("handle")
-    again = differentiated(scene, scene.integrated(dt), dt)
+    again = finite_difference(scene, scene.integrate(dt), dt)
     assert again.twist_frames == ("tray",)
     assert np.allclose(again.twist_edge("tray")[1], scene.twist_edge("tray")[1], atol=1e-7)  # type: ignore[index]
     assert np.abs(again.twist_covariance("tray") - scene.twist_covariance("tray")).max() < 1e-11
-    still = differentiated(scene, scene, dt, frames=["cup"])
+    still = finite_difference(scene, scene, dt, frames=["cup"])
     assert still.twist_noise("cup") is None
 
 
@@ -222,9 +222,9 @@ def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
     small = np.diag([1e-6] * 6)
     earlier = SceneGraph().add_frame("cart", "world", covariance=small)
     later = earlier.set_pose("cart", Pose([0.1, 0, 0])).set_covariance("cart", small)
-    twist = differentiated(earlier, later, 0.1).twist_covariance("cart")
+    twist = finite_difference(earlier, later, 0.1).twist_covariance("cart")
     assert np.allclose(twist[:3, :3], np.diag([2e-4, 2e-4 + 5e-7, 2e-4 + 5e-7]), rtol=1e-9)
-    exact = differentiated(earlier.set_covariance("cart", None), later.set_covariance("cart", None), 0.1)
+    exact = finite_difference(earlier.set_covariance("cart", None), later.set_covariance("cart", None), 0.1)
     assert exact.twist_noise("cart") is None
 
 
@@ -240,7 +240,7 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     dt, noise = 0.6, random_covariance(random) + 1e-8 * np.eye(6)
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
     scene = scene.set_twist("cart", "world", vector, covariance=covariance)
-    moved = scene.integrated(dt)
+    moved = scene.integrate(dt)
     map_ = dt * right_jacobian(vector * dt)
     gain = covariance @ map_.T @ np.linalg.inv(map_ @ covariance @ map_.T + noise)
     expected = covariance - gain @ map_ @ covariance
@@ -254,10 +254,10 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     assert np.allclose(shift, gain @ seen, atol=1e-6)
     assert corrected._defects() == ""  # type: ignore[attr-defined]
     pose = corrected.pose("cart", "world")
-    later = corrected.integrated(dt).integrated(-dt)
+    later = corrected.integrate(dt).integrate(-dt)
     assert later.pose("cart", "world").is_close(pose, translation_tolerance=1e-9, rotation_tolerance=1e-7)
-    assert np.trace(corrected.integrated(1.0).edge_covariance("cart")) < np.trace(
-        moved.integrated(1.0).edge_covariance("cart")
+    assert np.trace(corrected.integrate(1.0).edge_covariance("cart")) < np.trace(
+        moved.integrate(1.0).edge_covariance("cart")
     )
 
 
@@ -277,7 +277,7 @@ def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
 def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     """Pickle, JSON, specifications, arrays and differences keep what twists and poses have in common."""
     start = random_movers(np.random.default_rng(seed))
-    scene = start.integrated(0.5)
+    scene = start.integrate(0.5)
     document = scene_to_json(scene)
     twins = [
         pickle.loads(pickle.dumps(scene)),
@@ -291,7 +291,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
         assert twin.digest == scene.digest
         assert hash(twin) == hash(scene)
         assert scene_to_json(twin) == document
-        again, further = twin.integrated(0.5).gaussian_pose("lamp", "base"), scene.integrated(0.5)
+        again, further = twin.integrate(0.5).gaussian_pose("lamp", "base"), scene.integrate(0.5)
         assert np.array_equal(again.covariance, further.gaussian_pose("lamp", "base").covariance)
     assert scene.apply(diff(scene, start)) == start
     assert scene._defects() == ""  # type: ignore[attr-defined]
@@ -337,7 +337,7 @@ def test_whole_scenes_take_errors_of_twists_along() -> None:
         .add_frame("rail", "world", body="Rail")
         .add_frame("cart", "rail", pose=Pose([1, 0, 0]))
     )
-    part = part.set_twist("cart", "Rail", [1, 0, 0, 0, 0, 0], covariance=small).integrated(1.0)
+    part = part.set_twist("cart", "Rail", [1, 0, 0, 0, 0, 0], covariance=small).integrate(1.0)
     both = SceneGraph().mount(part, "world", prefix="l/").mount(part, "world", prefix="r/")
     assert both.gaussian_pose("l/cart", "r/cart").covariance[0, 0] == pytest.approx(2e-2)
     assert both.twist_noise("l/cart").sources == both.noise("l/cart").sources  # type: ignore[union-attr]
@@ -347,7 +347,7 @@ def test_whole_scenes_take_errors_of_twists_along() -> None:
     assert merged.twist_noise("cart") == part.twist_noise("cart")
     assert part.extract("rail").twist_noise("cart") == part.twist_noise("cart")
     chain = part.add_frame("pin", "cart").add_frame("tip", "pin", classes=["tool"])
-    folded = consolidated(chain)
+    folded = collapse_fixed_frames(chain)
     assert "pin" not in folded
     assert folded.twist_noise("cart") == part.twist_noise("cart")
     renamed = merged.rename_frame("cart", "truck")

@@ -22,7 +22,7 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     Sphere,
-    consolidated,
+    collapse_fixed_frames,
     diff,
     moved_frames,
 )
@@ -187,7 +187,7 @@ def robot() -> SceneGraph:
 def test_fixed_chains_fold() -> None:
     """Frames between joints go, what they carried is where it was, masses add up, and what is kept stays."""
     scene = robot()
-    folded = scene.consolidated()
+    folded = scene.collapse_fixed_frames()
     assert folded.frame_names == ("world", "link", "hand")
     assert [len(folded.shapes(name)) for name in folded.frame_names] == [1, 2, 1]
     assert folded.joint_names == scene.joint_names
@@ -195,10 +195,10 @@ def test_fixed_chains_fold() -> None:
     assert inertia is not None
     assert inertia.mass == 3.0
     assert inertia.center.tolist() == pytest.approx([(2 * 0.1 + 1 * 0.2) / 3, 0, 0])
-    assert scene.consolidated(keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
-    assert consolidated(folded) is folded
+    assert scene.collapse_fixed_frames(keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
+    assert collapse_fixed_frames(folded) is folded
     with pytest.raises(UnknownNameError, match="did you mean 'tip'"):
-        scene.consolidated(keep=["tips"])
+        scene.collapse_fixed_frames(keep=["tips"])
 
 
 def test_frames_with_a_meaning_stay() -> None:
@@ -210,8 +210,8 @@ def test_frames_with_a_meaning_stay() -> None:
         scene.set_group("tools", frames=["mount"]),
         scene.allow_collision("mount", "hand"),
     ):
-        assert "mount" in changed.consolidated()
-    both = scene.allow_collision("mount", "hand").allow_collision("link", "hand").consolidated()
+        assert "mount" in changed.collapse_fixed_frames()
+    both = scene.allow_collision("mount", "hand").allow_collision("link", "hand").collapse_fixed_frames()
     assert "mount" not in both
     assert both.is_allowed("link", "hand")
 
@@ -235,7 +235,7 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
             other = scene.frame_names[int(rng.integers(1, len(scene) - 1))]
             scene = scene.allow_collision(f"f{number}", other)
     keep = [name for name in scene.frame_names if rng.random() < 0.1]
-    folded = scene.consolidated(keep=keep)
+    folded = scene.collapse_fixed_frames(keep=keep)
     assert folded._defects() == ""
     assert set(keep) <= set(folded.frame_names)
     movable = [name for name in scene.frame_names if scene.joint(name).type == "free"]

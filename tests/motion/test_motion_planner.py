@@ -22,8 +22,8 @@ from tmkit.motion import (
     PathQuery,
     PathStatus,
     RrtConnect,
-    proved_search,
     search_path,
+    search_verified,
 )
 from tmkit.motion.ompl_planner import OMPL_PLANNERS, OmplPlanner
 
@@ -82,7 +82,7 @@ def test_the_default_is_the_cores_search() -> None:
         asked.world, JOINTS, start=asked.start, goals=asked.goals, seed=3, max_iterations=2000,
         recheck_world=asked.check.world, tool_frame="tool",
     )  # fmt: skip
-    found = proved_search(RrtConnect(), asked)
+    found = search_verified(RrtConnect(), asked)
     assert found.status is PathStatus.SOLVED
     np.testing.assert_array_equal(found.path, direct.path)
 
@@ -91,7 +91,7 @@ def test_a_path_that_fails_the_fine_check_is_none() -> None:
     """A planner that goes straight through the wall is asked again, finer, and not believed; the pair is named."""
     asked = query()
     planner = Told(np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))]))
-    found = proved_search(planner, asked)
+    found = search_verified(planner, asked)
     assert planner.resolutions == [0.01, 0.005, 0.0025, 0.00125]
     assert found.status is PathStatus.RECHECK_FAILED
     assert found.path.shape == (0, 5)
@@ -103,7 +103,7 @@ def test_a_path_without_a_check_to_pass_is_believed() -> None:
     """Whoever asks without a fine check gets what the planner says."""
     asked = replace(query(), check=None)
     path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
-    assert proved_search(Told(path), asked).path is path
+    assert search_verified(Told(path), asked).path is path
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_path_that_is_none_is_a_mistake_of_the_planner(edit: object, message: 
     asked = query()
     path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
     with pytest.raises(ConfigurationError, match=message):
-        proved_search(Told(edit(path)), asked)  # type: ignore[operator]
+        search_verified(Told(edit(path)), asked)  # type: ignore[operator]
 
 
 class Straight:
@@ -178,40 +178,40 @@ def test_ompl_finds_a_way_and_finds_it_again(name: str) -> None:
     pytest.importorskip("ompl")
     asked = query(seed=5, iterations=1500)
     planner: MotionPlanner = OmplPlanner(name)
-    found = proved_search(planner, asked)
+    found = search_verified(planner, asked)
     assert found.status is PathStatus.SOLVED
-    proved_search(planner, query(seed=6, iterations=1500))
-    np.testing.assert_array_equal(proved_search(planner, asked).path, found.path)
+    search_verified(planner, query(seed=6, iterations=1500))
+    np.testing.assert_array_equal(search_verified(planner, asked).path, found.path)
 
 
 def test_another_seed_gives_another_path() -> None:
     """The seed of a query reaches OMPL's samplers."""
     pytest.importorskip("ompl")
-    paths = [proved_search(OmplPlanner(), query(seed=seed)).path for seed in range(4)]
+    paths = [search_verified(OmplPlanner(), query(seed=seed)).path for seed in range(4)]
     assert len({path.tobytes() for path in paths}) > 1
 
 
 def test_ompl_goes_straight_where_it_can() -> None:
     """Without a wall there is nothing to search."""
     pytest.importorskip("ompl")
-    assert len(proved_search(OmplPlanner(), query(goal=-0.2)).path) == 2
+    assert len(search_verified(OmplPlanner(), query(goal=-0.2)).path) == 2
 
 
 def test_ompl_says_which_end_is_wrong() -> None:
     """Ends that collide or are outside the limits are told like the core tells them."""
     pytest.importorskip("ompl")
-    found = proved_search(OmplPlanner(), query(goal=0.0))
-    assert (found.status, proved_search(RrtConnect(), query(goal=0.0)).status) == (PathStatus.GOAL_IN_COLLISION,) * 2
+    found = search_verified(OmplPlanner(), query(goal=0.0))
+    assert (found.status, search_verified(RrtConnect(), query(goal=0.0)).status) == (PathStatus.GOAL_IN_COLLISION,) * 2
     assert found.pair is not None
     assert "wall" in found.pair
-    found = proved_search(OmplPlanner(), query(goal=0.7))
+    found = search_verified(OmplPlanner(), query(goal=0.7))
     assert (found.status, found.joint) == (PathStatus.GOAL_OUT_OF_LIMITS, "y")
 
 
 def test_ompl_ends_after_the_iterations() -> None:
     """Where there is no way the search ends, and says so."""
     pytest.importorskip("ompl")
-    assert proved_search(OmplPlanner(), query(iterations=50, height=0.8)).status is PathStatus.NO_PATH
+    assert search_verified(OmplPlanner(), query(iterations=50, height=0.8)).status is PathStatus.NO_PATH
 
 
 def test_ompl_plans_for_a_panda() -> None:

@@ -14,7 +14,7 @@ import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import Pick, Place
-from tmkit.plans import CameraModel, Observation, Plan, Reparenting, covariance_rows
+from tmkit.plans import CameraModel, Plan, PlannedObservation, Reparenting, covariance_rows
 from tmkit.plans.observations import with_observations
 from tmkit.spatial import Pose
 
@@ -108,14 +108,14 @@ def test_expected_looks_move_nothing() -> None:
     """A look makes surer what it sees and what is correlated with it, and leaves every pose as it is."""
     scene = watched_scene()
     q = scene.zero_configuration()
-    seen = with_observations(scene, [Observation("a", "eye")], q=q)
+    seen = with_observations(scene, [PlannedObservation("a", "eye")], q=q)
     assert all(seen.local_pose(name) == scene.local_pose(name) for name in scene.frame_names[1:])
     for block, share in (("a", 0.2), ("b", 0.95)):
         before, after = (s.gaussian_pose(block, "world", q=q).covariance[0, 0] for s in (scene, seen))
         assert 0.0 < after < share * before
     assert CameraModel.of(scene, "eye").fault(scene, "a", q=q) is None
     exact = scene.set_noise("a", None)
-    assert with_observations(exact, [Observation("a", "eye")], q=q) == exact
+    assert with_observations(exact, [PlannedObservation("a", "eye")], q=q) == exact
 
 
 def test_cameras_say_what_they_do_not_see() -> None:

@@ -12,7 +12,7 @@ from tmkit.errors import SimulationError
 from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Box, Free, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape, Sphere
 from tmkit.simulation import Simulation
-from tmkit.simulation.camera import good_camera
+from tmkit.simulation.camera import fit_camera
 from tmkit.simulation.shapes import MOST_POINTS
 from tmkit.spatial import Pose
 
@@ -101,7 +101,7 @@ def test_pictures_look_at_what_has_an_end() -> None:
     """A plane does not move the camera away to infinity."""
     scene = with_ball(ground(AttachedShape(Plane()), AttachedShape(PointCloud([[0, 0, 1]], radius=0.1))), 3, 0, 0.03)
     with Simulation.from_scene(scene) as simulation:
-        camera = good_camera(simulation)
+        camera = fit_camera(simulation)
         assert all(math.isfinite(value) and abs(value) < 50 for value in (*camera.position, *camera.target))
 
 

@@ -14,7 +14,7 @@ from support.gantry import GANTRY, PlanWriter, gantry_scene, stacking_plan, two_
 
 from tmkit.errors import MissingExtraError, OutputError, SimulationError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.simulation import Camera, Film, Simulation, good_camera, render, simulate, write_picture
+from tmkit.simulation import Camera, Film, Simulation, fit_camera, render, simulate, write_picture
 from tmkit.spatial import Pose
 
 
@@ -35,7 +35,7 @@ def share_of(pixels: np.ndarray, channel: int) -> float:
 
 def test_picture_shows_the_objects_in_their_colours(simulation: Simulation) -> None:
     """Red and green blocks are red and green in the picture, and it has light, shade and a backdrop."""
-    pixels = render(simulation, good_camera(simulation, width=320, height=240))
+    pixels = render(simulation, fit_camera(simulation, width=320, height=240))
     assert pixels.shape == (240, 320, 3)
     assert pixels.dtype == np.uint8
     assert 0.001 < share_of(pixels, 0) < 0.2
@@ -46,7 +46,7 @@ def test_picture_shows_the_objects_in_their_colours(simulation: Simulation) -> N
 
 def test_same_world_same_picture(simulation: Simulation) -> None:
     """Drawing changes nothing: the next picture is the same, and so is the world."""
-    camera = good_camera(simulation, width=160, height=120)
+    camera = fit_camera(simulation, width=160, height=120)
     before = [simulation.pose(name).as_array() for name in simulation.objects]
     assert np.array_equal(render(simulation, camera), render(simulation, camera))
     assert np.array_equal(before, [simulation.pose(name).as_array() for name in simulation.objects])
@@ -61,7 +61,7 @@ def test_camera_looks_where_it_is_told(simulation: Simulation) -> None:
 
 def test_good_camera_sees_what_matters(simulation: Simulation) -> None:
     """Blocks, hand and the near table edges project into the picture, and fill a good part of it."""
-    camera = good_camera(simulation, width=640, height=480)
+    camera = fit_camera(simulation, width=640, height=480)
     points = [simulation.pose(frame).translation for frame in ("red", "green", "hand", "tool")]
     eye, axes = np.array(camera.position), camera.axes()
     seen = (np.array(points) - eye) @ axes
@@ -82,7 +82,7 @@ def hidden_scene(side: float) -> SceneGraph:
 def test_good_camera_does_not_look_through_walls(side: float) -> None:
     """Wherever a wall stands, the view is from the other side of it."""
     with Simulation.from_scene(hidden_scene(side)) as walled:
-        assert good_camera(walled).position[1] * side < 0.6 * abs(side)
+        assert fit_camera(walled).position[1] * side < 0.6 * abs(side)
 
 
 def test_camera_refuses_what_it_cannot_show() -> None:

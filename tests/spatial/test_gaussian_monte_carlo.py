@@ -214,13 +214,13 @@ def test_integrated_twists() -> None:
     twist = GaussianTwist([0.5, 0.1, -0.2, 0.3, -0.4, 0.6], root @ root.T)
     duration, steps = 1.5, 60
     biased = exp_each(duration * (twist.mean + rng.standard_normal((SAMPLES, 6)) @ root.T))
-    closed = twist.integrated(duration)
+    closed = twist.integrate(duration)
     assert_within_floors(closed.covariance, fit_gaussian(biased, mean=closed.mean).covariance)
     count, dt = SAMPLES // 8, duration / steps
     moved = exp_each(np.zeros((count, 6)))
     for _ in range(steps):
         moved = compose_each(moved, exp_each(dt * twist.mean + np.sqrt(dt) * rng.standard_normal((count, 6)) @ root.T))
-    closed = twist.integrated(duration, noise="white")
+    closed = twist.integrate(duration, noise="white")
     sampled = fit_gaussian(moved, mean=closed.mean).covariance
     assert relative_difference(closed.covariance, sampled) < 3.0 * sampling_floor(closed.covariance, count) + 0.01
 

@@ -21,7 +21,7 @@ from tmkit.spatial import (
     checked_covariance,
     compose,
     covariance_root,
-    swapped_parts,
+    swap_linear_angular,
 )
 
 Array = NDArray[np.float64]
@@ -77,8 +77,8 @@ def test_the_inverse_of_a_product_is_the_product_of_inverses(a: GaussianPose, b:
 def test_left_and_right_errors_are_one(a: GaussianPose) -> None:
     """Made of its left covariance a pose is the same; changing the order of parts twice, too."""
     assert_same(GaussianPose.from_left(a.mean, a.left_covariance), a)
-    assert np.array_equal(swapped_parts(swapped_parts(a.covariance)), a.covariance)
-    assert np.array_equal(swapped_parts(a.covariance)[:3, :3], a.covariance[3:, 3:])
+    assert np.array_equal(swap_linear_angular(swap_linear_angular(a.covariance)), a.covariance)
+    assert np.array_equal(swap_linear_angular(a.covariance)[:3, :3], a.covariance[3:, 3:])
 
 
 @given(gaussian_poses, poses)

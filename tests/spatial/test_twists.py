@@ -61,7 +61,7 @@ def test_the_velocity_of_another_point() -> None:
 @given(_twists, st.floats(-2.0, 2.0))
 def test_a_bias_is_integrated_by_the_right_jacobian(twist: GaussianTwist, duration: float) -> None:
     """The mean is the exponential; a small change of the twist moves it as the covariance says."""
-    moved = twist.integrated(duration)
+    moved = twist.integrate(duration)
     assert moved.mean == Pose.exp(twist.mean * duration)
     maps = duration * right_jacobian(twist.mean * duration)
     size = float(np.abs(moved.covariance).max())
@@ -71,8 +71,8 @@ def test_a_bias_is_integrated_by_the_right_jacobian(twist: GaussianTwist, durati
 @given(_twists, st.floats(0.01, 1.0), st.floats(0.01, 1.0))
 def test_white_noise_adds_up_over_time(twist: GaussianTwist, first: float, second: float) -> None:
     """Integrated over two stretches of time one after the other, or over both at once: the same."""
-    whole = twist.integrated(first + second, noise="white")
-    parts = twist.integrated(first, noise="white") @ twist.integrated(second, noise="white")
+    whole = twist.integrate(first + second, noise="white")
+    parts = twist.integrate(first, noise="white") @ twist.integrate(second, noise="white")
     assert whole.mean.is_close(parts.mean, translation_tolerance=1e-12, rotation_tolerance=1e-12)
     size = float(np.abs(whole.covariance).max())
     np.testing.assert_allclose(whole.covariance, parts.covariance, atol=1e-10 * size + 1e-30)
@@ -81,9 +81,9 @@ def test_white_noise_adds_up_over_time(twist: GaussianTwist, first: float, secon
 def test_for_a_short_time_bias_grows_with_the_square_and_white_noise_linearly() -> None:
     """To first order in time: S dt^2 and Q dt."""
     twist = GaussianTwist([1, 2, 3, 0.4, 0.5, 0.6], 0.01 * np.eye(6))
-    np.testing.assert_allclose(twist.integrated(1e-6).covariance, 1e-14 * np.eye(6), atol=1e-18)
-    np.testing.assert_allclose(twist.integrated(1e-6, noise="white").covariance, 1e-8 * np.eye(6), atol=1e-12)
-    assert twist.integrated(0.0, noise="white") == GaussianPose()
+    np.testing.assert_allclose(twist.integrate(1e-6).covariance, 1e-14 * np.eye(6), atol=1e-18)
+    np.testing.assert_allclose(twist.integrate(1e-6, noise="white").covariance, 1e-8 * np.eye(6), atol=1e-12)
+    assert twist.integrate(0.0, noise="white") == GaussianPose()
 
 
 @given(_twists, poses)
@@ -115,6 +115,6 @@ def test_what_is_no_twist_is_refused() -> None:
     with pytest.raises(SceneError, match="eigenvalues"):
         GaussianTwist(np.zeros(6), -np.eye(6))
     with pytest.raises(SceneError, match=r"not -1\.0 and white"):
-        GaussianTwist(np.zeros(6)).integrated(-1.0, noise="white")
+        GaussianTwist(np.zeros(6)).integrate(-1.0, noise="white")
     with pytest.raises(SceneError, match="not inf and bias"):
-        GaussianTwist(np.zeros(6)).integrated(float("inf"))
+        GaussianTwist(np.zeros(6)).integrate(float("inf"))

@@ -170,7 +170,7 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     },
     **{
         name: (lambda s, name=name: getattr(s, name))
-        for name in ("frame_names", "joint_names", "body_names", "bare_bodies", "twist_frames", "group_names")
+        for name in ("frame_names", "joint_names", "body_names", "bodies_without_frames", "twist_frames", "group_names")
     },
     "group": lambda s: (s.group(GROUP), s.group(GROUP).frames),
     "is_allowed": lambda s: s.is_allowed(CUP, TABLE),
@@ -231,7 +231,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         lambda k: (k.poses, k.q, k.qd, k.pose(CUP, HAND), k.jacobian(LID), k.twist(LID, CUP), k.scene, repr(k))
     )(s.at(Q, [0.1, 0.2])),
     "tree": lambda s: s.tree(),
-    "consolidated": lambda s: s.consolidated(),
+    "consolidated": lambda s: s.collapse_fixed_frames(),
     "equal": lambda s: s == _other,
     "hash": hash,
     "difference": lambda s: (
@@ -273,7 +273,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         )
     )(s.specification(CUP)),
     "from_frames": lambda s: SceneGraph.from_frames(
-        [s.specification(f) for f in s.frame_names], allowed=[(CUP, TABLE, NEW)], bare_bodies=[BODY]
+        [s.specification(f) for f in s.frame_names], allowed=[(CUP, TABLE, NEW)], bodies_without_frames=[BODY]
     ),
     "world": lambda s: core.CollisionWorld(
         s, movable=[CUP], margin=0.01, pair_margins={(CUP, HAND): -0.01}, level="exact"

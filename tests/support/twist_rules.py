@@ -1,4 +1,4 @@
-"""The rules that twist edges keep together, of all edges at once, as ``docs/relations.md`` has them."""
+"""The rules that twist edges keep together, of all edges at once, as ``docs/concepts/relations.md`` has them."""
 
 from __future__ import annotations
 

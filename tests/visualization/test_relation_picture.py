@@ -250,7 +250,7 @@ def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
     """Each rule that a picture names is the one that the scene names, and the page shows each picture."""
     tool: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "relation_pictures.py"))
-    page = (ROOT / "docs" / "relations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "relations.md").read_text(encoding="utf-8")
     captions = []
     for name, (drawn, _, _) in tool["PICTURES"].items():
         assert f"images/{name}.png" in page

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import Note, Remark, RemarkLog
+    from tmkit._support.import_notes import ImportLog, ImportNote, Note
     from tmkit._support.output import write_text
-    from tmkit._support.source_location import Place, did_you_mean
+    from tmkit._support.source_location import SourceLocation, did_you_mean
     from tmkit._support.xml import XmlElement, read_xml
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["Note", "Place", "Remark", "RemarkLog", "XmlElement", "did_you_mean", "read_xml", "write_text"]
+__all__ = ["ImportLog", "ImportNote", "Note", "SourceLocation", "XmlElement", "did_you_mean", "read_xml", "write_text"]
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -2,7 +2,7 @@
 
 Descriptions of robots in the wild are full of small slips that every tool forgives: a joint without limits, a sphere
 of radius 0, a material that is defined nowhere. Refusing them would help nobody, and mending them in silence would
-hide from the user that the robot is not quite what the file says. So every such slip becomes a :class:`Remark` with
+hide from the user that the robot is not quite what the file says. So every such slip becomes a :class:`ImportNote` with
 its place in the file. It is logged as a warning, and given to the program that asked for it
 (``load_scene(..., on_remark=...)``), which may print, count or raise.
 
@@ -15,15 +15,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 
-__all__ = ["Note", "Remark", "RemarkLog", "unheard"]
+__all__ = ["ImportLog", "ImportNote", "Note", "unheard"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ImportNote:
     """Something in a file that was mended or left out.
 
     Attributes:
@@ -37,27 +37,27 @@ class Remark:
     text: str
 
     def __str__(self) -> str:
-        return f"{Place(self.path, self.line)}: {self.text}"
+        return f"{SourceLocation(self.path, self.line)}: {self.text}"
 
 
 # What a reader calls to make a remark: where, and what.
-Note = Callable[[Place, str], None]
+Note = Callable[[SourceLocation, str], None]
 
 
 @dataclass
-class RemarkLog:
+class ImportLog:
     """Takes the remarks of one load: logs each and hands it on.
 
     Attributes:
         on_remark: is called with every remark; what it raises ends the load.
     """
 
-    on_remark: Callable[[Remark], None] | None = None
-    _seen: set[Remark] = field(default_factory=set)
+    on_remark: Callable[[ImportNote], None] | None = None
+    _seen: set[ImportNote] = field(default_factory=set)
 
-    def note(self, place: Place, text: str) -> None:
+    def note(self, place: SourceLocation, text: str) -> None:
         """Make a remark, unless this load has made the same one before."""
-        remark = Remark(place.path, place.line, text)
+        remark = ImportNote(place.path, place.line, text)
         if remark in self._seen:
             return
         self._seen.add(remark)
@@ -66,6 +66,6 @@ class RemarkLog:
             self.on_remark(remark)
 
 
-def unheard(place: Place, text: str) -> None:
+def unheard(place: SourceLocation, text: str) -> None:
     """Take a remark and do nothing with it: for readers that are called without anybody who listens."""
     del place, text

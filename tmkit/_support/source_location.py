@@ -1,8 +1,8 @@
 """Where in a file something was written.
 
 The idea: every value read from a file keeps the place it came from, so that whoever finds out that it is wrong, be it
-the parser, the evaluator or the core when the scene is built, can point at it. A :class:`Place` is that: path, line,
-column and the line itself; its :meth:`Place.error` makes the error with a caret under the spot.
+the parser, the evaluator or the core when the scene is built, can point at it. A :class:`SourceLocation` is that: path,
+line, column and the line itself; its :meth:`SourceLocation.error` makes the error with a caret under the spot.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from tmkit.errors import FileFormatError, MeshError, nearest_name
 
-__all__ = ["Place", "did_you_mean"]
+__all__ = ["SourceLocation", "did_you_mean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A spot in a file.
 
     Attributes:

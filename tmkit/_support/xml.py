@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tmkit._support.import_notes import Note, unheard
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, nearest_name
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ class XmlElement:
         return str(self.element.tag)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """Where the element stands."""
         line = cast("int | None", self.element.sourceline)
         lines = self.file.lines
         text = lines[line - 1] if line is not None and line <= len(lines) else None
-        return Place(str(self.path), line, None, text)
+        return SourceLocation(str(self.path), line, None, text)
 
     def remark(self, text: str) -> None:
         """Make a remark about this element."""
@@ -246,11 +246,12 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
     file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
     if data.endswith(b"\0"):
-        note(Place(str(path), len(file.lines)), "there are zero bytes at the end, which are left out")
+        note(SourceLocation(str(path), len(file.lines)), "there are zero bytes at the end, which are left out")
         data = data.rstrip(b"\0")
     if late := _LATE_DECLARATION.match(data):
         note(
-            Place(str(path), late[1].count(b"\n") + 1), "there are blanks before the XML declaration, which is left out"
+            SourceLocation(str(path), late[1].count(b"\n") + 1),
+            "there are blanks before the XML declaration, which is left out",
         )
         data = late[1] + data[late.end() :]
     try:
@@ -300,7 +301,7 @@ def _parsed(data: bytes, file: XmlFile) -> _Element:
             first = (others or problems)[0]
             raise etree.XMLSyntaxError(first.message, first.type, first.line, first.column) from None  # type: ignore[call-arg]
     for first in {problem.message.split()[2]: problem for problem in reversed(problems)}.values():
-        place = Place(str(file.path), first.line)
+        place = SourceLocation(str(file.path), first.line)
         file.note(place, f"the prefix '{first.message.split()[2]}' stands for no namespace; what has it is left out")
     return root
 

@@ -17,7 +17,7 @@ from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import Remark
+    from tmkit._support.import_notes import ImportNote
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
@@ -107,7 +107,7 @@ def load(
     allow: Sequence[Path] | None = None,
     packages: Sequence[str] | None = None,
     meshes: str = "load",
-    on_remark: Callable[[Remark], None] | None = None,
+    on_remark: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`, of which ``allow`` is a short name."""

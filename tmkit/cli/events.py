@@ -2,7 +2,7 @@
 
 Every object has ``event``: ``progress`` (what is being done), ``log`` (one record of a logger), ``error`` (why the
 command ends, with the facts of the error as fields of their own) and ``done`` (the exit code; always the last line).
-docs/events.md lists the fields.
+docs/reference/events.md lists the fields.
 
 Invariants: each line is written whole and at once, in ASCII, and is JSON in the strict sense: numbers that JSON does
 not know become strings. A standard error that nobody reads any more ends no command.

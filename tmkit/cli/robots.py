@@ -27,7 +27,7 @@ from tmkit.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import Remark
+    from tmkit._support.import_notes import ImportNote
     from tmkit.formats.srdf import RobotSemantics
     from tmkit.graph import SceneGraph
     from tmkit.robots import InferredArm, JointRow, Manipulator, RobotReport
@@ -91,7 +91,7 @@ def check(
             require_writable(path)
     if write_scene is not None and write_scene.suffix != ".json":
         raise typer.BadParameter(f"'{write_scene}' does not end in .json", param_hint="--write-scene")
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
     with progress("checking the robot"):
         inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
@@ -152,14 +152,14 @@ def _inferred(
 
 def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
     """Draw the cube in the hand, or where it was to be picked."""
-    from tmkit.simulation import Simulation, good_camera, render, write_picture
+    from tmkit.simulation import Simulation, fit_camera, render, write_picture
 
     plan = tried.result.plan if tried.result is not None else None
     scene = tried.scene if plan is None else plan.final_scene
     assert scene is not None
     q = plan.final_q if plan is not None else arm.ready_configuration(scene)
     with Simulation.from_scene(scene, q) as simulation:
-        write_picture(path, render(simulation, good_camera(simulation)))
+        write_picture(path, render(simulation, fit_camera(simulation)))
 
 
 def _write(
@@ -223,15 +223,15 @@ def _line(row: JointRow, width: int) -> str:
 
 def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
     """Return the arm and its hand as groups with states, and the pairs that need no check."""
-    from tmkit.formats.srdf import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics
+    from tmkit.formats.srdf import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup
 
     words = {"adjacent": "Adjacent", "always": "Always"}
     pairs = {(first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs}
     pairs |= dict.fromkeys(report.always, "Always") | dict.fromkeys(report.never, "Never")
-    groups = [Group("arm", chains=(Chain(arm.base, arm.tip),))]
+    groups = [SrdfGroup("arm", chains=(Chain(arm.base, arm.tip),))]
     states = [("ready", "arm", arm.ready)]
     if arm.gripper_joints:
-        groups.append(Group("hand", joints=arm.gripper_joints))
+        groups.append(SrdfGroup("hand", joints=arm.gripper_joints))
         states += [("open", "hand", arm.gripper_open), ("closed", "hand", arm.gripper_closed)]
     return RobotSemantics(
         arm.name,

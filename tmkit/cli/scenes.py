@@ -24,7 +24,7 @@ from tmkit.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import Remark
+    from tmkit._support.import_notes import ImportNote
     from tmkit.graph import SceneGraph
 
 __all__ = ["app"]
@@ -69,7 +69,7 @@ def check(
     """Look for slips in a scene: things that overlap, joints without limits, frames without use."""
     from tmkit.formats import check_scene
 
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
     report = check_scene(scene)
     if as_json:

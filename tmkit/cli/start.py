@@ -27,14 +27,14 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
     """
     if start is None:
         return None
-    from tmkit.robots import find_manipulators, ready_together
+    from tmkit.robots import find_manipulators, home_configuration
 
     values = _tmp_values(start, scene) if "=" not in start and start.endswith(".tmp") else _start_values(start)
     for joint in values:
         if joint not in scene.joint_names:
             where = "--start" if "=" in start else f"--start {start}"
             raise UnknownNameError.of("joint", joint, scene.joint_names, where=where)
-    return scene.configuration(values, base=ready_together(find_manipulators(robots, scene), scene))
+    return scene.configuration(values, base=home_configuration(find_manipulators(robots, scene), scene))
 
 
 def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:

@@ -24,36 +24,36 @@ if TYPE_CHECKING:
         ComplianceModel,
         Deflection,
         LinearCompliance,
+        apply_compliance,
         beam_compliance,
-        bent,
         joint_compliance,
     )
     from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
     from tmkit.estimation.observations import Observation, Observations
-    from tmkit.estimation.resolution import Resolution, Verdict, resolve_observations
-    from tmkit.estimation.resolution_policies import Fused, Newest, Opinion, ResolutionPolicy, Surest, Tagged
+    from tmkit.estimation.resolution import GateResult, Resolution, resolve_observations
+    from tmkit.estimation.resolution_policies import ByTag, Estimate, Fused, Latest, MinCovariance, ResolutionPolicy
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
+    "ByTag",
     "ComplianceModel",
     "Deflection",
+    "Estimate",
     "Fused",
+    "GateResult",
+    "Latest",
     "LinearCompliance",
-    "Newest",
+    "MinCovariance",
     "Observation",
     "Observations",
-    "Opinion",
     "PoseFactor",
     "PoseGraph",
     "PoseGraphSolution",
     "Resolution",
     "ResolutionPolicy",
-    "Surest",
-    "Tagged",
-    "Verdict",
+    "apply_compliance",
     "beam_compliance",
-    "bent",
     "joint_compliance",
     "pose_graph",
     "resolve_observations",

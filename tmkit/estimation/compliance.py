@@ -6,8 +6,8 @@ it does so: a mean offset and a covariance of the error that is left, both behin
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 
-``bent(scene, model, q=q)`` makes an ordinary new version of the scene of that, right at that q: poses moved, errors
-added source by source. Queries, collision checks, planning and conditioning then know the bent arm.
+``apply_compliance(scene, model, q=q)`` makes an ordinary new version of the scene of that, right at that q: poses
+moved, errors added source by source. Queries, collision checks, planning and conditioning then know the bent arm.
 
 :class:`LinearCompliance` is the model that most arms need: each of some frames has a compliance matrix C (6, 6), the
 twist that a wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
@@ -41,7 +41,14 @@ from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["ComplianceModel", "Deflection", "LinearCompliance", "beam_compliance", "bent", "joint_compliance"]
+__all__ = [
+    "ComplianceModel",
+    "Deflection",
+    "LinearCompliance",
+    "apply_compliance",
+    "beam_compliance",
+    "joint_compliance",
+]
 
 Array = NDArray[np.float64]
 
@@ -76,7 +83,9 @@ class ComplianceModel(Protocol):
         ...
 
 
-def bent(scene: SceneGraph, model: ComplianceModel, *, q: ArrayLike | None = None, iterations: int = 1) -> SceneGraph:
+def apply_compliance(
+    scene: SceneGraph, model: ComplianceModel, *, q: ArrayLike | None = None, iterations: int = 1
+) -> SceneGraph:
     """Return the version of a scene as a compliance model says that it is at a configuration.
 
     Args:

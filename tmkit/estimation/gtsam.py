@@ -2,8 +2,8 @@
 
 A :class:`~tmkit.estimation.PoseGraph` becomes a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the root)
 and ``BetweenFactorPose3``, its poses the initial ``gtsam.Values``; variable k has the key k. gtsam's errors are on the
-right as ours, with the rotation first: covariances are turned by :func:`tmkit.spatial.swapped_parts` on the way out and
-back. Whoever runs another optimiser of gtsam's on the graph takes its values back by ``solution_from_gtsam``.
+right as ours, with the rotation first: covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on the way
+out and back. Whoever runs another optimiser of gtsam's on the graph takes its values back by ``solution_from_gtsam``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import MissingExtraError, SceneError
 from tmkit.estimation.pose_graph import ROOT, PoseGraph, PoseGraphSolution
-from tmkit.spatial import Pose, swapped_parts
+from tmkit.spatial import Pose, swap_linear_angular
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -47,7 +47,7 @@ def to_gtsam_graph(graph: PoseGraph) -> tuple[Any, Any]:
         if second == ROOT:  # gtsam's priors are of a variable relative to the root
             inverse = factor.pose.inverse()
             pose, covariance, first, second = inverse.mean, inverse.covariance, ROOT, first
-        noise = gtsam.noiseModel.Gaussian.Covariance(swapped_parts(covariance))
+        noise = gtsam.noiseModel.Gaussian.Covariance(swap_linear_angular(covariance))
         at = gtsam.Pose3(pose.as_matrix())
         if first == ROOT:
             factors.add(gtsam.PriorFactorPose3(second, at, noise))
@@ -76,7 +76,7 @@ def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iteratio
         raise SceneError(f"the graph has {len(graph.frames)} variables, the values of gtsam {values.size()}")
     keys = list(range(len(graph.frames)))
     joint = gtsam.Marginals(factors, values).jointMarginalCovariance(gtsam.KeyVector(keys))
-    covariance = np.block([[swapped_parts(joint.at(a, b)) for b in keys] for a in keys])
+    covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
     poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
     even = 0.5 * (covariance + covariance.T)
     return PoseGraphSolution(graph, poses, even, float(factors.error(values)), iterations, converged=True)

@@ -10,9 +10,9 @@ along the tree to an observer, over its observation, perhaps from there to anoth
 and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an opinion too when it has an error; an exact
 edge is a placeholder that yields to any observation. A *policy* says what becomes of them:
 
-* :class:`Newest`: the path whose oldest part is the newest;
-* :class:`Tagged`: the newest path all of whose observations have a tag, the first tag that has one;
-* :class:`Surest`: the path with the smallest covariance;
+* :class:`Latest`: the path whose oldest part is the newest;
+* :class:`ByTag`: the newest path all of whose observations have a tag, the first tag that has one;
+* :class:`MinCovariance`: the path with the smallest covariance;
 * :class:`Fused`: all of them, each conditioning the scene as ``scene.condition`` does.
 
 Before that, opinions that contradict the others are taken out. Two opinions agree when the squared Mahalanobis distance

@@ -22,17 +22,17 @@ from numpy.typing import ArrayLike
 from tmkit._core import EdgeNoise, Measurement, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation.observations import Observation, Observations
-from tmkit.estimation.resolution_policies import Opinion, ResolutionPolicy
+from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
-__all__ = ["Resolution", "Verdict", "resolve_observations"]
+__all__ = ["GateResult", "Resolution", "resolve_observations"]
 
 _MOST_PATHS = 500
 _DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateResult:
     """What became of an opinion.
 
     Attributes:
@@ -44,7 +44,7 @@ class Verdict:
         threshold: of that distance: beyond it the two contradict each other.
     """
 
-    opinion: Opinion
+    opinion: Estimate
     accepted: bool
     used: bool
     squared_distance: float
@@ -69,7 +69,7 @@ class Resolution:
 
     scene: SceneGraph
     target: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateResult, ...]
 
     @property
     def used(self) -> tuple[Observation, ...]:
@@ -79,7 +79,7 @@ class Resolution:
         )
 
     @property
-    def rejected(self) -> tuple[Verdict, ...]:
+    def rejected(self) -> tuple[GateResult, ...]:
         """The opinions that contradict the others."""
         return tuple(verdict for verdict in self.verdicts if not verdict.accepted)
 
@@ -106,8 +106,8 @@ def resolve_observations(
         scene: the scene.
         observations: what was seen, of this frame and of others.
         target: the frame in question.
-        policy: what becomes of several opinions: :class:`Newest`, :class:`Tagged`, :class:`Surest`, :class:`Fused`, or
-            one of your own.
+        policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
+            :class:`Fused`, or one of your own.
         base: the frame relative to which paths are compared; the parent of the target when left out. Paths begin on the
             way from it to the root.
         probability: with which an opinion that is right agrees with another; None: no opinion is rejected.
@@ -132,7 +132,7 @@ def resolve_observations(
     chosen = list(policy.choose([table.opinions[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.opinions[k] in chosen]
     verdicts = tuple(
-        Verdict(opinion, k in chosen_from, k in members, *distances[k]) for k, opinion in enumerate(table.opinions)
+        GateResult(opinion, k in chosen_from, k in members, *distances[k]) for k, opinion in enumerate(table.opinions)
     )
     return Resolution(_resolved(table, members, parent), target, verdicts)
 
@@ -156,7 +156,7 @@ class _Table:
             entries.insert(0, ((), target))
         self.frames = [frame for _, frame in entries]
         self.opinions = [
-            Opinion(path, self.scratch.gaussian_pose(frame, base, q=q), self._stamp(path, base))
+            Estimate(path, self.scratch.gaussian_pose(frame, base, q=q), self._stamp(path, base))
             for path, frame in entries
         ]
 

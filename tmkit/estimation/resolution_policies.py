@@ -17,11 +17,11 @@ import numpy as np
 from tmkit.estimation.observations import Observation
 from tmkit.spatial import GaussianPose
 
-__all__ = ["Fused", "Newest", "Opinion", "ResolutionPolicy", "Surest", "Tagged"]
+__all__ = ["ByTag", "Estimate", "Fused", "Latest", "MinCovariance", "ResolutionPolicy"]
 
 
 @dataclass(frozen=True)
-class Opinion:
+class Estimate:
     """A whole path from the base to the frame in question.
 
     Attributes:
@@ -42,7 +42,7 @@ class Opinion:
 class ResolutionPolicy(Protocol):
     """Chooses which opinions count. Whoever wants another rule writes a class with this method."""
 
-    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return those that count: none, one, or several, which are fused.
 
         Args:
@@ -52,16 +52,16 @@ class ResolutionPolicy(Protocol):
 
 
 @dataclass(frozen=True)
-class Newest:
+class Latest:
     """The path whose oldest part is the newest. A path with a part without a time is older than all."""
 
-    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest."""
         return [max(opinions, key=_age)]
 
 
 @dataclass(frozen=True)
-class Tagged:
+class ByTag:
     """The newest path all of whose observations have a tag.
 
     Attributes:
@@ -73,7 +73,7 @@ class Tagged:
     def __init__(self, *tags: str) -> None:
         object.__setattr__(self, "tags", tags)
 
-    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest with the first tag that has one; nothing when none has any."""
         for tag in self.tags:
             found = [each for each in opinions if each.observations and all(tag in o.tags for o in each.observations)]
@@ -83,7 +83,7 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class Surest:
+class MinCovariance:
     """The path with the smallest covariance: variances of the position and, times a lever squared, of the orientation.
 
     Attributes:
@@ -92,11 +92,11 @@ class Surest:
 
     lever: float = field(default=0.1)
 
-    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the surest."""
         return [min(opinions, key=self.spread)]
 
-    def spread(self, opinion: Opinion) -> float:
+    def spread(self, opinion: Estimate) -> float:
         """Return the sum of the variances, m^2."""
         variances = np.diag(opinion.pose.covariance)
         return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
@@ -106,10 +106,10 @@ class Surest:
 class Fused:
     """All of them together: the most probable pose, and what that says of every frame that shares an error."""
 
-    def choose(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return all."""
         return opinions
 
 
-def _age(opinion: Opinion) -> float:
+def _age(opinion: Estimate) -> float:
     return -math.inf if opinion.stamp is None else opinion.stamp

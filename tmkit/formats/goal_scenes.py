@@ -15,14 +15,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tmkit._support.import_notes import Remark
+from tmkit._support.import_notes import ImportNote
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.loading import read_drafts
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import add_allowed, add_drafted_frame, frames_by_name
-from tmkit.formats.spec.model import FrameDraft
+from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
 from tmkit.formats.srdf.apply import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
@@ -58,7 +58,7 @@ def load_goal_scene(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[Remark], None] | None = None,
+    on_remark: Callable[[ImportNote], None] | None = None,
 ) -> GoalScene:
     """Load files that show a goal, over the scene at the start.
 
@@ -99,11 +99,11 @@ def load_goal_scene(
     return GoalScene(with_semantics(edit.finish(), read.semantics, note=read.note), stated)
 
 
-def _is_movable(name: str, start: SceneGraph, frame: FrameDraft) -> bool:
+def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
     return bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
 
 
-def _require_unmoved(frame: FrameDraft, start: SceneGraph) -> None:
+def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
     """Refuse a goal that wants the furniture elsewhere."""
     if frame.parent is None:
         return
@@ -115,7 +115,7 @@ def _require_unmoved(frame: FrameDraft, start: SceneGraph) -> None:
         )
 
 
-def _require_parent(frame: FrameDraft, start: SceneGraph, goal: dict[str, FrameDraft]) -> None:
+def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSpec]) -> None:
     if frame.parent is None or frame.parent in goal or frame.parent in start:
         return
     hint = did_you_mean(frame.parent, [*goal, *start.frame_names])
@@ -134,7 +134,7 @@ def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> No
         edit.reparent(frame, start.root(frame), pose=Pose.identity())
 
 
-def _put(edit: SceneEdit, goal: dict[str, FrameDraft], stated: tuple[str, ...], loader: MeshLoader) -> None:
+def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader) -> None:
     """Add what is new and put stated objects in their place, parents first."""
     waiting = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
     while waiting:

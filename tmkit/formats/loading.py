@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import resolve_name
-from tmkit._support.import_notes import Note, Remark, RemarkLog
+from tmkit._support.import_notes import ImportLog, ImportNote, Note
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
@@ -26,7 +26,7 @@ from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.from_scene import draft_of_scene
 from tmkit.formats.spec.missing_parents import with_missing_parents
-from tmkit.formats.spec.model import SceneDraft
+from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.srdf import RobotSemantics, read_srdf
 from tmkit.formats.srdf.apply import with_semantics
 from tmkit.formats.urdf.meshes import with_readable_meshes
@@ -57,7 +57,7 @@ def load_scene(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[Remark], None] | None = None,
+    on_remark: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene.
@@ -93,12 +93,12 @@ def load_scene(
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     try:
-        return _load(paths, loader, RemarkLog(on_remark), complete=complete)
+        return _load(paths, loader, ImportLog(on_remark), complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(paths[0], "reading the scene needs more memory than there is") from error
 
 
-def _load(paths: Sequence[Path], loader: MeshLoader, remarks: RemarkLog, *, complete: bool) -> SceneGraph:
+def _load(paths: Sequence[Path], loader: MeshLoader, remarks: ImportLog, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         return read_json_scene(paths[0], loader=loader)
@@ -120,7 +120,7 @@ class FileContents:
         note: takes further remarks about the files.
     """
 
-    drafts: tuple[SceneDraft, ...]
+    drafts: tuple[SceneSpecification, ...]
     semantics: tuple[RobotSemantics, ...]
     loader: MeshLoader
     note: Note
@@ -134,7 +134,7 @@ def read_drafts(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[Remark], None] | None = None,
+    on_remark: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:
     """Return what files say, each by itself, without making a scene of it; see :func:`load_scene`.
 
@@ -144,7 +144,7 @@ def read_drafts(
     """
     if not files:
         raise SceneError("at least one file is needed")
-    note = RemarkLog(on_remark).note
+    note = ImportLog(on_remark).note
     semantics: list[RobotSemantics] = []
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     drafts = tuple(_read(path, loader, note, semantics) for path in paths)
@@ -166,7 +166,7 @@ def _located(
     return paths, MeshLoader(resolver)
 
 
-def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneDraft:
+def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
     """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
     suffix = path.suffix.lower()
     if suffix == ".robray":
@@ -178,7 +178,7 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return with_always_colliding(robot, loader=loader, note=note)
     if suffix == ".srdf":
         semantics.append(read_srdf(path, note=note))
-        return SceneDraft()
+        return SceneSpecification()
     if suffix == ".json":
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
     other = _OTHER_TOOLS.get(suffix)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.output import write_text
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError
 
 __all__ = [
@@ -60,7 +60,7 @@ class TmpComment:
     """A line of its own that says nothing to the program; ``text`` is what follows the ``#`` and a blank."""
 
     text: str
-    place: Place | None = field(default=None, compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class TmpAction:
     """An action: its name and its arguments."""
 
     words: tuple[str, ...]
-    place: Place | None = field(default=None, compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Waypoint:
     """A configuration of the joints of a motion, radians or metres."""
 
     values: tuple[float, ...]
-    place: Place | None = field(default=None, compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class TmpMotion:
 
     joints: tuple[str, ...]
     waypoints: tuple[Waypoint, ...]
-    place: Place | None = field(default=None, compare=False)
-    joint_places: tuple[Place, ...] = field(default=(), compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
+    joint_places: tuple[SourceLocation, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class TmpReparent:
 
     frame: str
     parent: str
-    place: Place | None = field(default=None, compare=False)
-    parent_place: Place | None = field(default=None, compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
+    parent_place: SourceLocation | None = field(default=None, compare=False)
 
 
 TmpEntry = TmpComment | TmpAction | TmpMotion | TmpReparent
@@ -126,10 +126,10 @@ class _Line:
     words: tuple[str, ...]
     columns: tuple[int, ...]
 
-    def place(self, index: int = 0) -> Place:
+    def place(self, index: int = 0) -> SourceLocation:
         """Return the place of a word, or that behind the last."""
         columns = (*self.columns, len(self.text.rstrip()) + 1)
-        return Place(str(self.path), self.number, columns[min(index, len(columns) - 1)], self.text)
+        return SourceLocation(str(self.path), self.number, columns[min(index, len(columns) - 1)], self.text)
 
 
 def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFile:
@@ -158,7 +158,7 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
             reader.add(line)
         elif "#" in written:
             comment = written.lstrip().removeprefix("#").removeprefix(" ").rstrip()
-            place = Place(str(source), number, written.index("#") + 1, written)
+            place = SourceLocation(str(source), number, written.index("#") + 1, written)
             reader.entries.append(TmpComment(comment, place))
     reader.finish_motion()
     return TmpFile(str(source), tuple(reader.entries))

@@ -54,7 +54,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.graph.display import tree_html, tree_svg, tree_text
-    from tmkit.graph.folding import consolidated
+    from tmkit.graph.folding import collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry, SceneHistory
     from tmkit.graph.movement import moved_frames
     from tmkit.graph.patterns import find_structure
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
         add_edge,
         add_pose,
         add_twist,
-        differentiated,
+        finite_difference,
         gaussian_twist,
-        integrated,
+        integrate,
         relate,
         set_pose,
         set_twist,
@@ -87,7 +87,7 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 
 # What the core's methods of these names call.
 _METHODS = (
-    "relate", "add_pose", "add_twist", "gaussian_twist", "integrated", "consolidated", "tree_text", "tree_html"
+    "relate", "add_pose", "add_twist", "gaussian_twist", "integrate", "collapse_fixed_frames", "tree_text", "tree_html"
 )  # fmt: skip
 _register(**{name: _imported_when_called(name) for name in _METHODS})
 
@@ -131,12 +131,12 @@ __all__ = [
     "add_pose",
     "add_twist",
     "chain",
-    "consolidated",
+    "collapse_fixed_frames",
     "diff",
-    "differentiated",
     "find_structure",
+    "finite_difference",
     "gaussian_twist",
-    "integrated",
+    "integrate",
     "moved_frames",
     "relate",
     "set_pose",

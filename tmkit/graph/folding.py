@@ -2,9 +2,9 @@
 
 A robot description has many frames that only name places: flanges, mounts, optical frames. For whom the world is only
 poses and shapes, a frame on a fixed edge can go, when what it carries moves to the frame above it. So
-``consolidated(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the same poses
-at every configuration (to rounding), the same joints, the same answer to every collision query, the same mass
-properties of what moves together.
+``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the
+same poses at every configuration (to rounding), the same joints, the same answer to every collision query, the same
+mass properties of what moves together.
 
 The errors of the edges of a chain are carried down to the frame that stays at its end and summed there source by
 source, so covariances, correlations and contributions between the frames that stay are the same (to rounding).
@@ -36,7 +36,7 @@ from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, S
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 
-__all__ = ["consolidated"]
+__all__ = ["collapse_fixed_frames"]
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Kept:
     masses: list[tuple[Pose, Inertia]] = field(default_factory=list)  # of bodies that go: here_from_there, inertia
 
 
-def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
+def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     """Return the scene without the frames that a fixed edge ties to another and that mean nothing by themselves.
 
     Args:
@@ -108,7 +108,7 @@ def consolidated(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     folded = SceneGraph.from_frames(
         [_specification(kept[name]) for name in order],
         allowed=_allowed(scene, kept, place),
-        bare_bodies=scene.bare_bodies,
+        bodies_without_frames=scene.bodies_without_frames,
     )
     with folded.edit() as edit:
         for group in scene.group_names:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         PathCheck,
         PathQuery,
         RrtConnect,
-        proved_search,
+        search_verified,
     )
     from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
     from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
@@ -76,13 +76,13 @@ __all__ = [
     "inverse_kinematics",
     "inverse_kinematics_solutions",
     "lies_in_region",
-    "proved_search",
     "reach_excess",
     "reach_heights",
     "reachable_region",
     "recheck_path",
     "region_surface",
     "search_path",
+    "search_verified",
     "straight_line",
     "support_surfaces",
     "time_path",

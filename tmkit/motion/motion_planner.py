@@ -4,7 +4,7 @@ The idea: picking and placing needs *some* search for paths between configuratio
 :class:`MotionPlanner` has one method, which is handed a :class:`PathQuery` and answers with a path, or with why there
 is none. The core's RRT-Connect (:class:`RrtConnect`) is what is used when nothing is said.
 
-A planner of one's own is believed only so far: :func:`proved_search` checks that its path leads from the start to one
+A planner of one's own is believed only so far: :func:`search_verified` checks that its path leads from the start to one
 of the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
 passed. Where it fails, the search is repeated at half the resolution, three times at most, as the core does.
 
@@ -25,7 +25,7 @@ from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, r
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["FoundPath", "MotionPlanner", "PathAnswer", "PathCheck", "PathQuery", "RrtConnect", "proved_search"]
+__all__ = ["FoundPath", "MotionPlanner", "PathAnswer", "PathCheck", "PathQuery", "RrtConnect", "search_verified"]
 
 _Array = NDArray[np.float64]
 _END_TOLERANCE = 1e-9  # radians or metres: paths of one motion share their ends
@@ -197,7 +197,7 @@ class RrtConnect:
         )
 
 
-def proved_search(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
+def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
     """Search with a planner and believe its path only after the fine check.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
     from tmkit.plans.execution import Executor, TimedMotion, execute
     from tmkit.plans.failures import FailureKind, MotionFailure
-    from tmkit.plans.observations import CameraModel, Observation, covariance_rows
+    from tmkit.plans.observations import CameraModel, PlannedObservation, covariance_rows
     from tmkit.plans.plan_file import load_plan, save_plan
     from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
 else:
@@ -38,9 +38,9 @@ __all__ = [
     "MotionFailure",
     "ObjectAt",
     "ObjectIn",
-    "Observation",
     "Plan",
     "PlanStep",
+    "PlannedObservation",
     "Reparenting",
     "Segment",
     "SegmentKind",

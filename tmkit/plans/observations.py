@@ -10,8 +10,8 @@ frame, so the scene has it and not the plan:
 ``nearest``, ``farthest``  metres between which it sees
 =========================  ==========================================================================================
 
-An :class:`Observation` is one look: the pose of a frame is measured from a camera. While planning nobody knows what
-will be measured, so a plan takes what is expected: means stay where they are, and covariances shrink as they would
+An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While planning nobody knows
+what will be measured, so a plan takes what is expected: means stay where they are, and covariances shrink as they would
 whatever is measured, to first order. So the scene after a look is a function of the scene before it and nothing else.
 
 Whoever carries a plan out has real measurements. They move the means too, and the rest is planned anew from there.
@@ -35,7 +35,7 @@ from tmkit.graph import Measurement, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["CameraModel", "CovarianceRows", "Observation", "covariance_rows", "with_observations"]
+__all__ = ["CameraModel", "CovarianceRows", "PlannedObservation", "covariance_rows", "with_observations"]
 
 CovarianceRows = tuple[tuple[float, ...], ...]
 """A covariance (6, 6) of [rho, theta] as a value: six rows of six numbers."""
@@ -113,7 +113,7 @@ class CameraModel:
 
 
 @dataclass(frozen=True)
-class Observation:
+class PlannedObservation:
     """One look: the pose of a frame is measured from a camera.
 
     Attributes:
@@ -170,7 +170,9 @@ class Observation:
         return scene.condition(self.measurement(scene, q=q), q=q, iterations=1)
 
 
-def with_observations(scene: SceneGraph, observations: Iterable[Observation], *, q: NDArray[np.float64]) -> SceneGraph:
+def with_observations(
+    scene: SceneGraph, observations: Iterable[PlannedObservation], *, q: NDArray[np.float64]
+) -> SceneGraph:
     """Return the scene after looks, one after the other at one configuration (n_joints,), as they are expected.
 
     Raises:

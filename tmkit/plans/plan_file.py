@@ -35,7 +35,7 @@ from tmkit.motion import Exemption
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_from_json
-from tmkit.plans.observations import Observation, covariance_rows, with_observations
+from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
 from tmkit.plans.tmp_writer import save_tmp_plan
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -292,10 +292,10 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
         except TmkitError as error:
             raise item.error(str(error)) from error
         segments.append(segment)
-    looks: list[Observation] = []
+    looks: list[PlannedObservation] = []
     for item in node.get("looks").items() if "looks" in node.table() else ():
         item.only("camera", "target")
-        looks.append(Observation(item.get("target").name(), item.get("camera").name()))
+        looks.append(PlannedObservation(item.get("target").name(), item.get("camera").name()))
         try:
             scene = with_observations(scene, looks[-1:], q=q)
         except TmkitError as error:

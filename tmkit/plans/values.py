@@ -8,7 +8,7 @@ A step's motion is a sequence of :class:`Segment`: the arm moves along a polylin
 as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
 :class:`Reparenting` at the end of a grasp or release, and after the last segment of a step, by the classes that the
 action gives to frames or takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at
-(:class:`tmkit.plans.Observation`). A step may have no segments at all.
+(:class:`tmkit.plans.PlannedObservation`). A step may have no segments at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tmkit.motion import Exemption
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.continuous_goals import ContinuousGoal
-from tmkit.plans.observations import CovarianceRows, Observation
+from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -165,7 +165,7 @@ class PlanStep:
     choice: str = ""
     changes: tuple[ClassChange, ...] = ()
     cost: float = 1.0
-    observations: tuple[Observation, ...] = ()
+    observations: tuple[PlannedObservation, ...] = ()
 
     @property
     def path_length(self) -> float:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tmkit.robots.robot_check import Reach, RobotReport, check_robot
     from tmkit.robots.robot_files import find_manipulator, load_manipulator
     from tmkit.robots.robot_notes import JointRow
-    from tmkit.robots.several_arms import Robots, find_manipulators, ready_together
+    from tmkit.robots.several_arms import Robots, find_manipulators, home_configuration
     from tmkit.robots.srdf_arms import manipulator_from_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -38,11 +38,11 @@ __all__ = [
     "find_manipulator",
     "find_manipulators",
     "guess_manipulator",
+    "home_configuration",
     "infer_arm",
     "load_manipulator",
     "manipulator_from_srdf",
     "movable_frames",
     "pair_distance",
-    "ready_together",
     "write_manipulator",
 ]

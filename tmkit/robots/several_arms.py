@@ -20,7 +20,7 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.robot_files import find_manipulator
 
-__all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "ready_together"]
+__all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "home_configuration"]
 
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
 """An arm or several: names of ours, files, or descriptions."""
@@ -65,7 +65,7 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
             movers[joint] = arm.name
 
 
-def ready_together(
+def home_configuration(
     manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return a configuration (n_joints,): all arms ready, all hands open, other joints as in ``base``, or 0."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.simulation.camera import Camera, good_camera, render
+    from tmkit.simulation.camera import Camera, fit_camera, render
     from tmkit.simulation.execution import simulate
     from tmkit.simulation.failure_picture import draw_failure
     from tmkit.simulation.progress import SimulationProgress
     from tmkit.simulation.recording import Film, write_picture
-    from tmkit.simulation.report import JointError, ObjectError, Remark, SimulationReport, Slip
+    from tmkit.simulation.report import JointError, ObjectError, SimulationNote, SimulationReport, Slip
     from tmkit.simulation.settings import PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume
     from tmkit.simulation.world import Simulation
@@ -30,14 +30,14 @@ __all__ = [
     "JointError",
     "ObjectError",
     "PhysicsSettings",
-    "Remark",
     "Simulation",
+    "SimulationNote",
     "SimulationProgress",
     "SimulationReport",
     "Slip",
     "draw_failure",
     "draw_swept_volume",
-    "good_camera",
+    "fit_camera",
     "render",
     "simulate",
     "write_picture",

@@ -5,7 +5,7 @@ picture is drawn at twice its size and reduced, and stands in a small studio: a 
 shadows and fades into a soft backdrop. The floor is a body without a collision shape, made for the moment of drawing;
 the physics never sees it.
 
-:func:`good_camera` finds a view: it looks from in front and above, on the side from which no wall hides the objects,
+:func:`fit_camera` finds a view: it looks from in front and above, on the side from which no wall hides the objects,
 from as near as shows the mechanisms, the objects and what they stand on. Of larger things (a wall, a floor) only the
 neighbourhood counts.
 
@@ -24,7 +24,7 @@ from tmkit.errors import SimulationError
 from tmkit.simulation.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["Camera", "Studio", "good_camera", "render"]
+__all__ = ["Camera", "Studio", "fit_camera", "render"]
 
 _NEAR, _FAR = 0.02, 20.0
 _SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
@@ -266,7 +266,7 @@ def _corners_of_shapes(simulation: Simulation, frame: str) -> list[NDArray[np.fl
     return result
 
 
-def good_camera(simulation: Simulation, *, include: ArrayLike = (), width: int = 1280, height: int = 960) -> Camera:
+def fit_camera(simulation: Simulation, *, include: ArrayLike = (), width: int = 1280, height: int = 960) -> Camera:
     """Return a view of a simulation that shows its mechanisms, objects and surfaces well.
 
     Args:

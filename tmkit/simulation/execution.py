@@ -39,7 +39,7 @@ from tmkit.motion.timing import time_path
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
-from tmkit.simulation.camera import Camera, Studio, good_camera, render
+from tmkit.simulation.camera import Camera, Studio, fit_camera, render
 from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
 from tmkit.simulation.report import JointError, ObjectError, SimulationReport
@@ -137,7 +137,7 @@ def simulate(
         )
         view = camera
         if view is None and (film is not None or picture is not None):
-            view = good_camera(simulation, include=_places(plan))
+            view = fit_camera(simulation, include=_places(plan))
         studio = None
         if film is not None and view is not None:
             frame_view = view if camera is not None else view.resized(*_FILM_SIZE)

@@ -26,10 +26,10 @@ from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.plans import FailureKind
 from tmkit.robots import movable_frames
-from tmkit.simulation.camera import Camera, good_camera, render
+from tmkit.simulation.camera import Camera, fit_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation
-from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, RemedyKind
+from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SuggestionKind
 from tmkit.tamp.diagnosis.diagnosis import in_centimetres
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def draw_failure(
     red = _culprits(example)
     scene = _coloured(example, red)
     with Simulation.from_scene(scene, example.q) as simulation:
-        camera = good_camera(simulation, include=_points_of(example), width=width, height=height)
+        camera = fit_camera(simulation, include=_points_of(example), width=width, height=height)
         pixels = render(simulation, camera)
     outline = _outline(example, camera) if example.item is not None else np.zeros((height, width), dtype=bool)
     return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
@@ -91,7 +91,7 @@ def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, Fa
     helpful = {
         name
         for remedy in result.diagnosis.remedies
-        if remedy.kind is RemedyKind.WITHOUT_BODIES
+        if remedy.kind is SuggestionKind.WITHOUT_BODIES
         for name in remedy.names
     }
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["JointError", "ObjectError", "Remark", "SimulationReport", "Slip"]
+__all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "Slip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Slip:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class SimulationNote:
     """Something worth knowing about one step.
 
     Attributes:
@@ -112,7 +112,7 @@ class SimulationReport:
     joints: Mapping[str, JointError]
     tracking: Mapping[str, float]
     slips: tuple[Slip, ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[SimulationNote, ...]
     steps: int
     duration: float
     position_tolerance: float

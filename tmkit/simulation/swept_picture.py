@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.manipulation import SweptVolume
 from tmkit.plans import Plan
-from tmkit.simulation.camera import good_camera, render
+from tmkit.simulation.camera import fit_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation
 
@@ -50,7 +50,7 @@ def draw_swept_volume(
     lower, upper = volume.bounds
     corners = np.array(list(itertools.product(*zip(lower, upper, strict=True))))
     with Simulation.from_scene(plan.scene, plan.q) as simulation:
-        camera = good_camera(simulation, include=corners if len(volume.cells) else (), width=width, height=height)
+        camera = fit_camera(simulation, include=corners if len(volume.cells) else (), width=width, height=height)
         without = render(simulation, camera)
     with Simulation.from_scene(_with_cells(plan.scene, volume), plan.q) as simulation:
         covered = render(simulation, camera)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tmkit.simulation.report import ObjectError, Remark, SimulationReport, Slip
+from tmkit.simulation.report import ObjectError, SimulationNote, SimulationReport, Slip
 from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
@@ -75,7 +75,7 @@ class Watch:
         self._robot = plan.robot  # the arm that acts
         self._carried: dict[str, _Carried] = {}  # by arm
         self._slips: list[Slip] = []
-        self._remarks: list[Remark] = []
+        self._remarks: list[SimulationNote] = []
         self._astray: set[str] = set()
         self._touched: set[tuple[str, str]] = set()
         self._held_back = False
@@ -219,7 +219,7 @@ class Watch:
         self._say(text)
 
     def _say(self, text: str) -> None:
-        self._remarks.append(Remark(self._step, text))
+        self._remarks.append(SimulationNote(self._step, text))
 
     # --- the outcome ----------------------------------------------------------------------------------------------
 
@@ -228,13 +228,15 @@ class Watch:
         """What is known of each object that was carried, in order."""
         return tuple(self._slips)
 
-    def remarks(self, report: SimulationReport) -> tuple[Remark, ...]:
+    def remarks(self, report: SimulationReport) -> tuple[SimulationNote, ...]:
         """Return all remarks, with one for each object that ended astray without having been remarked on before."""
         late = []
         for name in report.missed:
             if name in report.joints:
-                late.append(Remark(None, f"joint '{name}' ended {report.joints[name]} from where the plan leaves it"))
+                late.append(
+                    SimulationNote(None, f"joint '{name}' ended {report.joints[name]} from where the plan leaves it")
+                )
             elif name not in self._astray:
                 text = f"'{name}' ended {report.errors[name]} from its planned place after all had been in order"
-                late.append(Remark(None, text))
+                late.append(SimulationNote(None, text))
         return (*self._remarks, *late)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         to_ros_twist,
         to_tf2,
     )
-    from tmkit.spatial.covariances import checked_covariance, covariance_root, swapped_parts
+    from tmkit.spatial.covariances import checked_covariance, covariance_root, swap_linear_angular
     from tmkit.spatial.fusion import Fusion, fuse
     from tmkit.spatial.joint_gaussian import JointGaussianPose
     from tmkit.spatial.measurement import (
@@ -118,7 +118,7 @@ __all__ = [
     "sample_chain",
     "sample_jointly",
     "sampling_floor",
-    "swapped_parts",
+    "swap_linear_angular",
     "to_gtsam",
     "to_manif",
     "to_pytransform3d",

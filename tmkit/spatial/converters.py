@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance, swapped_parts
+from tmkit.spatial.covariances import checked_covariance, swap_linear_angular
 from tmkit.spatial.twists import GaussianTwist
 
 __all__ = [
@@ -147,7 +147,7 @@ def from_gtsam(pose: object, covariance: ArrayLike) -> GaussianPose:
 
 def to_gtsam(pose: GaussianPose) -> tuple[Array, Array]:
     """Return matrix (4, 4) and covariance (6, 6), [theta, rho], as ``Pose3`` and its noise models take them."""
-    return pose.mean.as_matrix(), swapped_parts(pose.covariance)
+    return pose.mean.as_matrix(), swap_linear_angular(pose.covariance)
 
 
 def from_manif(coefficients: ArrayLike, covariance: ArrayLike) -> GaussianPose:
@@ -184,14 +184,14 @@ def from_pytransform3d(matrix: ArrayLike, covariance: ArrayLike) -> GaussianPose
 
 def to_pytransform3d(pose: GaussianPose) -> tuple[Array, Array]:
     """Return matrix (4, 4) and covariance (6, 6) of the global error, on the left, [theta, rho]."""
-    return pose.mean.as_matrix(), swapped_parts(pose.left_covariance)
+    return pose.mean.as_matrix(), swap_linear_angular(pose.left_covariance)
 
 
 # ---------------------------------------------------------------------------------------------------------------- parts
 
 
 def _swapped(covariance: ArrayLike) -> Array:
-    return swapped_parts(checked_covariance(covariance, 6))
+    return swap_linear_angular(checked_covariance(covariance, 6))
 
 
 def _both(rotation: Array) -> Array:

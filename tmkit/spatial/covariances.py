@@ -22,7 +22,7 @@ __all__ = [
     "covariance_root",
     "inverse_covariance",
     "is_singular",
-    "swapped_parts",
+    "swap_linear_angular",
     "whitened_rounding",
 ]
 
@@ -97,7 +97,7 @@ def _comparable_scales(covariance: Array) -> Array:
     return np.where(known, 0.0, np.sqrt(np.maximum(variances, 0.0)))
 
 
-def swapped_parts(covariance: ArrayLike) -> Array:
+def swap_linear_angular(covariance: ArrayLike) -> Array:
     """Return the covariance of [theta, rho] for that of [rho, theta], or the other way; (6, 6) both."""
     order = [3, 4, 5, 0, 1, 2]
     swapped: Array = plain_numbers(covariance, "covariance")[np.ix_(order, order)]

@@ -112,7 +112,7 @@ class GaussianTwist:
         """Express the twist in other axes, at the same point; of the pose only the rotation counts."""
         return self._mapped(adjoint(Pose([0.0, 0.0, 0.0], orientation.quat_xyzw)))
 
-    def integrated(self, duration: float, *, noise: Literal["bias", "white"] = "bias") -> GaussianPose:
+    def integrate(self, duration: float, *, noise: Literal["bias", "white"] = "bias") -> GaussianPose:
         """Return how the frame moves, in whose axes the twist is, when it holds for a time.
 
         Args:

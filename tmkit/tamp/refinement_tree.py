@@ -330,7 +330,7 @@ class RefinementTree:
                 unexpected=tuple(str(fact) for fact in difference.unexpected),
             )
         if difference.missing:
-            cause = self.domain.disbelief(difference.missing, refinement.scene, refinement.q)
+            cause = self.domain.explain_unmet(difference.missing, refinement.scene, refinement.q)
             return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
         return derived
 

@@ -21,7 +21,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import grip_faults
 from tmkit.motion import CollisionRules
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, pair_distance, ready_together
+from tmkit.robots import Manipulator, home_configuration, pair_distance
 from tmkit.robots.mechanisms import held_by
 from tmkit.spatial.plain import plain_numbers
 
@@ -47,7 +47,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
     """
     held = {arm.name: item for arm in manipulators if (item := held_by(scene, arm)) is not None}
     if q is None:
-        start = np.array(ready_together(manipulators, scene))
+        start = np.array(home_configuration(manipulators, scene))
         for arm in manipulators:
             if arm.name in held:
                 start = _closed_on(held[arm.name], scene, start, arm)

@@ -21,7 +21,7 @@ from tmkit.errors import FileFormatError, OutputError
 from tmkit.formats import load_scene, scene_from_json, scene_to_json, write_json_scene
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import MeshDraft
+from tmkit.formats.spec.model import MeshSpec
 from tmkit.graph import AttachedShape, Box, Cone, Inertia, Mesh, Prismatic, Revolute, SceneGraph
 from tmkit.spatial import Pose
 
@@ -101,7 +101,7 @@ def test_a_whole_robot_is_small_and_names_no_folder(tmp_path: Path) -> None:
 def test_meshes_without_a_home_are_embedded(tmp_path: Path) -> None:
     """A mesh that no package holds is written with its arrays, and the remark where it came from without its folder."""
     (tmp_path / "m.obj").write_text(OBJ)
-    mesh = MeshLoader().load(MeshDraft(tmp_path / "m.obj", (0.1, 0.1, 0.1)))
+    mesh = MeshLoader().load(MeshSpec(tmp_path / "m.obj", (0.1, 0.1, 0.1)))
     scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(mesh), AttachedShape(CORNER)])
     (tmp_path / "m.obj").unlink()
     back = there_and_back(scene)
@@ -125,7 +125,7 @@ def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm" / "m.obj").write_text(OBJ)
     packages = PackageResolver((tmp_path,), ())
-    mesh = MeshLoader(packages).load(MeshDraft(tmp_path / "arm" / "m.obj", (2.0, -1.0, 1.0)))
+    mesh = MeshLoader(packages).load(MeshSpec(tmp_path / "arm" / "m.obj", (2.0, -1.0, 1.0)))
     return SceneGraph().set_shapes("world", [AttachedShape(mesh)]), MeshLoader(packages)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.meshes import MeshLoader, read_mesh
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import MeshDraft
+from tmkit.formats.spec.model import MeshSpec
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 PACKAGES = PackageResolver((), ())
@@ -86,7 +86,7 @@ def test_obj(tmp_path: Path) -> None:
     arrays = read_mesh(path)
     assert arrays.vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     assert arrays.faces.shape == (4, 3)
-    assert MeshLoader(PACKAGES).load(MeshDraft(path)).volume == pytest.approx(1 / 6)
+    assert MeshLoader(PACKAGES).load(MeshSpec(path)).volume == pytest.approx(1 / 6)
 
 
 def test_obj_with_several_objects_and_missing_materials(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_collada_reads_no_other_file(tmp_path: Path) -> None:
 def test_scale_multiplies_and_mirrors_keep_facing_outwards(scale: tuple[float, float, float], tmp_path: Path) -> None:
     """A scale multiplies coordinates; the volume keeps its sign even when the mesh is mirrored."""
     path = write(tmp_path / "t.obj", TETRAHEDRON)
-    shape = MeshLoader(PACKAGES).load(MeshDraft(path, scale))
+    shape = MeshLoader(PACKAGES).load(MeshSpec(path, scale))
     np.testing.assert_array_equal(shape.vertices, read_mesh(path).vertices * scale)
     assert shape.volume == pytest.approx(abs(np.prod(scale)) / 6)
 
@@ -155,10 +155,10 @@ def test_the_same_mesh_is_one_shape(tmp_path: Path) -> None:
     """One loader gives the same object for the same file and scale, whatever the path; another scale is another one."""
     path = write(tmp_path / "t.obj", TETRAHEDRON)
     loader = MeshLoader(PACKAGES)
-    shape = loader.load(MeshDraft(path))
-    assert loader.load(MeshDraft(tmp_path / "." / "x" / ".." / "t.obj")) is shape
-    assert loader.load(MeshDraft(path, (1.0, 1.0, 2.0))) is not shape
-    assert MeshLoader(PACKAGES).load(MeshDraft(path)) is not shape
+    shape = loader.load(MeshSpec(path))
+    assert loader.load(MeshSpec(tmp_path / "." / "x" / ".." / "t.obj")) is shape
+    assert loader.load(MeshSpec(path, (1.0, 1.0, 2.0))) is not shape
+    assert MeshLoader(PACKAGES).load(MeshSpec(path)) is not shape
 
 
 def test_source_is_portable(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_source_is_portable(tmp_path: Path) -> None:
     folder = tmp_path / "arm"
     folder.mkdir()
     path = write(folder / "t.obj", TETRAHEDRON)
-    assert MeshLoader(PACKAGES).load(MeshDraft(path)).source == "t.obj"
+    assert MeshLoader(PACKAGES).load(MeshSpec(path)).source == "t.obj"
     loader = MeshLoader(PackageResolver((tmp_path,), ()))
-    assert loader.load(MeshDraft(path, (0.001, 1.0, -1.0))).source == "package://arm/t.obj#scale=0.001,1.0,-1.0"
+    assert loader.load(MeshSpec(path, (0.001, 1.0, -1.0))).source == "package://arm/t.obj#scale=0.001,1.0,-1.0"
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_broken_meshes_are_refused(name: str, text: str, reason: str, tmp_path: 
     """What holds no triangles, or numbers that are none, is refused with the file's name."""
     path = write(tmp_path / name, text)
     with pytest.raises(MeshError, match=rf"{name}: .*({reason})"):
-        MeshLoader(PACKAGES).load(MeshDraft(path))
+        MeshLoader(PACKAGES).load(MeshSpec(path))
 
 
 def test_missing_mesh_names_the_line_that_asks_for_it(tmp_path: Path) -> None:
     """With a place, the error points at the line that names the mesh and keeps the mesh's name as an attribute."""
-    place = Place("robot.urdf", 12, None, "<mesh/>")
+    place = SourceLocation("robot.urdf", 12, None, "<mesh/>")
     with pytest.raises(MeshError, match=r"robot.urdf:12: .*t.obj: there is no such file") as caught:
-        MeshLoader(PACKAGES).load(MeshDraft(tmp_path / "t.obj"), place=place)
+        MeshLoader(PACKAGES).load(MeshSpec(tmp_path / "t.obj"), place=place)
     assert caught.value.data["line"] == 12
     assert caught.value.data["mesh"].endswith("t.obj")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 
-PLACE = Place("robot.urdf", 7, None, '  <mesh filename="..."/>')
+PLACE = SourceLocation("robot.urdf", 7, None, '  <mesh filename="..."/>')
 PANDA = "package://pybullet_data/franka_panda/meshes/collision/link0.obj"
 EXAMPLE = "package://example-robot-data/robots/panda_description/meshes/collision/link0.stl"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit._support.import_notes import Remark
+from tmkit._support.import_notes import ImportNote
 from tmkit.errors import FileFormatError
 
 GRASP = "frame grasp { parent right_endpoint; quaternion [0, 1, 0, 0]; translation [0, 0, 0.075]; }\n"
@@ -29,7 +29,7 @@ def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
 def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> None:
     """The frames of the part are as they are said; a pair of unknown frames is left out; both are remarked."""
     path = write(tmp_path / "grasp.robray", GRASP + "allow_collision left_w1 grasp;\n")
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = tk.load_scene(path, complete=False, on_remark=remarks.append)
     assert scene.parent("grasp") == "right_endpoint"
     assert scene.parent("right_endpoint") is None
@@ -49,6 +49,6 @@ def test_a_whole_scene_is_the_same_either_way() -> None:
 def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:
     """A parent that is nearly one that is declared is shown as a root too, with the name that may be meant."""
     path = write(tmp_path / "slip.robray", "frame table { }\nframe a { parent tabel; }\n")
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     assert tk.load_scene(path, complete=False, on_remark=remarks.append).parent("a") == "tabel"
     assert "did you mean 'table'" in remarks[0].text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.panda_srdf import PANDA_SRDF
 
-from tmkit._support import Remark
+from tmkit._support import ImportNote
 from tmkit.formats import load_scene
 
 
@@ -36,7 +36,7 @@ def test_unchecked_links_meet_only_enabled_ones(srdf: Path) -> None:
 
 def test_pairs_of_unknown_links_are_left_out_with_a_remark(srdf: Path) -> None:
     """Links that the scene lacks are listed once, and nothing else is added."""
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = load_scene("panda_table", srdf, on_remark=remarks.append)
     assert scene.frame_names == load_scene("panda_table").frame_names
     texts = [remark.text for remark in remarks if remark.path == str(srdf)]

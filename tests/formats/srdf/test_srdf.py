@@ -15,10 +15,10 @@ from tmkit.formats import load_scene
 from tmkit.formats.srdf import (
     Chain,
     EndEffector,
-    Group,
     GroupState,
     LinkPair,
     RobotSemantics,
+    SrdfGroup,
     VirtualJoint,
     group_members,
     read_srdf,
@@ -65,7 +65,7 @@ def test_every_part_arrives(tmp_path: Path) -> None:
 names = st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="_/"), min_size=1, max_size=6)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 groups = st.builds(
-    Group,
+    SrdfGroup,
     names,
     joints=st.lists(names, max_size=2).map(tuple),
     links=st.lists(names, max_size=2).map(tuple),
@@ -182,7 +182,7 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"unknown group 'am'; did you mean 'arm'\? \(known: arm\)"):
         read_srdf(path).group("am")
     with pytest.raises(SceneError, match="the group 'a' is declared twice"):
-        RobotSemantics("r", groups=(Group("a"), Group("a")))
+        RobotSemantics("r", groups=(SrdfGroup("a"), SrdfGroup("a")))
 
 
 def test_members_of_groups(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tmkit._support import Remark
+from tmkit._support import ImportNote
 from tmkit.formats import load_scene, write_urdf
 from tmkit.graph import Plane, SceneGraph
 from tmkit.spatial import Pose
@@ -17,14 +17,16 @@ from tmkit.spatial import Pose
 SPHERE = '<collision><geometry><sphere radius="{}"/></geometry></collision>'
 
 
-def read(tmp_path: Path, *, link: str = "", joint: str = "", kind: str = "revolute") -> tuple[SceneGraph, list[Remark]]:
+def read(
+    tmp_path: Path, *, link: str = "", joint: str = "", kind: str = "revolute"
+) -> tuple[SceneGraph, list[ImportNote]]:
     """Load a robot of two links; what stands in ``joint`` is on line 4 of the file, the link on line 3."""
     path = tmp_path / "r.urdf"
     path.write_text(
         f'<robot name="r">\n<link name="a"/>\n<link name="b">{link}</link>\n'
         f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n</robot>'
     )
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     return load_scene(path, on_remark=remarks.append), remarks
 
 
@@ -125,7 +127,7 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     """Blanks before the declaration, zero bytes after the end and a namespace on the root change nothing."""
     path = tmp_path / "r.urdf"
     path.write_bytes(b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link name="a"/></robot>\n\0')
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     assert "a" in load_scene(path, on_remark=remarks.append)
     assert [remark.text.split(",")[0] for remark in remarks] == [
         "there are zero bytes at the end",

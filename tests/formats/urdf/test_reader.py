@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from formats.conftest import Loader
 
-from tmkit._support import Remark
+from tmkit._support import ImportNote
 from tmkit.errors import FileFormatError, MeshError, SceneError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, SceneGraph, Sphere
@@ -270,7 +270,7 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
         ("/etc/passwd", "outside the folders that this scene may read"),
         ("http://127.0.0.1:9/a.stl", "cannot read"),
     ]:
-        remarks: list[Remark] = []
+        remarks: list[ImportNote] = []
         elements = (link(GEOMETRY.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
         scene = read(*elements, options={"on_remark": remarks.append})
         assert scene.shapes("tip") == ()
@@ -285,7 +285,7 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     (tmp_path / "m.obj").write_text(TETRAHEDRON)
     shapes = [SOLID.format(f'<mesh filename="{name}"/>') for name in ("m.obj", "n.obj")]
     elements = (link("".join([*shapes, SOLID.format('<sphere radius="1"/>')])), joint(kind="fixed"))
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     available = read(*elements, options={"meshes": "available", "on_remark": remarks.append})
     assert [part.shape.kind for part in available.shapes("tip")] == ["mesh", "sphere"]
     assert [remark.text.endswith("this collision shape is left out") for remark in remarks] == [True]
@@ -308,7 +308,7 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
 )
 def test_what_an_inertial_lacks_is_remarked_upon(inertial: str, mass: float | None, text: str, read: Loader) -> None:
     """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_remark": remarks.append})
     found = scene.inertia("tip")
     assert (found.mass if found is not None else None) == mass
@@ -320,7 +320,7 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     (tmp_path / "flat.obj").write_text("v 0 0 1\nv 1 0 1\nv 0 1 1\nv 1 1 1\nf 1 2 3\nf 2 4 3\n")
     (tmp_path / "line.obj").write_text("v 0 0 0\nv 1 1 0\nv 3 3 0\nf 1 2 3\n")
     both = "".join(mesh.format('<mesh filename="flat.obj"/>') for mesh in (GEOMETRY, SOLID))
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     scene = read(
         link(both + SOLID.format('<mesh filename="line.obj"/>')),
         joint(kind="continuous"),
@@ -340,7 +340,7 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
 
 def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
     """Elements and attributes of other programs load with a remark for each prefix; other slips of XML do not."""
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     extra = '<drake:a drake:b="1"/><sensor:c/><drake:d/>'
     scene = read(link(), joint(kind="fixed"), extra, options={"on_remark": remarks.append})
     assert scene.frame_names == ("world", "base", "tip")
@@ -370,7 +370,7 @@ def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: 
     (tmp_path / "urdf").mkdir()
     path = tmp_path / "urdf" / "r.urdf"
     path.write_text(robot(link(SOLID.format(f'<mesh filename="{uri}"/>')), joint(kind="fixed")))
-    remarks: list[Remark] = []
+    remarks: list[ImportNote] = []
     assert len(load_scene(path, on_remark=remarks.append).shapes("tip")) == 1
     assert [remark.text.endswith("m.obj is taken") for remark in remarks] == [True]
 

@@ -15,8 +15,8 @@ from tmkit.tamp import (
     GoalConflict,
     LearnedConstraint,
     PlanStatus,
-    Remedy,
-    RemedyKind,
+    Suggestion,
+    SuggestionKind,
 )
 from tmkit.tamp.diagnosis.explanation import explain
 
@@ -130,9 +130,9 @@ def test_what_is_proved() -> None:
 def test_what_would_help() -> None:
     """Bodies are quoted, goals are not; one action has one."""
     remedies = (
-        Remedy(RemedyKind.WITHOUT_BODIES, ("lid",), ("(a)",)),
-        Remedy(RemedyKind.WITHOUT_BODIES, ("lid", "pot"), ("(a)", "(b)")),
-        Remedy(RemedyKind.WITHOUT_GOALS, ("(f)", "(h)"), ("(a)", "(b)")),
+        Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), ("(a)",)),
+        Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid", "pot"), ("(a)", "(b)")),
+        Suggestion(SuggestionKind.WITHOUT_GOALS, ("(f)", "(h)"), ("(a)", "(b)")),
     )
     assert failed(remedies=remedies) == (
         "With 'lid' out of the way there is a plan of 1 action. "

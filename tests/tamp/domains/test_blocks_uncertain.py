@@ -16,7 +16,7 @@ from tmkit.pddl import Fact
 from tmkit.plans import Plan
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanResult, PlanStatus, drawn_world, load_planning_domain, stands_on
+from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain, sample_scene, stands_on
 
 
 def solve(scene: SceneGraph, goal: str = ON_B, **options: Any) -> PlanResult:
@@ -171,7 +171,7 @@ def test_looking_makes_the_difference_in_physics(stacked: Plan) -> None:
     scene = stacked.scene
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert blind is not None
-    world = drawn_world(scene, seed=1)
+    world = sample_scene(scene, seed=1)
     rest = solve(looked(stacked, world, seed=1)).plan
     assert looks(rest) == []
     assert rest is not None

@@ -21,7 +21,7 @@ from tmkit.graph import AttachedShape, Box, Fixed, SceneGraph, diff
 from tmkit.pddl import Fact, State
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import DerivedState, PlanningDomain, StateDeriver, kept, load_planning_domain
+from tmkit.tamp import DerivedState, PlanningDomain, StateDeriver, incremental, load_planning_domain
 from tmkit.tamp.domains.traced_scene import TracedScene
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ class Counting:
         return State(fact for item in scene.frames_of_class("movable") for fact in _on(scene, item, self))
 
 
-@kept
+@incremental
 def _on(scene: SceneGraph, item: str, semantics: Counting) -> tuple[Fact, ...]:
     semantics.calls += (item,)
     height = scene.pose(item, "world").translation[2]
@@ -184,7 +184,7 @@ def test_only_what_read_a_change_is_called_again() -> None:
     assert called_for(SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names])) == ()
 
 
-@kept
+@incremental
 def _outer(scene: SceneGraph, item: str) -> str:
     try:
         return _inner(scene, item)
@@ -192,7 +192,7 @@ def _outer(scene: SceneGraph, item: str) -> str:
         return "nothing"
 
 
-@kept
+@incremental
 def _inner(scene: SceneGraph, item: str) -> str:
     if not scene.classes(item):
         raise SceneError("no class")
@@ -237,7 +237,7 @@ QUERIES: list[tuple[Any, tuple[str, ...]]] = [
 def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
     """Each query, kept over random edits, answers as the scene itself does, refusals included."""
     random = np.random.default_rng(seed)
-    functions = [kept(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES]
+    functions = [incremental(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES]
     semantics: Any = type("S", (), {"traceable": True, "state": None})()
     semantics.state = lambda scene, _: State(
         Fact.of("says", str(number), repr(function(scene))) for number, function in enumerate(functions)

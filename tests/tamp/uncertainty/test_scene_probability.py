@@ -14,10 +14,10 @@ from tmkit.tamp.uncertainty.probability import ProbabilityMethod
 from tmkit.tamp.uncertainty.scene_probability import (
     clears_along,
     clears_at,
-    drawn_world,
     footprint_inside,
     near_expected,
     point_inside,
+    sample_scene,
     stands_on,
     turned_within,
 )
@@ -141,14 +141,14 @@ def test_drawn_worlds_are_exact_and_correlated() -> None:
     bend = np.array([[0.01, 0, 0, 0, 0, 0]]).T
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a").add_frame("c", "world", covariance=FLAT)
     scene = scene.set_noise("a", {source: bend}).set_noise("b", {source: -bend})
-    assert drawn_world(scene, seed=1) == drawn_world(scene, seed=1) != drawn_world(scene, seed=2)
-    worlds = [drawn_world(scene, seed=seed) for seed in range(500)]
+    assert sample_scene(scene, seed=1) == sample_scene(scene, seed=1) != sample_scene(scene, seed=2)
+    worlds = [sample_scene(scene, seed=seed) for seed in range(500)]
     assert all(world.noisy_frames == () for world in worlds)
     assert max(float(np.abs(world.pose("b", "world").translation).max()) for world in worlds) < 1e-15
     spread = np.cov([world.pose("c", "world").translation[:2] for world in worlds], rowvar=False)
     assert np.diag(spread) == pytest.approx([4e-4, 1e-4], rel=0.25)
     driven = scene.set_twist("c", "world", np.ones(6)).set_twist_noise("c", {source: 2.0 * bend})
-    world = drawn_world(driven, seed=1)
+    world = sample_scene(driven, seed=1)
     assert world.twist_noise("c") is None
     shift = world.local_pose("a").translation[0]
     assert np.allclose(world.twist_edge("c")[1], [1.0 + 2.0 * shift, 1, 1, 1, 1, 1], atol=1e-15)  # type: ignore[index]

@@ -378,10 +378,8 @@ Args:
 
 Returns:
     The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
-        nearest
-    points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
-        collision
-    shape, or both are planes.
+    nearest points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
+    collision shape, or both are planes.
 
 Raises:
     UnknownNameError: no frame and no body has the name.

@@ -75,8 +75,7 @@ Args:
 
 Returns:
     For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-        target:
-    the shares sum to the covariance. A source whose effects cancel has a share of zero.
+    target: the shares sum to the covariance. A source whose effects cancel has a share of zero.
 
 Raises:
     UnknownNameError: no such frame.

@@ -17,8 +17,8 @@ constexpr std::array<std::pair<const char*, nb::object Registered::*>, 10> entri
     {"add_pose", &Registered::add_pose},
     {"add_twist", &Registered::add_twist},
     {"gaussian_twist", &Registered::gaussian_twist},
-    {"integrated", &Registered::integrated},
-    {"consolidated", &Registered::consolidated},
+    {"integrate", &Registered::integrate},
+    {"collapse_fixed_frames", &Registered::collapse_fixed_frames},
     {"tree_text", &Registered::tree_text},
     {"tree_html", &Registered::tree_html},
 }};

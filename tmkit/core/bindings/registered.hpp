@@ -10,8 +10,8 @@ namespace tmkit::bindings {
 struct Registered {
     nanobind::object errors;          // exception classes by name
     nanobind::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
-    nanobind::object relate, add_pose, add_twist, gaussian_twist, integrated;  // relations in a scene
-    nanobind::object consolidated, tree_text, tree_html;
+    nanobind::object relate, add_pose, add_twist, gaussian_twist, integrate;  // relations in a scene
+    nanobind::object collapse_fixed_frames, tree_text, tree_html;
 };
 
 // Null before the module is initialised, and after it is cleared at exit.

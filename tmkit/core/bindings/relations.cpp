@@ -172,8 +172,7 @@ Args:
 
 Returns:
     Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
-        the
-    covariance (6, 6), to first order.
+    the covariance (6, 6), to first order.
 
 Raises:
     UnknownNameError: no such frame or body.
@@ -208,8 +207,8 @@ Raises:
     UnknownNameError: no such frame, body or ``on_conflict``.
     SemanticError: not a twist, a frame is not on the body named, or the twist cannot be converted.
     SceneError: the edge would break a rule of the scene.)")
-        .def("integrated", [](nb::handle self, double dt) {
-        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::integrated)(self, dt));
+        .def("integrate", [](nb::handle self, double dt) {
+        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::integrate)(self, dt));
     }, nb::arg("dt"), R"(Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
 
 Raises:

@@ -188,7 +188,8 @@ Raises:
     UnknownNameError: no such frame.)")
         .def_prop_ro("body_names", [](const SceneArrays& self) { return tuple_of(self.body_names()); },
                      "Names of all bodies, in the order of their first frames; then those without, by name. O(n).")
-        .def_prop_ro("bare_bodies", [](const SceneArrays& self) { return tuple_of(self.bare_bodies()); },
+        .def_prop_ro("bodies_without_frames",
+                     [](const SceneArrays& self) { return tuple_of(self.bodies_without_frames()); },
                      "Names of the bodies without a frame, in their order.")
         .def("twist_edge",
              [](const SceneArrays& self, std::string_view frame) { return twist_tuple(self.twist(frame)); },

@@ -151,7 +151,7 @@ void bind_condition_edit(auto& cls) {
             R"(Condition the scene on a measurement: update means, covariances and correlations.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-every twist that does, since it has moved one of them (``integrated``). The result is the most likely one for the
+every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
 measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
 behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
 

@@ -349,20 +349,21 @@ Raises:
         .def_static("from_frames",
                     [](const std::vector<FrameSpecification>& frames,
                        const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
-                       const std::vector<std::string>& bare_bodies) {
+                       const std::vector<std::string>& bodies_without_frames) {
         SceneEdit edit{SceneGraph()};
-        for (const std::string& body : bare_bodies) edit.add_body(body);
+        for (const std::string& body : bodies_without_frames) edit.add_body(body);
         edit.add_frames(frames);
         for (const auto& [a, b, reason] : allowed) edit.allow_collision(a, b, reason);
         return std::move(edit).take();
     },
                     nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(),
-                    nb::arg("bare_bodies") = nb::tuple(), R"(Make a scene of all its frames at once. O(n log n).
+                    nb::arg("bodies_without_frames") = nb::tuple(),
+                    R"(Make a scene of all its frames at once. O(n log n).
 
 Args:
     frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
     allowed: pairs that may touch, with the reason: (a, b, reason).
-    bare_bodies: bodies that have no frame.
+    bodies_without_frames: bodies that have no frame.
 
 Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
@@ -388,10 +389,10 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     ConfigurationError: q has the wrong length or non-finite numbers.)")
-        .def("consolidated",
+        .def("collapse_fixed_frames",
              [](nb::handle self, const nb::typed<nb::iterable, nb::str>& keep) {
         return nb::typed<nb::object, SceneGraph>(
-            registered_function(&Registered::consolidated)(self, nb::arg("keep") = keep));
+            registered_function(&Registered::collapse_fixed_frames)(self, nb::arg("keep") = keep));
     }, nb::kw_only(), nb::arg("keep") = nb::tuple(),
              R"(Return the scene with chains of fixed frames folded into one frame each. O(n log n).
 

@@ -54,7 +54,7 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(8, shapes, frames, allowed, groups, scene.bare_bodies(), sources);
+    return nb::make_tuple(8, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
 }
 
 namespace {

@@ -165,9 +165,9 @@ Raises:
 }
 
 void bind_body_queries(nb::class_<SceneGraph>& cls) {
-    cls.def_prop_ro("bare_bodies",
+    cls.def_prop_ro("bodies_without_frames",
                     [](const SceneGraph& s) {
-        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(s.bare_bodies())));
+        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(s.bodies_without_frames())));
     }, "Names of the bodies without a frame, in their order.")
         .def("inertia", &SceneGraph::inertia, nb::arg("frame"),
              R"(Return the mass properties of a frame's body in the axes of that frame, or None.

@@ -65,8 +65,8 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
     if sources:
         document["noise_sources"] = sources.to_json()
-    if scene.bare_bodies:
-        document["bodies"] = list(scene.bare_bodies)
+    if scene.bodies_without_frames:
+        document["bodies"] = list(scene.bodies_without_frames)
     return document
 
 
@@ -111,7 +111,7 @@ def scene_from_json(
         allowed.append((words[0], words[1], words[2]))
     bare = [item.name() for item in top.get("bodies").items()] if "bodies" in document else []
     try:
-        scene = SceneGraph.from_frames(frames, allowed=allowed, bare_bodies=bare)
+        scene = SceneGraph.from_frames(frames, allowed=allowed, bodies_without_frames=bare)
     except TmkitError as error:
         raise _blamed(top, error).error(str(error)) from error
     return _with_groups(scene, top.get("groups")) if "groups" in document else scene

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import MeshDraft
+from tmkit.formats.spec.model import MeshSpec
 from tmkit.graph import (
     Box,
     Capsule,
@@ -175,7 +175,7 @@ def _from_source(source: str, loader: MeshLoader) -> Shape | None:
         x, y, z = factors
     except ValueError:
         return None
-    return loader.load(MeshDraft(path, (x, y, z)))
+    return loader.load(MeshSpec(path, (x, y, z)))
 
 
 def _primitive_from_json(kind: str, node: JsonNode) -> Shape:
@@ -247,7 +247,7 @@ def _from_file(
     if folder is None:
         raise node.error(f"a scene that is not a file of its own cannot name the file '{uri}'")
     try:
-        path = loader.packages.resolve(uri, folder=folder, place=Place(node.path))
+        path = loader.packages.resolve(uri, folder=folder, place=SourceLocation(node.path))
     except FileFormatError as error:
         raise node.error(str(error.data["reason"])) from None
     try:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.signals import interrupts_kept
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.package_uris import PackageResolver
@@ -37,7 +37,7 @@ from tmkit.formats.mesh.sandbox import real_path
 if TYPE_CHECKING:
     from tmkit.graph import Shape
 
-__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshDraft", "MeshLoader", "Triple", "read_mesh"]
+__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "MeshSpec", "Triple", "read_mesh"]
 
 Triple = tuple[float, float, float]
 
@@ -63,7 +63,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class MeshDraft:
+class MeshSpec:
     """A mesh file and the factors by which its coordinates are multiplied."""
 
     path: Path
@@ -90,7 +90,7 @@ class MeshLoader:
     _read: dict[Path, MeshArrays] = field(default_factory=dict)
     _shapes: dict[tuple[Path, Triple], Shape] = field(default_factory=dict)
 
-    def load(self, mesh: MeshDraft, *, place: Place | None = None) -> Shape:
+    def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
         """Return the mesh as a shape, the same object for the same file and scale.
 
         Args:

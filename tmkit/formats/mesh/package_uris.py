@@ -31,7 +31,7 @@ from urllib.parse import unquote
 from tmkit._support.data import data_roots
 from tmkit._support.import_notes import Note, unheard
 from tmkit._support.limits import ReadingLimits
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.mesh.sandbox import SITES, below, holds_itself, is_public, project_folders, real_path
 
@@ -125,11 +125,11 @@ class PackageResolver:
             return None
         whole = f"{_SCHEME}{rest.lstrip('/')}"
         try:
-            return self.resolve(whole, folder=Path.cwd(), place=Place(whole))
+            return self.resolve(whole, folder=Path.cwd(), place=SourceLocation(whole))
         except FileFormatError as error:
             raise MissingFileError(str(error.data["reason"]), path=whole, nearest=None) from None
 
-    def resolve(self, uri: str, *, folder: Path, place: Place, note: Note | None = None) -> Path:
+    def resolve(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
         """Return the existing file that ``uri`` names.
 
         Args:
@@ -181,13 +181,13 @@ class PackageResolver:
         """Return the folders allowed, or those around the naming file when nobody said which."""
         return self.allowed or project_folders([folder / "_"])
 
-    def _outside(self, uri: str, path: Path, folder: Path, place: Place) -> FileFormatError:
+    def _outside(self, uri: str, path: Path, folder: Path, place: SourceLocation) -> FileFormatError:
         """Return the error for a file that exists where the scene must not read."""
         shown = ", ".join(str(root) for root in self._around(folder))
         reason = f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read ({shown})"
         return place.error(f"{reason}; allow its folder by allow_folders, or --allow on the command line")
 
-    def resolve_mesh(self, uri: str, *, folder: Path, place: Place, note: Note | None = None) -> Path:
+    def resolve_mesh(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
         """Return the existing mesh file that ``uri`` names; as :meth:`resolve`, but what it raises is a MeshError."""
         try:
             return self.resolve(uri, folder=folder, place=place, note=note)
@@ -220,7 +220,7 @@ class PackageResolver:
         candidates = (root / rest for root in self._roots(name))
         return next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
 
-    def _in_packages(self, uri: str, folder: Path, place: Place, note: Note | None) -> Path:
+    def _in_packages(self, uri: str, folder: Path, place: SourceLocation, note: Note | None) -> Path:
         """Return the file that a ``package://`` URI names."""
         name, rest = _split(uri)
         if note and name and not rest and (bare := self._nearby(name, folder)) is not None:  # as Bullet reads it

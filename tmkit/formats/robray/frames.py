@@ -13,9 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.formats.robray.values import Value
-from tmkit.formats.spec.model import GeometryDraft, InertiaDraft, JointDraft, PoseDraft
+from tmkit.formats.spec.model import GeometrySpec, InertiaSpec, JointSpec, PoseSpec
 from tmkit.formats.spec.values import pose_of
 
 __all__ = ["Solid", "composed", "friction_in", "inertia_in", "joint_in", "pose_in"]
@@ -25,7 +25,7 @@ __all__ = ["Solid", "composed", "friction_in", "inertia_in", "joint_in", "pose_i
 class Solid:
     """A shape of a frame with the names of its classes and all its attributes."""
 
-    draft: GeometryDraft
+    draft: GeometrySpec
     tags: tuple[str, ...]
     values: Mapping[str, Value]
 
@@ -38,25 +38,25 @@ def _triple(value: Value | None) -> tuple[float, float, float]:
     return x, y, z
 
 
-def pose_in(values: Mapping[str, Value]) -> PoseDraft:
+def pose_in(values: Mapping[str, Value]) -> PoseSpec:
     """Return the pose of a frame; a quaternion beats angles."""
     translation = _triple(values.get("translation"))
     if "quaternion" in values:
         x, y, z, w = values["quaternion"].numbers
-        return PoseDraft(translation, quat_xyzw=(x, y, z, w))
-    return PoseDraft(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
+        return PoseSpec(translation, quat_xyzw=(x, y, z, w))
+    return PoseSpec(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
 
 
-def composed(outer: PoseDraft, inner: PoseDraft) -> PoseDraft:
+def composed(outer: PoseSpec, inner: PoseSpec) -> PoseSpec:
     """Return one pose after another; unchanged, to the last digit, where the second is none."""
-    if inner == PoseDraft():
+    if inner == PoseSpec():
         return outer
     pose = pose_of(outer) @ pose_of(inner)
     (x, y, z), (i, j, k, w) = pose.translation.tolist(), pose.quat_xyzw.tolist()
-    return PoseDraft((x, y, z), quat_xyzw=(i, j, k, w))
+    return PoseSpec((x, y, z), quat_xyzw=(i, j, k, w))
 
 
-def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointDraft:
+def joint_in(values: Mapping[str, Value], *, frame: str, place: SourceLocation) -> JointSpec:
     """Return the joint of a frame.
 
     Raises:
@@ -68,7 +68,7 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointD
             if name in values:
                 reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
                 raise values[name].place.error(reason)
-        return JointDraft(place=place)
+        return JointSpec(place=place)
     if "axis" not in values:
         raise values["type"].place.error(f"the {kind} frame '{frame}' needs an axis")
     axis = _triple(values["axis"])
@@ -76,7 +76,7 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointD
     if "lower" in limits and "upper" in limits and limits["lower"] > limits["upper"]:
         reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
         raise values["upper"].place.error(reason)
-    return JointDraft(
+    return JointSpec(
         type=kind,
         name=values["variable"].text if "variable" in values else frame,
         axis=axis,
@@ -88,8 +88,8 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: Place) -> JointD
 
 
 def inertia_in(
-    values: Mapping[str, Value], solids: Sequence[Solid], *, place: Place
-) -> tuple[InertiaDraft | None, tuple[GeometryDraft, ...]]:
+    values: Mapping[str, Value], solids: Sequence[Solid], *, place: SourceLocation
+) -> tuple[InertiaSpec | None, tuple[GeometrySpec, ...]]:
     """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some.
 
     Raises:
@@ -98,13 +98,13 @@ def inertia_in(
     geometry = tuple(solid.draft for solid in solids)
     masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
     if "mass" not in values:
-        return (InertiaDraft(sum(mass.number for mass in masses), place) if masses else None), geometry
+        return (InertiaSpec(sum(mass.number for mass in masses), place) if masses else None), geometry
     mass = values["mass"]
     if not solids:
         raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
     if any(other.place != mass.place for other in masses):
         raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
-    return InertiaDraft(mass.number, mass.place), tuple(replace(draft, mass=None) for draft in geometry)
+    return InertiaSpec(mass.number, mass.place), tuple(replace(draft, mass=None) for draft in geometry)
 
 
 def friction_in(values: Mapping[str, Value], solids: Sequence[Solid]) -> float | None:

@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.robray.values import Value
-from tmkit.formats.spec.model import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft
+from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
 __all__ = ["geometry_of"]
 
@@ -27,7 +27,7 @@ GRID_THICKNESS = 0.001  # metres, when none is written
 DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 
 
-def geometry_of(values: Mapping[str, Value], *, place: Place, packages: PackageResolver) -> GeometryDraft:
+def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver) -> GeometrySpec:
     """Return the shape that a geometry block describes.
 
     Args:
@@ -39,8 +39,8 @@ def geometry_of(values: Mapping[str, Value], *, place: Place, packages: PackageR
         FileFormatError: the shape is missing, or its size is missing or does not fit it.
     """
     kind = _kind(values, place)
-    pose = PoseDraft()
-    shape: PrimitiveDraft | MeshDraft
+    pose = PoseSpec()
+    shape: PrimitiveSpec | MeshSpec
     if kind == "mesh":
         shape = _mesh(values, packages)
     elif kind in ("cylinder", "cone"):
@@ -48,7 +48,7 @@ def geometry_of(values: Mapping[str, Value], *, place: Place, packages: PackageR
     else:
         shape = _centred(kind, values, place)
     mass = values.get("mass")
-    return GeometryDraft(
+    return GeometrySpec(
         shape=shape,
         place=place,
         pose=pose,
@@ -59,7 +59,7 @@ def geometry_of(values: Mapping[str, Value], *, place: Place, packages: PackageR
     )
 
 
-def _kind(values: Mapping[str, Value], place: Place) -> str:
+def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:
     """Return the shape, ``"mesh"`` for a mesh; a shape beats a mesh."""
     if "shape" in values:
         return values["shape"].text
@@ -68,17 +68,17 @@ def _kind(values: Mapping[str, Value], place: Place) -> str:
     return "mesh"
 
 
-def _number(kind: str, name: str, values: Mapping[str, Value], place: Place) -> float:
+def _number(kind: str, name: str, values: Mapping[str, Value], place: SourceLocation) -> float:
     """Return a size that the shape cannot do without."""
     if name not in values:
         raise place.error(f"a {kind} needs '{name}'")
     return values[name].number
 
 
-def _centred(kind: str, values: Mapping[str, Value], place: Place) -> PrimitiveDraft:
+def _centred(kind: str, values: Mapping[str, Value], place: SourceLocation) -> PrimitiveSpec:
     """Return a box, a sphere or a grid."""
     if kind == "sphere":
-        return PrimitiveDraft("sphere", (_number(kind, "radius", values, place),))
+        return PrimitiveSpec("sphere", (_number(kind, "radius", values, place),))
     if "dimension" not in values:
         raise place.error(f"a {kind} needs 'dimension'")
     size = values["dimension"].numbers
@@ -88,15 +88,15 @@ def _centred(kind: str, values: Mapping[str, Value], place: Place) -> PrimitiveD
     if kind == "grid":
         thickness = values["thickness"].number if "thickness" in values else GRID_THICKNESS
         size = (*size, thickness)
-    return PrimitiveDraft("box", size)
+    return PrimitiveSpec("box", size)
 
 
-def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[PrimitiveDraft, PoseDraft]:
+def _standing(kind: str, values: Mapping[str, Value], place: SourceLocation) -> tuple[PrimitiveSpec, PoseSpec]:
     """Return a cylinder or cone, and the pose that puts its base at the origin."""
     height = _number(kind, "height", values, place)
-    pose = PoseDraft((0.0, 0.0, 0.5 * height))
+    pose = PoseSpec((0.0, 0.0, 0.5 * height))
     if kind == "cylinder":
-        return PrimitiveDraft("cylinder", (_number(kind, "radius", values, place), abs(height))), pose
+        return PrimitiveSpec("cylinder", (_number(kind, "radius", values, place), abs(height))), pose
     start = _number(kind, "start_radius", values, place)
     end = values["end_radius"].number if "end_radius" in values else 0.0
     if start == end == 0.0:
@@ -104,23 +104,23 @@ def _standing(kind: str, values: Mapping[str, Value], place: Place) -> tuple[Pri
     if height < 0.0:
         start, end, height = end, start, -height
     if start == end:
-        return PrimitiveDraft("cylinder", (start, height)), pose
+        return PrimitiveSpec("cylinder", (start, height)), pose
     if end == 0.0:
-        return PrimitiveDraft("cone", (start, height)), pose
+        return PrimitiveSpec("cone", (start, height)), pose
     if start == 0.0:
-        upside_down = PoseDraft(pose.translation, quat_xyzw=(1.0, 0.0, 0.0, 0.0))
-        return PrimitiveDraft("cone", (end, height)), upside_down
-    return PrimitiveDraft("frustum", (start, end, height)), pose
+        upside_down = PoseSpec(pose.translation, quat_xyzw=(1.0, 0.0, 0.0, 0.0))
+        return PrimitiveSpec("cone", (end, height)), upside_down
+    return PrimitiveSpec("frustum", (start, end, height)), pose
 
 
-def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshDraft:
+def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshSpec:
     """Return the mesh file and its scale."""
     mesh = values["mesh"]
     beside = [folder for folder in mesh.folders if mesh.text and os.path.isfile(folder / mesh.text)]
     path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
-    return MeshDraft(path, (x, y, z))
+    return MeshSpec(path, (x, y, z))
 
 
 def _color(values: Mapping[str, Value]) -> tuple[float, float, float, float] | None:

@@ -2,8 +2,9 @@
 
 The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, so that no second walk over a
 generic tree is needed. Nodes know only line and column; :class:`SourceText` turns those into a
-:class:`~tmkit._support.source_location.Place` when something has to be said about them. What the words mean (constants,
-classes, frames) is decided in :mod:`tmkit.formats.robray.reader`; this module only knows what may stand where.
+:class:`~tmkit._support.source_location.SourceLocation` when something has to be said about them. What the words mean
+(constants, classes, frames) is decided in :mod:`tmkit.formats.robray.reader`; this module only knows what may stand
+where.
 
 Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
 written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -258,10 +259,10 @@ class SourceText:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(path, tuple(text.split("\n")), folders), text
 
-    def place(self, at: Position) -> Place:
+    def place(self, at: Position) -> SourceLocation:
         """Return the place of a node."""
         line, column = at
-        return Place(str(self.path), line, column, self.lines[line - 1] if line <= len(self.lines) else "")
+        return SourceLocation(str(self.path), line, column, self.lines[line - 1] if line <= len(self.lines) else "")
 
 
 def _at(token: lark.Token) -> Position:

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
 from tmkit.formats.robray.frames import Solid, composed, friction_in, inertia_in, joint_in, pose_in
@@ -62,7 +62,7 @@ from tmkit.formats.robray.values import (
     evaluate,
     number_of,
 )
-from tmkit.formats.spec.model import AllowedDraft, FrameDraft, MimicDraft, SceneDraft
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, MimicSpec, SceneSpecification
 
 __all__ = ["read_robray"]
 
@@ -81,7 +81,9 @@ MOST_FILES = 1000
 Values = dict[str, Value]
 
 
-def read_robray(path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneDraft]) -> SceneDraft:
+def read_robray(
+    path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneSpecification]
+) -> SceneSpecification:
     """Read a robray file and everything it includes.
 
     Args:
@@ -94,7 +96,7 @@ def read_robray(path: Path, *, packages: PackageResolver, read_other: Callable[[
     """
     reader = _Reader(packages, read_other)
     reader.read(path, ())
-    return SceneDraft(tuple(reader.frames), tuple(reader.allowed))
+    return SceneSpecification(tuple(reader.frames), tuple(reader.allowed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +112,16 @@ class _Reader:
     """One file with its includes, which share constants and classes."""
 
     packages: PackageResolver
-    read_other: Callable[[Path], SceneDraft]
+    read_other: Callable[[Path], SceneSpecification]
     constants: dict[str, float] = field(default_factory=lambda: dict(CONSTANTS))
     classes: dict[str, _Class] = field(default_factory=dict)
-    class_places: dict[str, Place] = field(default_factory=dict)
-    variables: dict[str, FrameDraft] = field(default_factory=dict)
+    class_places: dict[str, SourceLocation] = field(default_factory=dict)
+    variables: dict[str, FrameSpec] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
     files: int = 0
     bytes: int = 0
-    frames: list[FrameDraft] = field(default_factory=list)
-    allowed: list[AllowedDraft] = field(default_factory=list)
+    frames: list[FrameSpec] = field(default_factory=list)
+    allowed: list[AllowedPairSpec] = field(default_factory=list)
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
@@ -229,7 +231,7 @@ class _Reader:
         """Allow two frames to touch."""
         first, second = statement.first.text, statement.second.text
         places = source.place(statement.first.at), source.place(statement.second.at)
-        self.allowed.append(AllowedDraft(first, second, "user", *places))
+        self.allowed.append(AllowedPairSpec(first, second, "user", *places))
 
     def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
         """Declare a frame, then the frames nested in it."""
@@ -248,7 +250,7 @@ class _Reader:
         tags += [tag for solid in solids for tag in solid.tags]
         inertia, geometry = inertia_in(values, solids, place=place)
         parent, parent_place = _parent(own, values, outer)
-        draft = FrameDraft(
+        draft = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
             place=place,
@@ -265,7 +267,7 @@ class _Reader:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
 
-    def following(self, draft: FrameDraft) -> FrameDraft:
+    def following(self, draft: FrameSpec) -> FrameSpec:
         """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
         if draft.joint.type == "fixed":
             return draft
@@ -275,7 +277,7 @@ class _Reader:
             return draft
         name = draft.name if draft.name not in self.variables else f"{draft.name} ({variable})"
         ratio = math.hypot(*draft.joint.axis) / math.hypot(*leader.joint.axis)
-        rule = MimicDraft(variable, ratio, 0.0, draft.joint.place or draft.place)
+        rule = MimicSpec(variable, ratio, 0.0, draft.joint.place or draft.place)
         return replace(draft, joint=replace(draft.joint, name=name, mimic=rule))
 
     def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> Solid:
@@ -298,7 +300,7 @@ def _merged(own: Values, classes: Iterable[_Class]) -> Values:
     return values
 
 
-def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Place | None]:
+def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, SourceLocation | None]:
     """Return the name of a frame's parent, and where it is written if it is; the empty name is that of the root."""
     if outer is not None and "parent" in own:
         raise own["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit._support.elementary import power
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
 
 __all__ = [
@@ -79,7 +79,7 @@ class Value:
     """
 
     content: float | tuple[float, ...] | str | bool
-    place: Place
+    place: SourceLocation
     folders: tuple[Path, ...]
 
     @property
@@ -173,7 +173,7 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
     return Value(content, place, (source.path.parent, *source.folders))
 
 
-def _word(rule: Rule, written: Expression | Array, place: Place) -> str:
+def _word(rule: Rule, written: Expression | Array, place: SourceLocation) -> str:
     """Return the name, text or choice that was written."""
     if not isinstance(written, Name):
         raise place.error(
@@ -213,7 +213,7 @@ def _array(rule: Rule, written: Array, *, source: SourceText, constants: Mapping
     return numbers
 
 
-def _check_range(rule: Rule, number: float, place: Place) -> None:
+def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
     """Refuse a number outside the range of its attribute."""
     if rule.positive and number <= 0.0:
         raise place.error(f"expected a number above 0, received {number:g}")

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import DuplicateNameError, FileFormatError
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import AllowedDraft, FrameDraft, GroupDraft, PoseDraft, SceneDraft
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, PoseSpec, SceneSpecification
 from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
 from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
@@ -34,7 +34,7 @@ WORLD = "world"
 _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself
 
 
-def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGraph:
+def build_scene(drafts: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
     """Build one scene from everything that was read.
 
     Args:
@@ -53,7 +53,7 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
     with SceneGraph(root=None).edit() as edit:
         if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
             edit.add_root(WORLD)
-        for body in dict.fromkeys(body for draft in drafts for body in draft.bare_bodies):
+        for body in dict.fromkeys(body for draft in drafts for body in draft.bodies_without_frames):
             edit.add_body(body)
         for draft in _parents_first(frames):
             add_drafted_frame(edit, draft, loader)
@@ -66,20 +66,20 @@ def build_scene(drafts: Sequence[SceneDraft], *, loader: MeshLoader) -> SceneGra
     return edit.finish()
 
 
-def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
+def frames_by_name(drafts: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
     """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
 
     Raises:
         FileFormatError: a name that is declared twice, or a root with a pose, a joint or, as ``world``, a parent.
     """
-    frames: dict[str, FrameDraft] = {}
+    frames: dict[str, FrameSpec] = {}
     for draft in drafts:
         earlier = frames.get(draft.name)
         if draft.name == WORLD and draft.parent is not None:
             raise draft.place.error(f"'{WORLD}' is the root of every scene and has no parent")
         if earlier is not None and draft.name != WORLD:
             raise draft.place.error(f"the frame '{draft.name}' is already declared at {earlier.place}")
-        if draft.parent is None and (draft.pose != PoseDraft() or draft.joint.type != "fixed"):
+        if draft.parent is None and (draft.pose != PoseSpec() or draft.joint.type != "fixed"):
             raise draft.place.error(f"'{draft.name}' is a root, so it has neither a pose nor a joint")
         frames[draft.name] = draft if earlier is None else _united(earlier, draft)
     aliases = _aliases(frames)
@@ -89,7 +89,7 @@ def frames_by_name(drafts: Iterable[FrameDraft]) -> dict[str, FrameDraft]:
     return frames
 
 
-def _aliases(frames: Mapping[str, FrameDraft]) -> dict[str, str]:
+def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
     """Return the frames' other names that are nobody's own, and whose they are; of two frames the first has it."""
     found: dict[str, str] = {}
     for draft in frames.values():
@@ -99,9 +99,9 @@ def _aliases(frames: Mapping[str, FrameDraft]) -> dict[str, str]:
     return found
 
 
-def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
+def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
     """Return the ``world`` of two files as one."""
-    return FrameDraft(
+    return FrameSpec(
         name=first.name,
         parent=None,
         place=first.place,
@@ -114,9 +114,9 @@ def _united(first: FrameDraft, second: FrameDraft) -> FrameDraft:
     )
 
 
-def _check_joint_names(frames: Iterable[FrameDraft]) -> None:
+def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
     """Refuse two joints of one name."""
-    places: dict[str, Place] = {}
+    places: dict[str, SourceLocation] = {}
     for draft in frames:
         if draft.joint.type in ("fixed", "free"):
             continue
@@ -126,11 +126,11 @@ def _check_joint_names(frames: Iterable[FrameDraft]) -> None:
         places[name] = place
 
 
-def _check_parents(frames: dict[str, FrameDraft]) -> None:
+def _check_parents(frames: dict[str, FrameSpec]) -> None:
     """Refuse parents that nobody declares and frames that are their own ancestors."""
     safe = {WORLD}
     for draft in frames.values():
-        path: dict[str, FrameDraft] = {}
+        path: dict[str, FrameSpec] = {}
         current = draft
         while current.name not in safe:
             if current.name in path:
@@ -146,18 +146,18 @@ def _check_parents(frames: dict[str, FrameDraft]) -> None:
         safe.update(path)
 
 
-def _cycle(path: list[str], first: FrameDraft) -> FileFormatError:
+def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
     """Return the error for frames that are each other's ancestors."""
     around = [*path[path.index(first.name) :], first.name]
     return (first.parent_place or first.place).error(f"the parents go round in a circle: {' -> '.join(around)}")
 
 
-def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
+def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
     """Yield the frames in order of declaration, each after its ancestors."""
     done = {WORLD} if WORLD not in frames else set()
     for draft in frames.values():
-        waiting: list[FrameDraft] = []
-        current: FrameDraft | None = draft
+        waiting: list[FrameSpec] = []
+        current: FrameSpec | None = draft
         while current is not None and current.name not in done:
             waiting.append(current)
             current = frames.get(current.parent) if current.parent is not None else None
@@ -166,7 +166,7 @@ def _parents_first(frames: dict[str, FrameDraft]) -> Iterator[FrameDraft]:
             yield ready
 
 
-def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) -> None:
+def add_drafted_frame(edit: SceneEdit, draft: FrameSpec, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
     shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
     with reported(draft.place):
@@ -197,7 +197,7 @@ def add_drafted_frame(edit: SceneEdit, draft: FrameDraft, loader: MeshLoader) ->
             edit.set_inertia(draft.name, inertia_of(draft.inertia, draft.geometry, shapes))
 
 
-def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
     """Say where frames were."""
     for draft in drafts:
         if draft.stamps is not None:
@@ -205,7 +205,7 @@ def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
                 edit.set_stamped_poses(draft.name, draft.stamps)
 
 
-def _add_noises(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+def _add_noises(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
     """Say how sure the poses of frames are."""
     for draft in drafts:
         if draft.noise is not None:
@@ -213,7 +213,7 @@ def _add_noises(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
                 edit.set_noise(draft.name, draft.noise)
 
 
-def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
+def _add_twists(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
     """Say how frames move relative to bodies."""
     for draft in drafts:
         if draft.twist is not None:
@@ -222,7 +222,7 @@ def _add_twists(edit: SceneEdit, drafts: Iterable[FrameDraft]) -> None:
                 edit.set_twist_noise(draft.name, draft.twist_noise)
 
 
-def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
+def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
     """Tie every mimic joint to its leader, now that all joints are there."""
     leaders = {
         draft.joint.name or draft.name: draft for draft in frames.values() if draft.joint.type not in ("fixed", "free")
@@ -239,7 +239,7 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameDraft]) -> None:
             edit.set_joint(draft.name, joint_of(draft.joint, mimic=rule))
 
 
-def add_allowed(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+def add_allowed(edit: SceneEdit, drafts: Iterable[SceneSpecification]) -> None:
     """Let the pairs of frames touch that files allow.
 
     Raises:
@@ -252,7 +252,7 @@ def add_allowed(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
             _allow(edit, pair, aliases)
 
 
-def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> None:
+def _allow(edit: SceneEdit, pair: AllowedPairSpec, aliases: Mapping[str, str]) -> None:
     """Let two frames touch; the first reason given counts."""
     names = []
     for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
@@ -270,9 +270,9 @@ def _allow(edit: SceneEdit, pair: AllowedDraft, aliases: Mapping[str, str]) -> N
             edit.allow_collision(first, second, reason=pair.reason)
 
 
-def _add_groups(edit: SceneEdit, drafts: Iterable[SceneDraft]) -> None:
+def _add_groups(edit: SceneEdit, drafts: Iterable[SceneSpecification]) -> None:
     """Make the groups that files name; those of one name are united. They may hold each other in any order."""
-    united: dict[str, GroupDraft] = {}
+    united: dict[str, GroupSpec] = {}
     for group in (group for draft in drafts for group in draft.groups):
         known = united.get(group.name, replace(group, frames=(), groups=()))
         frames, groups = (*known.frames, *group.frames), (*known.groups, *group.groups)

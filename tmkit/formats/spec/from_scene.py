@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.model import (
-    AllowedDraft,
-    FrameDraft,
-    GeometryDraft,
-    GroupDraft,
-    InertiaDraft,
-    JointDraft,
-    MimicDraft,
-    PoseDraft,
-    SceneDraft,
+    AllowedPairSpec,
+    FrameSpec,
+    GeometrySpec,
+    GroupSpec,
+    InertiaSpec,
+    JointSpec,
+    MimicSpec,
+    PoseSpec,
+    SceneSpecification,
 )
 from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
@@ -25,7 +25,7 @@ from tmkit.spatial import Pose
 __all__ = ["draft_of_scene"]
 
 
-def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
+def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
     """Return what a file would say that declares this scene.
 
     Args:
@@ -34,10 +34,10 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
     """
     frames = []
     for name in scene.frame_names:
-        place = Place(f"{path} (frame '{name}')")
+        place = SourceLocation(f"{path} (frame '{name}')")
         frame = scene.specification(name)
         frames.append(
-            FrameDraft(
+            FrameSpec(
                 name=name,
                 parent=frame.parent,
                 place=place,
@@ -54,9 +54,11 @@ def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneDraft:
                 noise=frame.noise,
             )
         )
-    allowed = [AllowedDraft(first, second, reason, Place(path)) for first, second, reason in scene.allowed_pairs]
-    groups = [GroupDraft(name, *_members(scene.group(name)), Place(path)) for name in scene.group_names]
-    return SceneDraft(tuple(frames), tuple(allowed), tuple(groups), scene.bare_bodies)
+    allowed = [
+        AllowedPairSpec(first, second, reason, SourceLocation(path)) for first, second, reason in scene.allowed_pairs
+    ]
+    groups = [GroupSpec(name, *_members(scene.group(name)), SourceLocation(path)) for name in scene.group_names]
+    return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
 
 
 def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -64,22 +66,22 @@ def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return group.frames, group.groups
 
 
-def _pose(pose: Pose) -> PoseDraft:
+def _pose(pose: Pose) -> PoseSpec:
     """Return a pose, the default for the identity."""
     x, y, z = (float(value) for value in pose.translation)
     a, b, c, w = (float(value) for value in pose.quat_xyzw)
     if pose == Pose.identity():
-        return PoseDraft()
-    return PoseDraft((x, y, z), quat_xyzw=(a, b, c, w))
+        return PoseSpec()
+    return PoseSpec((x, y, z), quat_xyzw=(a, b, c, w))
 
 
-def _joint(joint: Joint, place: Place) -> JointDraft:
+def _joint(joint: Joint, place: SourceLocation) -> JointSpec:
     """Return a joint."""
     if not joint.is_actuated:
-        return JointDraft(type=joint.type, place=place)
+        return JointSpec(type=joint.type, place=place)
     x, y, z = (float(value) for value in joint.axis)
     rule = joint.mimic
-    return JointDraft(
+    return JointSpec(
         type=joint.type,
         name=joint.name,
         axis=(x, y, z),
@@ -89,15 +91,15 @@ def _joint(joint: Joint, place: Place) -> JointDraft:
         effort=joint.effort,
         damping=joint.damping,
         friction=joint.friction,
-        mimic=MimicDraft(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None,
+        mimic=MimicSpec(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None,
         place=place,
     )
 
 
-def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
+def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
     """Return a shape."""
     color = cast(Any, part.color)
-    return GeometryDraft(
+    return GeometrySpec(
         part.shape,
         place,
         _pose(part.pose),
@@ -109,10 +111,10 @@ def _geometry(part: AttachedShape, place: Place) -> GeometryDraft:
     )
 
 
-def _inertia(inertia: Inertia, place: Place) -> InertiaDraft:
+def _inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:
     """Return an inertia."""
     x, y, z = (float(value) for value in inertia.center)
     m = inertia.matrix
     moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])
     ixx, ixy, ixz, iyy, iyz, izz = (float(value) for value in moments)
-    return InertiaDraft(inertia.mass, place, PoseDraft((x, y, z)), (ixx, ixy, ixz, iyy, iyz, izz))
+    return InertiaSpec(inertia.mass, place, PoseSpec((x, y, z)), (ixx, ixy, ixz, iyy, iyz, izz))

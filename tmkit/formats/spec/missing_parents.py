@@ -14,12 +14,12 @@ from dataclasses import replace
 from tmkit._support.import_notes import Note
 from tmkit._support.source_location import did_you_mean
 from tmkit.formats.spec.build import WORLD, whole_name
-from tmkit.formats.spec.model import AllowedDraft, FrameDraft, SceneDraft
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 
 __all__ = ["with_missing_parents"]
 
 
-def with_missing_parents(drafts: Sequence[SceneDraft], *, note: Note) -> list[SceneDraft]:
+def with_missing_parents(drafts: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
     """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames.
 
     Args:
@@ -28,19 +28,19 @@ def with_missing_parents(drafts: Sequence[SceneDraft], *, note: Note) -> list[Sc
     """
     frames = [frame for draft in drafts for frame in draft.frames]
     known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
-    added: dict[str, FrameDraft] = {}
+    added: dict[str, FrameSpec] = {}
     for frame in frames:
         parent = frame.parent
         if parent is None or parent in known or parent in added:
             continue
         place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
         note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
-        added[parent] = FrameDraft(name=parent, parent=None, place=place)
+        added[parent] = FrameSpec(name=parent, parent=None, place=place)
     completed = [replace(draft, allowed=_known_pairs(draft, known | {*added}, note)) for draft in drafts]
-    return [SceneDraft(frames=tuple(added.values())), *completed]
+    return [SceneSpecification(frames=tuple(added.values())), *completed]
 
 
-def _known_pairs(draft: SceneDraft, known: set[str], note: Note) -> tuple[AllowedDraft, ...]:
+def _known_pairs(draft: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
     kept = []
     for pair in draft.allowed:
         unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]

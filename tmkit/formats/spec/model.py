@@ -1,10 +1,10 @@
 """What a scene file says, before it is a scene.
 
-The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneDraft`, and one
-builder (:mod:`tmkit.formats.spec.build`) turns any number of drafts into one scene. So files of different formats
-merge, a frame may name a parent that another file declares, and no reader needs to know in which order the graph wants
-its frames. Every draft keeps its :class:`~tmkit._support.source_location.Place`, so that whatever the builder or the
-core refuses is reported where it was written.
+The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneSpecification`,
+and one builder (:mod:`tmkit.formats.spec.build`) turns any number of drafts into one scene. So files of different
+formats merge, a frame may name a parent that another file declares, and no reader needs to know in which order the
+graph wants its frames. Every draft keeps its :class:`~tmkit._support.source_location.SourceLocation`, so that whatever
+the builder or the core refuses is reported where it was written.
 
 Invariants: drafts are immutable and hold no numbers that the reader did not check to be finite; names are not yet
 resolved: a parent, a mimic leader or an allowed pair may be wrong until the scene is built.
@@ -17,24 +17,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tmkit._support.source_location import Place
-from tmkit.formats.mesh.meshes import MeshDraft, Triple
+from tmkit._support.source_location import SourceLocation
+from tmkit.formats.mesh.meshes import MeshSpec, Triple
 
 if TYPE_CHECKING:
     from tmkit.graph import EdgeNoise, Shape, StampedPoses
 
 __all__ = [
-    "AllowedDraft",
-    "FrameDraft",
-    "GeometryDraft",
-    "GroupDraft",
-    "InertiaDraft",
-    "JointDraft",
-    "MeshDraft",
-    "MimicDraft",
-    "PoseDraft",
-    "PrimitiveDraft",
-    "SceneDraft",
+    "AllowedPairSpec",
+    "FrameSpec",
+    "GeometrySpec",
+    "GroupSpec",
+    "InertiaSpec",
+    "JointSpec",
+    "MeshSpec",
+    "MimicSpec",
+    "PoseSpec",
+    "PrimitiveSpec",
+    "SceneSpecification",
     "Triple",
 ]
 
@@ -42,7 +42,7 @@ Quadruple = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class PoseDraft:
+class PoseSpec:
     """A rigid transform as written: metres, and either a quaternion xyzw or fixed-axis roll, pitch, yaw in radians."""
 
     translation: Triple = (0.0, 0.0, 0.0)
@@ -51,17 +51,17 @@ class PoseDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class MimicDraft:
+class MimicSpec:
     """The joint follows another: ``multiplier * leader + offset``; ``place`` is where that is said."""
 
     joint: str
     multiplier: float
     offset: float
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
-class JointDraft:
+class JointSpec:
     """How a frame moves relative to its parent.
 
     Attributes:
@@ -84,12 +84,12 @@ class JointDraft:
     damping: float = 0.0
     friction: float = 0.0
     offset: float = 0.0
-    mimic: MimicDraft | None = None
-    place: Place | None = None
+    mimic: MimicSpec | None = None
+    place: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PrimitiveDraft:
+class PrimitiveSpec:
     """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
 
     A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in
@@ -101,7 +101,7 @@ class PrimitiveDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class GeometryDraft:
+class GeometrySpec:
     """One shape on a frame.
 
     Attributes:
@@ -114,9 +114,9 @@ class GeometryDraft:
         friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
     """
 
-    shape: PrimitiveDraft | MeshDraft | Shape
-    place: Place
-    pose: PoseDraft = PoseDraft()
+    shape: PrimitiveSpec | MeshSpec | Shape
+    place: SourceLocation
+    pose: PoseSpec = PoseSpec()
     color: Quadruple | None = None
     visual: bool = True
     collision: bool = True
@@ -126,7 +126,7 @@ class GeometryDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class InertiaDraft:
+class InertiaSpec:
     """Mass properties of a frame's body as written.
 
     Attributes:
@@ -137,13 +137,13 @@ class InertiaDraft:
     """
 
     mass: float
-    place: Place
-    origin: PoseDraft = PoseDraft()
+    place: SourceLocation
+    origin: PoseSpec = PoseSpec()
     matrix: tuple[float, float, float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class FrameDraft:
+class FrameSpec:
     """A frame as declared.
 
     Attributes:
@@ -163,15 +163,15 @@ class FrameDraft:
 
     name: str
     parent: str | None
-    place: Place
-    pose: PoseDraft = PoseDraft()
-    joint: JointDraft = JointDraft()
+    place: SourceLocation
+    pose: PoseSpec = PoseSpec()
+    joint: JointSpec = JointSpec()
     body: str | None = None
     classes: tuple[str, ...] = ()
-    geometry: tuple[GeometryDraft, ...] = ()
-    inertia: InertiaDraft | None = None
+    geometry: tuple[GeometrySpec, ...] = ()
+    inertia: InertiaSpec | None = None
     friction: float | None = None
-    parent_place: Place | None = None
+    parent_place: SourceLocation | None = None
     aliases: tuple[str, ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
     twist: tuple[str, tuple[float, ...]] | None = None
@@ -181,31 +181,31 @@ class FrameDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class AllowedDraft:
+class AllowedPairSpec:
     """Two frames that may touch, and why; ``second_place`` is where the second is named, if that is known."""
 
     first: str
     second: str
     reason: str
-    place: Place
-    second_place: Place | None = None
+    place: SourceLocation
+    second_place: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDraft:
+class GroupSpec:
     """A group: its frames, and the groups in it. Those of one name in several files are one, with all their members."""
 
     name: str
     frames: tuple[str, ...]
     groups: tuple[str, ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
-class SceneDraft:
+class SceneSpecification:
     """Everything that one file and what it includes say, in the order in which it is said."""
 
-    frames: tuple[FrameDraft, ...] = ()
-    allowed: tuple[AllowedDraft, ...] = ()
-    groups: tuple[GroupDraft, ...] = ()
-    bare_bodies: tuple[str, ...] = ()
+    frames: tuple[FrameSpec, ...] = ()
+    allowed: tuple[AllowedPairSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    bodies_without_frames: tuple[str, ...] = ()

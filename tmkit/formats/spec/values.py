@@ -17,19 +17,19 @@ from contextlib import contextmanager
 import numpy as np
 
 from tmkit._support.elementary import product
-from tmkit._support.source_location import Place
+from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, ShapeError, TmkitError
 from tmkit.formats.mesh.frustum import frustum
 from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import (
-    FrameDraft,
-    GeometryDraft,
-    InertiaDraft,
-    JointDraft,
-    MeshDraft,
-    PoseDraft,
-    PrimitiveDraft,
+    FrameSpec,
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
 )
 from tmkit.graph import (
     AttachedShape,
@@ -54,7 +54,7 @@ __all__ = ["attached_of", "inertia_of", "joint_of", "moved_by_offset", "pose_of"
 
 
 @contextmanager
-def reported(place: Place) -> Iterator[None]:
+def reported(place: SourceLocation) -> Iterator[None]:
     """Report whatever the core refuses at a place.
 
     Raises:
@@ -68,14 +68,14 @@ def reported(place: Place) -> Iterator[None]:
         raise place.error(str(error)) from error
 
 
-def pose_of(draft: PoseDraft) -> Pose:
+def pose_of(draft: PoseSpec) -> Pose:
     """Return the core's pose."""
     if draft.quat_xyzw is not None:
         return Pose(draft.translation, draft.quat_xyzw)
     return Pose.from_rpy(draft.translation, draft.rpy) if draft.rpy is not None else Pose(draft.translation)
 
 
-def joint_of(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
+def joint_of(draft: JointSpec, *, mimic: Mimic | None = None) -> Joint:
     """Return the core's joint."""
     if draft.type == "fixed":
         return Fixed()
@@ -105,7 +105,7 @@ def joint_of(draft: JointDraft, *, mimic: Mimic | None = None) -> Joint:
     )
 
 
-def zero_pose_of(draft: FrameDraft) -> Pose:
+def zero_pose_of(draft: FrameSpec) -> Pose:
     """Return a frame's pose relative to its parent with its joint at zero."""
     return moved_by_offset(pose_of(draft.pose), joint_of(draft.joint), draft.joint.offset)
 
@@ -119,7 +119,7 @@ def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
     return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
 
 
-def attached_of(draft: GeometryDraft, loader: MeshLoader, friction: float | None) -> AttachedShape:
+def attached_of(draft: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
     """Return a shape on its frame."""
     with reported(draft.place):
         shape = _shape(draft, loader)
@@ -134,11 +134,11 @@ def attached_of(draft: GeometryDraft, loader: MeshLoader, friction: float | None
         )
 
 
-def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
+def _shape(draft: GeometrySpec, loader: MeshLoader) -> Shape:
     """Return the core's shape."""
-    if isinstance(draft.shape, MeshDraft):
+    if isinstance(draft.shape, MeshSpec):
         return loader.load(draft.shape, place=draft.place)
-    if not isinstance(draft.shape, PrimitiveDraft):
+    if not isinstance(draft.shape, PrimitiveSpec):
         return draft.shape
     kind, sizes = draft.shape.kind, draft.shape.dimensions
     if kind == "box":
@@ -154,7 +154,7 @@ def _shape(draft: GeometryDraft, loader: MeshLoader) -> Shape:
     return makers[kind](*sizes)
 
 
-def inertia_of(draft: InertiaDraft, geometry: Sequence[GeometryDraft], shapes: Sequence[AttachedShape]) -> Inertia:
+def inertia_of(draft: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
     """Return the core's inertia: as written, or spread evenly over the solids of the frame.
 
     Raises:

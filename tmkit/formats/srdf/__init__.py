@@ -18,7 +18,15 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.formats.srdf.groups import GroupMembers, group_members
     from tmkit.formats.srdf.reader import read_srdf
-    from tmkit.formats.srdf.values import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics, VirtualJoint
+    from tmkit.formats.srdf.values import (
+        Chain,
+        EndEffector,
+        GroupState,
+        LinkPair,
+        RobotSemantics,
+        SrdfGroup,
+        VirtualJoint,
+    )
     from tmkit.formats.srdf.writer import srdf_text, write_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -26,11 +34,11 @@ else:
 __all__ = [
     "Chain",
     "EndEffector",
-    "Group",
     "GroupMembers",
     "GroupState",
     "LinkPair",
     "RobotSemantics",
+    "SrdfGroup",
     "VirtualJoint",
     "group_members",
     "read_srdf",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tmkit._support import Note, Place
+from tmkit._support import Note, SourceLocation
 from tmkit.formats.srdf import LinkPair, RobotSemantics
 from tmkit.graph import SceneGraph
 
@@ -35,7 +35,7 @@ def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: 
     with scene.edit() as edit:
         for semantics in files:
             for stranger in semantics.strangers(scene):
-                note(Place(stranger.path), stranger.text)
+                note(SourceLocation(stranger.path), stranger.text)
             for pair in _disabled(semantics, scene):
                 if not edit.scene.is_allowed(pair.link1, pair.link2):
                     edit.allow_collision(pair.link1, pair.link2, reason=pair.reason or UNSAID)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tmkit._support import Place, did_you_mean
+from tmkit._support import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, RobotError
-from tmkit.formats.srdf.values import Chain, Group, RobotSemantics
+from tmkit.formats.srdf.values import Chain, RobotSemantics, SrdfGroup
 from tmkit.graph import SceneGraph
 
 __all__ = ["GroupMembers", "group_members"]
@@ -69,7 +69,7 @@ def group_members(semantics: RobotSemantics, scene: SceneGraph, *, group: str) -
     )
 
 
-def _flattened(semantics: RobotSemantics, group: Group, inside: tuple[str, ...] = ()) -> Iterable[Group]:
+def _flattened(semantics: RobotSemantics, group: SrdfGroup, inside: tuple[str, ...] = ()) -> Iterable[SrdfGroup]:
     """Yield a group and all groups in it."""
     yield group
     by_name = {other.name: other for other in semantics.groups}
@@ -82,7 +82,7 @@ def _flattened(semantics: RobotSemantics, group: Group, inside: tuple[str, ...] 
         yield from _flattened(semantics, by_name[name], (*inside, group.name))
 
 
-def _known(link: str, scene: SceneGraph, group: Group) -> str:
+def _known(link: str, scene: SceneGraph, group: SrdfGroup) -> str:
     """Return a link that the scene has."""
     if link not in scene:
         hint = did_you_mean(link, scene.frame_names)
@@ -91,7 +91,7 @@ def _known(link: str, scene: SceneGraph, group: Group) -> str:
     return link
 
 
-def _between(chain: Chain, scene: SceneGraph, group: Group) -> list[str]:
+def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
     """Return the frames of a chain without its base; a chain may go up to a common ancestor and down again."""
     above_base = [_known(chain.base, scene, group), *scene.ancestors(chain.base)]
     above_tip = [_known(chain.tip, scene, group), *scene.ancestors(chain.tip)]
@@ -104,7 +104,7 @@ def _between(chain: Chain, scene: SceneGraph, group: Group) -> list[str]:
     return [frame for frame in (*above_tip, *above_base) if frame not in common]
 
 
-def refused(place: Place | None, source: str, reason: str) -> FileFormatError:
+def refused(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
     """Return the error that something in an SRDF does not fit, in its line when that is known."""
     if place is None:
         return RobotError.at(source, reason)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tmkit._support import Note, Place, Remark, RemarkLog, XmlElement, did_you_mean, read_xml
+from tmkit._support import ImportLog, ImportNote, Note, SourceLocation, XmlElement, did_you_mean, read_xml
 from tmkit._support.data import resolve_name
-from tmkit.formats.srdf.values import Chain, EndEffector, Group, GroupState, LinkPair, RobotSemantics, VirtualJoint
+from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup, VirtualJoint
 
 __all__ = ["read_srdf"]
 
@@ -59,11 +59,11 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         FileFormatError: the file is no XML, no SRDF, or declares something twice.
     """
     found = resolve_name(Path(path), "scenes")
-    remarks: list[Remark] = []
-    hear = note if note is not None else RemarkLog().note
+    remarks: list[ImportNote] = []
+    hear = note if note is not None else ImportLog().note
 
-    def keep(place: Place, text: str) -> None:
-        remarks.append(Remark(place.path, place.line, text))
+    def keep(place: SourceLocation, text: str) -> None:
+        remarks.append(ImportNote(place.path, place.line, text))
         hear(place, text)
 
     robot = read_xml(found, root="robot", note=keep)
@@ -97,10 +97,10 @@ def _remark_on_others(parent: XmlElement, known: tuple[str, ...]) -> None:
         parent.around(child).remark(f"{what} in <{parent.tag}> is left out{hint}")
 
 
-def _group(element: XmlElement) -> Group:
+def _group(element: XmlElement) -> SrdfGroup:
     """Return a group."""
     _remark_on_others(element, ("joint", "link", "chain", "group"))
-    return Group(
+    return SrdfGroup(
         name=element.text("name"),
         joints=tuple(child.text("name") for child in element.children("joint")),
         links=tuple(child.text("name") for child in element.children("link")),

@@ -2,8 +2,8 @@
 
 The idea: a :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some
 robot has them: public SRDF files name links and joints that their URDF lacks, and what nobody uses need not be right.
-What is used is looked up where it is used, and each part knows its :class:`~tmkit._support.Place`, so that a name that
-is wrong is reported in the line that says it.
+What is used is looked up where it is used, and each part knows its :class:`~tmkit._support.SourceLocation`, so that a
+name that is wrong is reported in the line that says it.
 
 Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
 written. Groups have unique names, and so have end effectors, and the states of one group.
@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from tmkit._support import Place, Remark, did_you_mean
+from tmkit._support import ImportNote, SourceLocation, did_you_mean
 from tmkit.errors import SceneError, UnknownNameError
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
-__all__ = ["Chain", "EndEffector", "Group", "GroupState", "LinkPair", "RobotSemantics", "VirtualJoint"]
+__all__ = ["Chain", "EndEffector", "GroupState", "LinkPair", "RobotSemantics", "SrdfGroup", "VirtualJoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SrdfGroup:
     """A set of joints and links with a name: an arm, a hand.
 
     Attributes:
@@ -50,7 +50,7 @@ class Group:
     links: tuple[str, ...] = ()
     chains: tuple[Chain, ...] = ()
     subgroups: tuple[str, ...] = ()
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class GroupState:
     name: str
     group: str
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     @property
     def joint_values(self) -> dict[str, float]:
@@ -91,7 +91,7 @@ class EndEffector:
     parent_link: str
     group: str
     parent_group: str = ""
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class VirtualJoint:
     type: str
     parent_frame: str
     child_link: str
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class LinkPair:
     link1: str
     link2: str
     reason: str = ""
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class RobotSemantics:
     """
 
     name: str
-    groups: tuple[Group, ...] = ()
+    groups: tuple[SrdfGroup, ...] = ()
     states: tuple[GroupState, ...] = ()
     end_effectors: tuple[EndEffector, ...] = ()
     virtual_joints: tuple[VirtualJoint, ...] = ()
@@ -146,7 +146,7 @@ class RobotSemantics:
     unchecked_links: tuple[str, ...] = ()
     enabled: tuple[LinkPair, ...] = ()
     source: str = field(default="srdf", compare=False)
-    remarks: tuple[Remark, ...] = field(default=(), compare=False)
+    remarks: tuple[ImportNote, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _unique("group", [(group.name, group.place) for group in self.groups])
@@ -164,7 +164,7 @@ class RobotSemantics:
         """The names of the groups in order."""
         return tuple(group.name for group in self.groups)
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> SrdfGroup:
         """Return a group.
 
         Raises:
@@ -201,7 +201,7 @@ class RobotSemantics:
                 waiting.extend(by_name[current].subgroups)
         return found
 
-    def strangers(self, scene: SceneGraph) -> tuple[Remark, ...]:
+    def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
         """Return a remark for each kind of name that the file has and the scene does not.
 
         Fixed joints have no name in a scene, so joints count only where they have a value in a state.
@@ -229,21 +229,21 @@ class RobotSemantics:
                 number = f"{len(unknown)} {kind}s" if len(unknown) > 1 else f"a {kind}"
                 hint = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
                 text = f"{where} name {number} that the scene does not have: {shown}{hint}"
-                found.append(Remark(self.source, None, text))
+                found.append(ImportNote(self.source, None, text))
         return tuple(found)
 
 
-_Named = TypeVar("_Named", Group, EndEffector)
+_Named = TypeVar("_Named", SrdfGroup, EndEffector)
 
 
-def _links(group: Group) -> tuple[str, ...]:
+def _links(group: SrdfGroup) -> tuple[str, ...]:
     """Return the links that a group names."""
     return (*group.links, *(end for chain in group.chains for end in (chain.base, chain.tip)))
 
 
-def _unique(kind: str, items: Iterable[tuple[str, Place | None]]) -> None:
+def _unique(kind: str, items: Iterable[tuple[str, SourceLocation | None]]) -> None:
     """Refuse a name that comes twice."""
-    seen: dict[str, Place | None] = {}
+    seen: dict[str, SourceLocation | None] = {}
     for name, place in items:
         if name in seen:
             reason = f"the {kind} '{name.removeprefix('/')}' is declared twice"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmkit._support import write_text
 from tmkit.errors import SceneError
-from tmkit.formats.srdf.values import Group, LinkPair, RobotSemantics
+from tmkit.formats.srdf.values import LinkPair, RobotSemantics, SrdfGroup
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -73,7 +73,7 @@ def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
         )
 
 
-def _add_group(robot: _Element, group: Group) -> None:
+def _add_group(robot: _Element, group: SrdfGroup) -> None:
     """Add a group."""
     element = _add(robot, "group", name=group.name)
     for joint in group.joints:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement
-from tmkit.formats.spec.model import JointDraft, MimicDraft, Triple
+from tmkit.formats.spec.model import JointSpec, MimicSpec, Triple
 
 __all__ = ["SINGLE_TYPES", "JointStep", "joint_steps", "type_of"]
 
@@ -44,7 +44,7 @@ class JointStep:
         frame: the name of the frame that it moves; empty for the child link itself, which is the last step's.
     """
 
-    joint: JointDraft
+    joint: JointSpec
     frame: str = ""
 
 
@@ -75,15 +75,15 @@ def joint_steps(element: XmlElement, *, leaders: Collection[str]) -> tuple[Joint
     """
     written = type_of(element)
     if written == "fixed":
-        return (JointStep(JointDraft(place=element.place)),)
+        return (JointStep(JointSpec(place=element.place)),)
     if written == "floating":
-        return (JointStep(JointDraft(type="free", place=element.place)),)
+        return (JointStep(JointSpec(type="free", place=element.place)),)
     if written == "planar":
         return _planar(element)
     if written == "spherical":
         return _spherical(element)
     joint = replace(
-        _with_dynamics(JointDraft(type=written, name=element.text("name"), place=element.place), element),
+        _with_dynamics(JointSpec(type=written, name=element.text("name"), place=element.place), element),
         axis=_axis(element),
         mimic=_mimic(element, leaders),
     )
@@ -119,13 +119,13 @@ def _spherical(element: XmlElement) -> tuple[JointStep, ...]:
     )
 
 
-def _several(element: XmlElement, kind: str) -> JointDraft:
+def _several(element: XmlElement, kind: str) -> JointSpec:
     """Return what the joints of one chain have in common; limits of position and a mimic say nothing about them."""
     for tag in ("limit", "mimic"):
         child = element.child(tag)
         if child is not None and (tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None):
             child.remark(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is left out")
-    return _with_dynamics(JointDraft(type=kind, place=element.place), element)
+    return _with_dynamics(JointSpec(type=kind, place=element.place), element)
 
 
 def _directions(normal: Triple) -> tuple[Triple, Triple]:
@@ -138,7 +138,7 @@ def _directions(normal: Triple) -> tuple[Triple, Triple]:
     return (1.0 - k * a * a, -k * a * b, -a), (-k * a * b, 1.0 - k * b * b, -b)
 
 
-def _with_dynamics(joint: JointDraft, element: XmlElement) -> JointDraft:
+def _with_dynamics(joint: JointSpec, element: XmlElement) -> JointSpec:
     """Return the joint with damping, friction, and the limits of velocity and effort."""
     dynamics, limit = element.child("dynamics"), element.child("limit")
     if dynamics is not None:
@@ -161,7 +161,7 @@ def _axis(element: XmlElement, *, otherwise: Triple = (1.0, 0.0, 0.0)) -> Triple
     return xyz
 
 
-def _limited(joint: JointDraft, element: XmlElement) -> JointDraft:
+def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
     """Return the joint with its limits of position, unlimited with a remark when the file gives none that work."""
     if joint.type == "continuous":
         return joint
@@ -181,7 +181,7 @@ def _limited(joint: JointDraft, element: XmlElement) -> JointDraft:
     return replace(joint, lower=lower, upper=upper)
 
 
-def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicDraft | None:
+def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
     """Return the rule of a joint that follows another."""
     mimic = element.child("mimic")
     if mimic is None:
@@ -194,4 +194,4 @@ def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicDraft | None:
         hint = did_you_mean(leader, leaders)
         mimic.remark(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
         return None
-    return MimicDraft(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)
+    return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)

@@ -15,13 +15,13 @@ from tmkit._support.limits import is_refused_by_system
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.frustum import THICKNESS, thickened
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import GeometryDraft, MeshDraft, SceneDraft
+from tmkit.formats.spec.model import GeometrySpec, MeshSpec, SceneSpecification
 from tmkit.formats.urdf.shapes import with_advice
 
 __all__ = ["with_readable_meshes"]
 
 
-def with_readable_meshes(robot: SceneDraft, *, loader: MeshLoader, note: Note) -> SceneDraft:
+def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
     """Return the draft of a robot whose meshes can all be read, and whose collision meshes all have a hull.
 
     Args:
@@ -39,9 +39,9 @@ def with_readable_meshes(robot: SceneDraft, *, loader: MeshLoader, note: Note) -
     return replace(robot, frames=tuple(frames))
 
 
-def _readable(part: GeometryDraft, loader: MeshLoader, note: Note) -> Iterator[GeometryDraft]:
+def _readable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[GeometrySpec]:
     """Yield what becomes of a shape."""
-    if not isinstance(part.shape, MeshDraft):
+    if not isinstance(part.shape, MeshSpec):
         yield part
         return
     try:

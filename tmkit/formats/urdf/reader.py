@@ -29,7 +29,7 @@ from tmkit._support.import_notes import Note, unheard
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import AllowedDraft, FrameDraft, InertiaDraft, PoseDraft, SceneDraft
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, InertiaSpec, PoseSpec, SceneSpecification
 from tmkit.formats.urdf.joints import SINGLE_TYPES, joint_steps, type_of
 from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
 
@@ -49,7 +49,7 @@ class _Edge:
     child: str
 
 
-def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneDraft:
+def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneSpecification:
     """Read a robot description.
 
     Args:
@@ -75,7 +75,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     for edge in edges:
         frame = _frame(links[edge.child], materials=materials, packages=packages)
         frames += _hung(frame, edge, leaders=leaders)
-    return SceneDraft(tuple(frames), _adjacent(frames))
+    return SceneSpecification(tuple(frames), _adjacent(frames))
 
 
 def _named(robot: XmlElement, tag: str) -> dict[str, XmlElement]:
@@ -136,11 +136,11 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
     return roots[0]
 
 
-def _frame(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> FrameDraft:
+def _frame(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> FrameSpec:
     """Return the frame of a link, on the world as long as no joint puts it elsewhere."""
     name = link.text("name")
     inertial = link.child("inertial")
-    return FrameDraft(
+    return FrameSpec(
         name,
         None if name == "world" else "world",
         link.place,
@@ -149,18 +149,18 @@ def _frame(link: XmlElement, *, materials: Materials, packages: PackageResolver)
     )
 
 
-def _hung(frame: FrameDraft, edge: _Edge, *, leaders: Collection[str]) -> list[FrameDraft]:
+def _hung(frame: FrameSpec, edge: _Edge, *, leaders: Collection[str]) -> list[FrameSpec]:
     """Return the frame of a link on the joint above it, after the frames between that the joint needs."""
     frames = []
     parent, pose, place = edge.parent, origin_of(edge.element), edge.element.place
     for step in joint_steps(edge.element, leaders=leaders):
-        moved = FrameDraft(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
+        moved = FrameSpec(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
         frames.append(replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place))
-        parent, pose = step.frame, PoseDraft()
+        parent, pose = step.frame, PoseSpec()
     return frames
 
 
-def _inertia(inertial: XmlElement) -> InertiaDraft | None:
+def _inertia(inertial: XmlElement) -> InertiaSpec | None:
     """Return the mass of a link, ``None`` when there is none or it is written as 0."""
     mass = inertial.wanted("mass")
     if mass is None or mass.get("value") is None:
@@ -177,7 +177,7 @@ def _inertia(inertial: XmlElement) -> InertiaDraft | None:
     elif not _possible(moments):
         (matrix or inertial).remark("no solid has such an inertia; it is taken as that of a point mass")
         moments = _POINT
-    return InertiaDraft(value, (matrix or inertial).place, origin_of(inertial), moments)
+    return InertiaSpec(value, (matrix or inertial).place, origin_of(inertial), moments)
 
 
 def _moments(matrix: XmlElement) -> Moments:
@@ -193,7 +193,7 @@ def _possible(moments: Moments) -> bool:
     return bool(smallest >= -1e-9 * (ixx + iyy + izz))
 
 
-def _adjacent(frames: list[FrameDraft]) -> tuple[AllowedDraft, ...]:
+def _adjacent(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
     """Return the pairs of links that joints join, looking upwards through links without a collision shape."""
     by_name = {frame.name: frame for frame in frames}
     solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}
@@ -210,5 +210,5 @@ def _adjacent(frames: list[FrameDraft]) -> tuple[AllowedDraft, ...]:
         found = nearest[path[-1].name]
         nearest.update((passed.name, found) for passed in path)
         if frame.name in solid and found is not None:
-            pairs.append(AllowedDraft(found, frame.name, "adjacent", frame.parent_place or frame.place))
+            pairs.append(AllowedPairSpec(found, frame.name, "adjacent", frame.parent_place or frame.place))
     return tuple(pairs)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tmkit._support.import_notes import Note, unheard
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import build_scene
-from tmkit.formats.spec.model import AllowedDraft, SceneDraft
+from tmkit.formats.spec.model import AllowedPairSpec, SceneSpecification
 
 if TYPE_CHECKING:
     from tmkit._core import CollisionWorld
@@ -35,7 +35,7 @@ MOST_LINKS = 1000
 MOST_PAIRS = 1000
 
 
-def with_always_colliding(robot: SceneDraft, *, loader: MeshLoader, note: Note = unheard) -> SceneDraft:
+def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note: Note = unheard) -> SceneSpecification:
     """Return the draft of a robot with the pairs allowed that always collide.
 
     Args:
@@ -57,7 +57,7 @@ def with_always_colliding(robot: SceneDraft, *, loader: MeshLoader, note: Note =
         reason = f"more than {MOST_PAIRS} pairs of links collide at some configuration"
         note(solid[0].place, f"{reason}; those that always do are not looked for")
         return robot
-    allowed = [AllowedDraft(first, second, "always", places[second]) for first, second in pairs]
+    allowed = [AllowedPairSpec(first, second, "always", places[second]) for first, second in pairs]
     return replace(robot, allowed=(*robot.allowed, *allowed))
 
 

@@ -15,12 +15,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
-from tmkit.formats.spec.model import GeometryDraft, MeshDraft, PoseDraft, PrimitiveDraft, Quadruple
+from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import pose_of
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
@@ -30,14 +30,14 @@ __all__ = ["Materials", "geometry_of", "materials_of", "origin_of", "with_advice
 Materials = Mapping[str, Quadruple | None]
 
 
-def origin_of(element: XmlElement) -> PoseDraft:
+def origin_of(element: XmlElement) -> PoseSpec:
     """Return the pose in the ``<origin>`` of an element, the identity when there is none."""
     origin = element.child("origin")
     if origin is None:
-        return PoseDraft()
+        return PoseSpec()
     zero = (0.0, 0.0, 0.0)
     rpy = origin.triple("rpy", zero)
-    return PoseDraft(origin.triple("xyz", zero), rpy=rpy if rpy != zero else None)
+    return PoseSpec(origin.triple("xyz", zero), rpy=rpy if rpy != zero else None)
 
 
 def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
@@ -50,7 +50,7 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
     return materials
 
 
-def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometryDraft, ...]:
+def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
     """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions.
 
     Args:
@@ -112,7 +112,7 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
     return materials.get(name)
 
 
-def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
+def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
     """Return a shape in its place, ``None`` with a remark for a mesh that the robot can do without."""
     try:
         return _shape(purpose, packages)
@@ -124,16 +124,16 @@ def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft |
         return None
 
 
-def with_advice(error: MeshError, place: Place) -> MeshError:
+def with_advice(error: MeshError, place: SourceLocation) -> MeshError:
     """Return the error about a collision mesh with how to load the robot without it."""
     advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
     return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
 
 
-def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | None:
+def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
     """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is left out."""
     geometry = purpose.needed("geometry")
-    readers: dict[str, Callable[[XmlElement], PrimitiveDraft | None]]
+    readers: dict[str, Callable[[XmlElement], PrimitiveSpec | None]]
     readers = {"box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere}
     known = (*readers, "mesh", "plane", "cdf")
     found = [element for tag in known for element in geometry.children(tag)]
@@ -156,29 +156,29 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometryDraft | No
     if shape is None:
         element.remark(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is left out")
         return None
-    return GeometryDraft(shape, element.place, origin)
+    return GeometrySpec(shape, element.place, origin)
 
 
-def _box(element: XmlElement) -> PrimitiveDraft | None:
+def _box(element: XmlElement) -> PrimitiveSpec | None:
     """Return a box."""
     size = element.triple("size")
     if min(size) < 0.0:
         raise element.place.error(f"'size' of <box>: expected numbers above 0, received '{element.get('size')}'")
-    return PrimitiveDraft("box", size) if min(size) > 0.0 else None
+    return PrimitiveSpec("box", size) if min(size) > 0.0 else None
 
 
-def _sphere(element: XmlElement) -> PrimitiveDraft | None:
+def _sphere(element: XmlElement) -> PrimitiveSpec | None:
     """Return a sphere."""
     radius = _size(element, "radius")
-    return PrimitiveDraft("sphere", (radius,)) if radius > 0.0 else None
+    return PrimitiveSpec("sphere", (radius,)) if radius > 0.0 else None
 
 
-def _round(element: XmlElement) -> PrimitiveDraft | None:
+def _round(element: XmlElement) -> PrimitiveSpec | None:
     """Return a cylinder or a capsule, centred as in URDF; a capsule of length 0 is a sphere."""
     radius, length = _size(element, "radius"), _size(element, "length")
     if radius > 0.0 and length == 0.0 and element.tag == "capsule":
-        return PrimitiveDraft("sphere", (radius,))
-    return PrimitiveDraft(element.tag, (radius, length)) if min(radius, length) > 0.0 else None
+        return PrimitiveSpec("sphere", (radius,))
+    return PrimitiveSpec(element.tag, (radius, length)) if min(radius, length) > 0.0 else None
 
 
 def _size(element: XmlElement, name: str) -> float:
@@ -186,16 +186,16 @@ def _size(element: XmlElement, name: str) -> float:
     return element.positive(name) if element.number(name) != 0.0 else 0.0
 
 
-def _mesh(element: XmlElement, packages: PackageResolver) -> MeshDraft | None:
+def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
     """Return a mesh."""
     name = element.text("filename")
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place, note=element.file.note)
-    return MeshDraft(real_path(path), (x, y, z)) if x and y and z else None
+    return MeshSpec(real_path(path), (x, y, z)) if x and y and z else None
 
 
-def _plane(element: XmlElement, origin: PoseDraft) -> GeometryDraft:
+def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
     """Return the half space below the plane through the origin."""
     normal = element.triple("normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
@@ -207,4 +207,4 @@ def _plane(element: XmlElement, origin: PoseDraft) -> GeometryDraft:
     pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)
     x, y, z = (float(value) for value in pose.translation)
     i, j, k, w = (float(value) for value in pose.quat_xyzw)
-    return GeometryDraft(Plane(), element.place, PoseDraft((x, y, z), quat_xyzw=(i, j, k, w)))
+    return GeometrySpec(Plane(), element.place, PoseSpec((x, y, z), quat_xyzw=(i, j, k, w)))

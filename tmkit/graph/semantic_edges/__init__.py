@@ -7,8 +7,8 @@ edge (:func:`add_twist`). What is given at another point or in other axes than a
 poses of the scene, and refused with the reason where these are not known.
 
 The rules of edges are those of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013), in a form
-that can be decided; ``docs/relations.md`` lists them. The core keeps them, and computes the numbers; here are the
-conversions and the queries.
+that can be decided; ``docs/concepts/relations.md`` lists them. The core keeps them, and computes the numbers; here are
+the conversions and the queries.
 
 Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
 when a path leads to it: of pose edges for poses, of twist edges for velocities (a zero twist is stored, not implied),
@@ -23,7 +23,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.edges import Node, add_edge
-    from tmkit.graph.semantic_edges.integration import differentiated, integrated
+    from tmkit.graph.semantic_edges.integration import finite_difference, integrate
     from tmkit.graph.semantic_edges.poses import add_pose, set_pose
     from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
     from tmkit.graph.semantic_edges.twists import add_twist, set_twist
@@ -35,9 +35,9 @@ __all__ = [
     "add_edge",
     "add_pose",
     "add_twist",
-    "differentiated",
+    "finite_difference",
     "gaussian_twist",
-    "integrated",
+    "integrate",
     "relate",
     "set_pose",
     "set_twist",

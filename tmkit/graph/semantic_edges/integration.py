@@ -1,8 +1,8 @@
 """Scenes in time: what a scene becomes when its twists act for a while, and the twists that lead from one to another.
 
 Both go by pose edges between two bodies. The twist of an edge is body-fixed, so its motion over a time is the
-exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``differentiated(scene,
-integrated(scene, dt), dt)`` has the twists of ``scene``.
+exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``finite_difference(scene,
+integrate(scene, dt), dt)`` has the twists of ``scene``.
 
 Errors go along, source by source and to first order. The edge of poses T with the error xi and the twist V with the
 error d comes to stand at ``T exp(V dt)`` with the error
@@ -29,20 +29,20 @@ from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian, right_jacobian
 
-__all__ = ["differentiated", "integrated"]
+__all__ = ["finite_difference", "integrate"]
 
 Array = NDArray[np.float64]
 Maps = dict[NoiseSource, Array]
 
 
-def integrated(scene: SceneGraph, dt: float) -> SceneGraph:
+def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
     """Return the scene after a time in which every body moves by its twist, constantly.
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
     it. What has no twist relative to what it hangs off goes along with that. O(n) where there are twists.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
-    and of the twist with what it has moved. ``integrated(a).integrated(b)`` knows as much as ``integrated(a + b)``.
+    and of the twist with what it has moved. ``integrate(a).integrate(b)`` knows as much as ``integrate(a + b)``.
 
     Args:
         scene: the scene.
@@ -109,7 +109,7 @@ def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> 
         other = next((f for f in frames_on(scene, edge[0]) if scene.root(f) == above[-1]), None)
         if other is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', so that its twist can act"
-            raise SemanticError.of("integrated", [Violation(rule, "no frame of that body is in its tree")])
+            raise SemanticError.of("integrate", [Violation(rule, "no frame of that body is in its tree")])
         below = _line_up(scene, other)
         for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
             if between in unknown:
@@ -124,7 +124,7 @@ def _line_up(scene: SceneGraph, frame: str) -> list[str]:
     return line
 
 
-def differentiated(
+def finite_difference(
     earlier: SceneGraph, later: SceneGraph, dt: float, *, frames: Iterable[str] | None = None
 ) -> SceneGraph:
     """Return the later of two versions with the constant twists that led there from the earlier one.

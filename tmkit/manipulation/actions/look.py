@@ -2,7 +2,7 @@
 
 A camera that is fixed looks from where it is. One that an arm carries is brought to a view first: above the object,
 looking down at it from one of a few distances and sides. Either way the step of the plan ends with an
-:class:`tmkit.plans.Observation`, and its scene is the one that follows when what is expected is measured.
+:class:`tmkit.plans.PlannedObservation`, and its scene is the one that follows when what is expected is measured.
 
 Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a look that does not see its object is a failure, which says
 why.
@@ -19,7 +19,7 @@ import numpy as np
 from tmkit.manipulation.actions.candidates import ActionContext
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.plans.failures import FailureKind, MotionFailure
-from tmkit.plans.observations import CameraModel, Observation, with_observations
+from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
 from tmkit.spatial import Pose
 
 __all__ = ["Look"]
@@ -91,7 +91,7 @@ class Look:
         fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.item, q=there.q)
         if fault is not None:
             return MotionFailure("looking", fault, kind=FailureKind.NO_CHOICE)
-        looked = (Observation(self.item, self.camera),)
+        looked = (PlannedObservation(self.item, self.camera),)
         q = np.asarray(there.q)
         scene = with_observations(there.scene, looked, q=q)
         return replace(there, scene=scene, observations=looked, choice=f"{self.item} from {self.camera}")

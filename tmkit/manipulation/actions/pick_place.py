@@ -28,7 +28,7 @@ from tmkit.motion import CollisionRules, MotionPlanner
 from tmkit.pddl import GroundAction
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
-from tmkit.plans.observations import CovarianceRows, Observation
+from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
@@ -54,7 +54,7 @@ class Refinement:
     q: NDArray[np.float64]
     choice: str
     changes: tuple[ClassChange, ...] = ()
-    observations: tuple[Observation, ...] = ()
+    observations: tuple[PlannedObservation, ...] = ()
 
     def step(self, action: GroundAction) -> PlanStep:
         """Return the step of a plan that carries an action out so."""

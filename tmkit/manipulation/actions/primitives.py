@@ -31,9 +31,9 @@ from tmkit.motion import (
     StraightLineStatus,
     inverse_kinematics,
     inverse_kinematics_solutions,
-    proved_search,
     reach_excess,
     recheck_path,
+    search_verified,
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -296,7 +296,7 @@ class MotionPieces:
             resolution=PLANNING_RESOLUTION,
             check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
         )
-        return proved_search(self.motion_planner, query)
+        return search_verified(self.motion_planner, query)
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:

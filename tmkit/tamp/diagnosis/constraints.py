@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.protocols import AlikeSemantics, PlacementSemantics, pddl_name
+from tmkit.tamp.domains.protocols import PlacementSemantics, SymmetricSemantics, pddl_name
 from tmkit.tamp.refinement import Cause
 
 __all__ = ["context_of", "facts_about", "with_alike"]
@@ -81,7 +81,7 @@ def with_alike(
     """
     semantics = domain.semantics
     named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
-    if not isinstance(semantics, AlikeSemantics) or domain.places(named, cause.node.state):
+    if not isinstance(semantics, SymmetricSemantics) or domain.places(named, cause.node.state):
         return ()
     groups = [(sorted(named & set(group)), sorted(group)) for group in semantics.alike(cause.node.scene)]
     groups = [(own, group) for own, group in groups if own]

@@ -3,7 +3,7 @@
 That no motion was found proves nothing. But some goals cannot be reached whatever the motions: three plates of 0.1 m do
 not stand side by side on a shelf of 0.2 m. A domain that knows such arguments has the member of
 :class:`tmkit.tamp.ProvingSemantics`: it is given the facts that hold in *every* state that satisfies the goal, and
-answers with :class:`Refutation` values. The functions here are the arguments, for any domain:
+answers with :class:`Infeasibility` values. The functions here are the arguments, for any domain:
 
 * :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
   (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
@@ -35,7 +35,7 @@ from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["Refutation", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
+__all__ = ["Infeasibility", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
 
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without anybody minding
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
@@ -46,7 +46,7 @@ _LOWEST = 0.02  # metres that a shape must be high, so that all pass through one
 
 
 @dataclass(frozen=True)
-class Refutation:
+class Infeasibility:
     """Why a goal is impossible.
 
     Attributes:
@@ -88,7 +88,9 @@ def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, 
             yield from _joined(formula.body, problem, {**ranges, **more})
 
 
-def crowded(scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overhang: float = 0.0) -> Refutation | None:
+def crowded(
+    scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overhang: float = 0.0
+) -> Infeasibility | None:
     """Refute that items stand on a region together when their footprints have more area than it.
 
     Args:
@@ -113,10 +115,10 @@ def crowded(scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overha
         f"{names} do not fit on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
         f"{has * 1e4:.4g} cm^2"
     )
-    return Refutation(cause, tuple(items[item] for item in counted), (*counted, region))
+    return Infeasibility(cause, tuple(items[item] for item in counted), (*counted, region))
 
 
-def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang: float = 0.0) -> Refutation | None:
+def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang: float = 0.0) -> Infeasibility | None:
     """Refute that an item stands upright on a region with all of its footprint, at whatever turn.
 
     Args:
@@ -135,11 +137,13 @@ def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang
             continue
         has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
         cause = f"'{item}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
-        return Refutation(cause, (fact,), (item, region))
+        return Infeasibility(cause, (fact,), (item, region))
     return None
 
 
-def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipulator: Manipulator) -> Refutation | None:
+def too_high(
+    scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipulator: Manipulator
+) -> Infeasibility | None:
     """Refute that an item is put down upright at a height.
 
     Args:
@@ -174,7 +178,7 @@ def too_high(scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipul
         f"'{item}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
         f"it at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
     )
-    return Refutation(cause, (fact,), (item, manipulator.tip), item)
+    return Infeasibility(cause, (fact,), (item, manipulator.tip), item)
 
 
 def _lowest_height(object_from_tool: Pose) -> float:
@@ -191,7 +195,7 @@ def _radius(attached: AttachedShape) -> float:
     return float(-turned[:, 2].min())
 
 
-def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipulator) -> Refutation | None:
+def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
     """Refute that an item is moved which the hand cannot hold.
 
     Args:
@@ -208,7 +212,7 @@ def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipu
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
     cause = f"'{item}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
-    return Refutation(cause, (fact,), (item, tip), item)
+    return Infeasibility(cause, (fact,), (item, tip), item)
 
 
 def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:

@@ -34,7 +34,7 @@ from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_
 from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
-from tmkit.tamp.domains.protocols import BelievingSemantics, ConfiguredSemantics, DomainSemantics
+from tmkit.tamp.domains.protocols import ConfiguredSemantics, DomainSemantics, ProbabilisticSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene, is_traceable
 
 __all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
@@ -106,14 +106,14 @@ class PlanningDomain:
 
     @property
     def believed(self) -> frozenset[str]:
-        """The predicates whose facts are a matter of probability; see :class:`tmkit.tamp.BelievingSemantics`."""
-        return self.semantics.believed if isinstance(self.semantics, BelievingSemantics) else frozenset()
+        """The predicates whose facts are a matter of probability; see :class:`tmkit.tamp.ProbabilisticSemantics`."""
+        return self.semantics.believed if isinstance(self.semantics, ProbabilisticSemantics) else frozenset()
 
-    def disbelief(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+    def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
         """Return in words why believed facts do not hold."""
         semantics = self.semantics
-        assert isinstance(semantics, BelievingSemantics), "only such a semantics has believed facts"
-        return "; ".join(semantics.disbelief(fact, scene, q) for fact in facts)
+        assert isinstance(semantics, ProbabilisticSemantics), "only such a semantics has believed facts"
+        return "; ".join(semantics.explain_unmet(fact, scene, q) for fact in facts)
 
 
 @dataclass(frozen=True)

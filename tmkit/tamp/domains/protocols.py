@@ -23,16 +23,16 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans.values import Configuration
-from tmkit.tamp.domains.infeasibility import Refutation
+from tmkit.tamp.domains.infeasibility import Infeasibility
 
 __all__ = [
-    "AlikeSemantics",
-    "BelievingSemantics",
     "ConfiguredSemantics",
     "DomainSemantics",
     "GoalSemantics",
     "PlacementSemantics",
+    "ProbabilisticSemantics",
     "ProvingSemantics",
+    "SymmetricSemantics",
     "pddl_name",
 ]
 
@@ -118,7 +118,7 @@ class PlacementSemantics(Protocol):
 
 
 @runtime_checkable
-class AlikeSemantics(Protocol):
+class SymmetricSemantics(Protocol):
     """Which things are alike: a member that a semantics may have besides those of :class:`DomainSemantics`.
 
     What is learned of one thing is then learned of all that are alike: when one cannot be reached behind another, none
@@ -131,14 +131,14 @@ class AlikeSemantics(Protocol):
 
 
 @runtime_checkable
-class BelievingSemantics(Protocol):
+class ProbabilisticSemantics(Protocol):
     """Facts that are a matter of probability: members that a semantics may have besides those above.
 
     A fact of such a predicate holds when something is probable enough. Its PDDL says what an action must bring about;
     how probable things become, only the scene knows. So after an action
 
     * a believed fact that PDDL promises and the scene lacks makes this attempt at the action a failure, for the reason
-      that :meth:`disbelief` gives; others are tried;
+      that :meth:`explain_unmet` gives; others are tried;
     * a believed fact that the scene has and PDDL does not promise simply holds: a look at one block may tell of
       another. Steps without motion that turn out not to be needed are left out of the plan.
 
@@ -151,7 +151,7 @@ class BelievingSemantics(Protocol):
         """The predicates whose facts are a matter of probability."""
         ...
 
-    def disbelief(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
+    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
         """Return in words why a believed fact does not hold: the probability that is reached, and the one asked."""
         ...
 
@@ -160,7 +160,7 @@ class BelievingSemantics(Protocol):
 class ProvingSemantics(Protocol):
     """Goals that are impossible whatever the motions: a member that a semantics may have besides those above."""
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Refutation]:
+    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Infeasibility]:
         """Return proofs that no state with certain facts can be reached from a scene.
 
         Args:

@@ -1,10 +1,10 @@
 """Deriving PDDL states of scene versions from one another: what a version did not change is not derived again.
 
 A planner looks at thousands of versions that differ in one frame or two. :class:`StateDeriver` derives the state of one
-from that of another: it keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.kept`, with
-what each of them read of the scene, and calls such a function again only when something that it read has changed::
+from that of another: it keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.incremental`,
+with what each of them read of the scene, and calls such a function again only when something that it read has changed::
 
-    @kept
+    @incremental
     def _standing(scene: SceneGraph, item: str) -> Fact:        # reads this item and its parent
         require_standing(scene, item)
         return Fact.of("on", pddl_name(item), pddl_name(str(scene.parent(item))))

@@ -25,7 +25,7 @@ from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.tabletop import grasps_steepest_first, held_object, pddl_names, require_standing, why_no_grasp
-from tmkit.tamp.domains.traced_scene import kept
+from tmkit.tamp.domains.traced_scene import incremental
 
 __all__ = ["StandingThings"]
 
@@ -37,7 +37,7 @@ class StandingThings:
         thing: the PDDL type of what is movable.
         support: the PDDL type, and the class of frames, of what it stands on.
         relation: the predicate ``(relation thing support)`` that says so.
-        traceable: whether states are derived from one another; see :func:`tmkit.tamp.kept`.
+        traceable: whether states are derived from one another; see :func:`tmkit.tamp.incremental`.
 
     Args:
         manipulator: the arm that moves the things.
@@ -133,12 +133,12 @@ class StandingThings:
             yield Pick(item, grasp)
 
 
-@kept
+@incremental
 def _frames(scene: SceneGraph, support: str) -> dict[str, str]:
     return pddl_names([*movable_frames(scene), *scene.frames_of_class(support)])
 
 
-@kept
+@incremental
 def _checked_support(scene: SceneGraph, item: str, semantics: StandingThings) -> str:
     support = semantics.support_of(scene, item)
     semantics.require_placed(scene, item, support)

@@ -1,7 +1,7 @@
 """Scenes that note what is read of them, so that values which depend on nothing else can be kept.
 
 A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived: functions marked with
-:func:`kept` are called once for their arguments, and what they read is noted beside their value.
+:func:`incremental` are called once for their arguments, and what they read is noted beside their value.
 :mod:`tmkit.tamp.domains.state_derivation` tells the rules, and carries values from version to version.
 """
 
@@ -17,7 +17,7 @@ from tmkit.errors import TmkitError
 from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "is_traceable", "kept"]
+__all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "incremental", "is_traceable"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 Memo = dict[tuple[Callable[..., Any], tuple[Hashable, ...]], Kept]
 
 
-def kept(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable[Concatenate[SceneGraph, _P], _T]:
+def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable[Concatenate[SceneGraph, _P], _T]:
     """Mark a function of a scene and hashable arguments whose values :class:`StateDeriver` may keep.
 
     Args:

@@ -114,11 +114,11 @@ class RelocationDomain(GoalDomain):
         """The predicates that were added, too: a composite action may by chance bring an object back to its start."""
         return super().believed | {self.at_start, self.relocated}
 
-    def disbelief(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+    def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
         """Return in words why facts do not hold."""
         own = [fact for fact in facts if fact.predicate in (self.at_start, self.relocated)]
         others = [fact for fact in facts if fact not in own]
-        causes = [super().disbelief(others, scene, q)] if others else []
+        causes = [super().explain_unmet(others, scene, q)] if others else []
         return "; ".join([*causes, *(f"'{fact.arguments[0]}' would be where it was at the start" for fact in own)])
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:

@@ -5,7 +5,7 @@ Semantics of domains that plan under uncertainty ask these functions: ``P(on(a, 
 knows what cancels (:meth:`SceneGraph.gaussian_pose`), and :mod:`tmkit.tamp.uncertainty.probability` for the rest. What
 is not linear enough is sampled from the scene, seeded.
 
-:func:`drawn_world` goes the other way: it draws one exact scene from all that an uncertain one holds possible, for
+:func:`sample_scene` goes the other way: it draws one exact scene from all that an uncertain one holds possible, for
 simulating what comes of a plan.
 
 Invariants: the same arguments give the same bits. First order, unless the answer says that it was sampled.
@@ -39,11 +39,11 @@ from tmkit.tamp.uncertainty.probability import (
 __all__ = [
     "clears_along",
     "clears_at",
-    "drawn_world",
     "footprint_inside",
     "near_expected",
     "point_distribution",
     "point_inside",
+    "sample_scene",
     "stands_on",
     "turned_within",
 ]
@@ -323,7 +323,7 @@ def _distance_and_maps(
     return float(contact.distance), maps
 
 
-def drawn_world(scene: SceneGraph, *, seed: int) -> SceneGraph:
+def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
     """Return one exact scene drawn from all that an uncertain scene holds possible.
 
     Every noise source is drawn once and moves each frame that it reaches, so what is correlated stays so. Joint noise

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.data import is_built_in
-from tmkit._support.source_location import Place, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
 from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
@@ -44,7 +44,7 @@ from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.tmp_writer import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, ready_together
+from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
@@ -97,7 +97,7 @@ def load_tmp_plan(
         words = load_planning_domain(domain or header.domain, manipulator=manipulators, semantics=semantics)
         objects = words.semantics.objects(scene)
         names = (*objects, *(constant.name for constant in words.domain.constants))
-        base = np.array(ready_together(manipulators, scene) if q is None else q, dtype=float)
+        base = np.array(home_configuration(manipulators, scene) if q is None else q, dtype=float)
         scene.at(base)
         if goal is not None:
             parse_goal(goal, words.domain, objects=objects)
@@ -441,5 +441,5 @@ def _known(word: str, names: Collection[str]) -> str | None:
     return next((found for found in (word, word.lower()) if found in names), None)
 
 
-def _error(place: Place | None, reason: str) -> FileFormatError:
+def _error(place: SourceLocation | None, reason: str) -> FileFormatError:
     return place.error(reason) if place is not None else FileFormatError.at("plan", reason)

@@ -171,7 +171,7 @@ public:
     std::vector<std::string> ancestors(std::string_view frame) const;  // nearest first
     std::string body(std::string_view frame) const;
     std::vector<std::string> body_names() const;  // as SceneGraph has them
-    std::vector<std::string> bare_bodies() const;
+    std::vector<std::string> bodies_without_frames() const;
     bool has_body(std::string_view name) const { return body_names_.find(name) != none; }  // the writer
     std::optional<TwistEdge> twist(std::string_view frame) const;  // without its error, which is the writer's
     std::vector<std::string> twist_frames() const;

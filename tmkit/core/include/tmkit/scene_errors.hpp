@@ -30,7 +30,7 @@ namespace refusals {
 inline constexpr double same_pose_tolerance = 1e-9;
 
 inline Error scene(const std::string& message) { return Error(ErrorKind::scene, message); }
-// A broken rule of edges between frames and bodies, by its name in docs/relations.md: PE1 to PE6, TE1 to TE6.
+// A broken rule of edges between frames and bodies, by its name in docs/concepts/relations.md: PE1 to PE6, TE1 to TE6.
 inline Error rule(const char* name, const std::string& message) {
     return Error(ErrorKind::scene, message, {{"rule", std::string(name)}});
 }

@@ -121,9 +121,9 @@ public:
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<FrameId> joint_frames() const;     // by entry of the configuration
-    std::vector<std::string> body_names() const;   // in the order of their first frames; then those without, by name
-    std::vector<std::string> bare_bodies() const;  // without a frame, by name
+    std::vector<FrameId> joint_frames() const;    // by entry of the configuration
+    std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
+    std::vector<std::string> bodies_without_frames() const;                                  // without a frame, by name
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
     bool has_body(std::string_view name) const { return find_body(name) != nullptr; }
     bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }

@@ -46,7 +46,7 @@ Capacities needed_for(const SceneGraph& scene) {
         if (frame.details->stamps) needed.stamps += frame.details->stamps->entries.size();
     }
     needed.bodies = bodies.size();
-    for (const std::string& body : scene.bare_bodies()) {
+    for (const std::string& body : scene.bodies_without_frames()) {
         name(body);
         ++needed.bodies;
     }
@@ -169,7 +169,7 @@ void SceneArrays::load(const SceneGraph& scene) {
         ++followers_;
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
-    for (const std::string& body : scene.bare_bodies()) add_body(body);
+    for (const std::string& body : scene.bodies_without_frames()) add_body(body);
     load_twists(scene);
     load_groups(scene);
     renew_entries();
@@ -281,7 +281,7 @@ SceneGraph SceneArrays::freeze() const {
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i)
         frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
     SceneEdit edit{SceneGraph()};
-    for (const std::string& body : bare_bodies()) edit.add_body(body);
+    for (const std::string& body : bodies_without_frames()) edit.add_body(body);
     edit.add_frames_with_ids(frames);
     edit.skip_ids(next_id_);
     const auto name_of = [&edit](FrameId id) { return edit.scene().record(id).name->text; };

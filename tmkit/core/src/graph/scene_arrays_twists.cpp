@@ -256,7 +256,7 @@ std::string SceneArrays::body(std::string_view frame) const {
     return name;
 }
 
-std::vector<std::string> SceneArrays::bare_bodies() const {
+std::vector<std::string> SceneArrays::bodies_without_frames() const {
     std::vector<std::string> names = lock_.read([&] {
         std::vector<std::string> found;
         for (std::size_t body = 0; body < capacities_.bodies; ++body)

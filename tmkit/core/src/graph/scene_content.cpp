@@ -205,7 +205,7 @@ std::string SceneGraph::content_bytes() const {
             for (const std::string& member : *members) out.text(member);
         }
     }
-    for (const std::string& name : bare_bodies()) out.text(name);
+    for (const std::string& name : bodies_without_frames()) out.text(name);
     return out.take();
 }
 
@@ -301,7 +301,7 @@ bool SceneGraph::same_all(const SceneGraph& other) const {
         if (!other.has_pair(pair.a, pair.b, pair.reason)) return false;
     for (const std::string& name : group_names())
         if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
-    return bare_bodies() == other.bare_bodies();
+    return bodies_without_frames() == other.bodies_without_frames();
 }
 
 bool SceneGraph::has_pair(std::string_view a, std::string_view b, std::string_view reason) const {

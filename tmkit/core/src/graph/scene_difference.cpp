@@ -350,7 +350,7 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
     }
     std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
     SceneEdit fresh{SceneGraph()};
-    for (const std::string& body : scene_.bare_bodies()) fresh.add_body(body);
+    for (const std::string& body : scene_.bodies_without_frames()) fresh.add_body(body);
     add_missing_bodies(fresh, difference.bare_bodies_after);
     fresh.add_frames_with_ids(result);
     fresh.scene_.next_frame_ = std::max(fresh.scene_.next_frame_, scene_.next_frame_);

@@ -4,7 +4,7 @@
 // A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it,
 // at the frame's origin and in its axes (g|C, D, [g]). Edges make paths: from a body to a frame, on to that frame's
 // body, and from there to the next frame. Rules, after De Laet, Bruyninckx and De Schutter's scene graph of poses and
-// twists (2013), made decidable (docs/relations.md tells where they differ from the letter):
+// twists (2013), made decidable (docs/concepts/relations.md tells where they differ from the letter):
 //
 //   TE1  an edge joins a body and a frame of another body;
 //   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the
@@ -152,7 +152,7 @@ BodyId SceneGraph::body_id(std::string_view name) const {
     return *found;
 }
 
-std::vector<std::string> SceneGraph::bare_bodies() const {
+std::vector<std::string> SceneGraph::bodies_without_frames() const {
     std::vector<std::string> names;
     if (bodies_.size() == 0) return names;
     body_names_.for_each([&](const Ref<const Name>& name, BodyId id) {

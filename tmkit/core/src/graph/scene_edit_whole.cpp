@@ -54,7 +54,7 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     }
     all_or_nothing([&] {
         const std::string start(prefix);
-        for (const std::string& body : other.bare_bodies()) add_body(start + body);
+        for (const std::string& body : other.bodies_without_frames()) add_body(start + body);
         add_frames(frames);
         for (const AllowedPair& pair : other.allowed_pairs())
             allow_collision(start + pair.a, start + pair.b, pair.reason);
@@ -95,7 +95,7 @@ void SceneEdit::merge(const SceneGraph& other) {
                             "one, but they carry different things; rename one, or mount the scene with a prefix");
     }
     all_or_nothing([&] {
-        for (const std::string& body : other.bare_bodies())
+        for (const std::string& body : other.bodies_without_frames())
             if (!scene_.has_body(body)) add_body(body);
         add_frames(frames);
         for (const AllowedPair& pair : other.allowed_pairs())

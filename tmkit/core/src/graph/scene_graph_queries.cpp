@@ -163,7 +163,7 @@ std::vector<std::string> SceneGraph::body_names() const {
         if (seen.insert(frame->body).second) names.push_back(body(frame->body).name->text);
     });
     if (names.size() < bodies_.size())
-        for (std::string& name : bare_bodies()) names.push_back(std::move(name));
+        for (std::string& name : bodies_without_frames()) names.push_back(std::move(name));
     return names;
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("there and back with twists, stamps, bare bodies and nested groups") {
     CHECK(arrays.defects().empty());
     CHECK(arrays.freeze().same_content(scene));
     CHECK(arrays.freeze().content_hash() == scene.content_hash());
-    CHECK(arrays.bare_bodies() == scene.bare_bodies());
+    CHECK(arrays.bodies_without_frames() == scene.bodies_without_frames());
     CHECK(arrays.body_names() == scene.body_names());
     CHECK(arrays.group("a first one").groups == std::vector<std::string>{"inner"});
 }
