@@ -1374,8 +1374,7 @@ class SceneGraph:
 
         Returns:
             For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-                target:
-            the shares sum to the covariance. A source whose effects cancel has a share of zero.
+            target: the shares sum to the covariance. A source whose effects cancel has a share of zero.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2089,8 +2088,7 @@ class SceneGraph:
 
         Returns:
             Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
-                the
-            covariance (6, 6), to first order.
+            the covariance (6, 6), to first order.
 
         Raises:
             UnknownNameError: no such frame or body.
@@ -4346,10 +4344,8 @@ class CollisionWorld:
 
         Returns:
             The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
-                nearest
-            points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
-                collision
-            shape, or both are planes.
+            nearest points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
+            collision shape, or both are planes.
 
         Raises:
             UnknownNameError: no frame and no body has the name.
