@@ -14,7 +14,7 @@ from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
 from tmkit.pddl import Atom
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
-from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, Remedy, RemedyKind
+from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, Suggestion, SuggestionKind
 from tmkit.tamp.suggestions import removable_bodies, without_bodies
 
 
@@ -38,7 +38,7 @@ def test_an_obstacle_out_of_the_way() -> None:
     result = solve(lid(three(), "lid"), "(on a b)")
     assert not result.solved
     actions = ("(pick-up a table__0__0)", "(stack a b)")
-    assert result.diagnosis.remedies == (Remedy(RemedyKind.WITHOUT_BODIES, ("lid",), actions),)
+    assert result.diagnosis.remedies == (Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),)
     assert result.explanation.endswith("With 'lid' out of the way there is a plan of 2 actions.")
     assert result.to_dict()["diagnosis"]["remedies"] == [
         {"kind": "without bodies", "names": ["lid"], "actions": list(actions)}
@@ -50,7 +50,7 @@ def test_two_obstacles_only_when_one_is_not_enough() -> None:
     walls = lid(lid(three(), "low"), "high", 0.14)
     result = solve(walls, "(on a b)")
     [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, set(remedy.names)) == (RemedyKind.WITHOUT_BODIES, {"low", "high"})
+    assert (remedy.kind, set(remedy.names)) == (SuggestionKind.WITHOUT_BODIES, {"low", "high"})
     assert "'low'" in result.explanation
     assert "out of the way there is a plan" in result.explanation
 
@@ -62,7 +62,7 @@ def test_a_part_of_the_goal_given_up() -> None:
     scene = with_block(scene, "far", [3.0, 0.0, BLOCK / 2], parent="shelf")
     result = solve(scene, "(and (on a b) (on far c))")
     [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (RemedyKind.WITHOUT_GOALS, ("(on far c)",))
+    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_GOALS, ("(on far c)",))
     assert result.explanation.endswith("Without the goal (on far c) there is a plan of 2 actions.")
 
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_moved_may_go() -> None:
     """A block too wide for the hand stands on the one that is wanted: without it there is a plan."""
     scene = with_block(three(), "wide", [0.0, 0.0, BLOCK + 0.05], parent="a", shape=Box([0.1] * 3))
     [remedy] = solve(scene, "(on a b)").diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (RemedyKind.WITHOUT_BODIES, ("wide",))
+    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_BODIES, ("wide",))
 
 
 def test_nobody_asked_and_no_time() -> None:
@@ -158,4 +158,4 @@ def test_a_goal_that_facts_cannot_say() -> None:
     wanted = ObjectAt("a", "table", Pose([0.1, -0.1, 0.05 + BLOCK / 2]))
     result = tk.plan(lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, max_iterations=2)
     [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (RemedyKind.WITHOUT_BODIES, ("lid",))
+    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
         GoalConflict,
         LearnedConstraint,
         PlanStatus,
-        Remedy,
-        RemedyKind,
         SearchEnd,
+        Suggestion,
+        SuggestionKind,
     )
-    from tmkit.tamp.domains.infeasibility import Refutation
+    from tmkit.tamp.domains.infeasibility import Infeasibility
     from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
     from tmkit.tamp.domains.protocols import (
-        AlikeSemantics,
-        BelievingSemantics,
         ConfiguredSemantics,
         DomainSemantics,
         GoalSemantics,
         PlacementSemantics,
+        ProbabilisticSemantics,
         ProvingSemantics,
+        SymmetricSemantics,
         pddl_name,
     )
     from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
-    from tmkit.tamp.domains.traced_scene import kept
+    from tmkit.tamp.domains.traced_scene import incremental
     from tmkit.tamp.goals.goal_actions import ContinuousGoals
     from tmkit.tamp.goals.goal_scenes import goal_of_scene
     from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from tmkit.tamp.uncertainty.scene_probability import (
         clears_along,
         clears_at,
-        drawn_world,
         footprint_inside,
         near_expected,
         point_distribution,
         point_inside,
+        sample_scene,
         stands_on,
         turned_within,
     )
@@ -77,8 +77,6 @@ else:
 
 __all__ = [
     "ActionDiagnosis",
-    "AlikeSemantics",
-    "BelievingSemantics",
     "BlockingBody",
     "ConfiguredSemantics",
     "ContinuousGoals",
@@ -90,6 +88,7 @@ __all__ = [
     "GoalConflict",
     "GoalSemantics",
     "ImprovementProgress",
+    "Infeasibility",
     "LearnedConstraint",
     "PlacementSemantics",
     "PlanResult",
@@ -100,29 +99,29 @@ __all__ = [
     "PlanningSettings",
     "PortfolioProgress",
     "PortfolioResult",
+    "ProbabilisticSemantics",
     "Probability",
     "ProbabilityMethod",
     "ProvingSemantics",
     "PythonDomain",
-    "Refutation",
-    "Remedy",
-    "RemedyKind",
     "SearchEnd",
     "StateDeriver",
+    "Suggestion",
+    "SuggestionKind",
+    "SymmetricSemantics",
     "ValidationProgress",
     "ValidationReport",
     "angle_within",
     "clearance_at_least",
     "clears_along",
     "clears_at",
-    "drawn_world",
     "footprint_inside",
     "goal_of_scene",
+    "incremental",
     "inside_box",
     "inside_ellipsoid",
     "inside_half_spaces",
     "inside_slabs",
-    "kept",
     "load_planning_domain",
     "load_tmp_plan",
     "near_expected",
@@ -131,6 +130,7 @@ __all__ = [
     "plan_portfolio",
     "point_distribution",
     "point_inside",
+    "sample_scene",
     "sampled_probability",
     "stands_on",
     "turned_within",

@@ -33,7 +33,7 @@ from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, m
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.diagnosis.geometric_causes import find_reasons
-from tmkit.tamp.domains.infeasibility import Refutation, necessary_facts
+from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.domains.protocols import ProvingSemantics
 from tmkit.tamp.result import PlanResult, PlanStatistics
@@ -98,7 +98,7 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
     return status, None if track is None else _finished(context, log, track, steps)
 
 
-def _refutations(context: PlanningContext) -> tuple[Refutation, ...]:
+def _refutations(context: PlanningContext) -> tuple[Infeasibility, ...]:
     """Return why the goal is impossible, where the domain can prove that it is."""
     semantics = context.domain.semantics
     if not isinstance(semantics, ProvingSemantics):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock
 from tmkit.pddl import Fact, GroundAction
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
-from tmkit.tamp.domains.infeasibility import Refutation
+from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
 
 __all__ = ["SearchLog"]
@@ -39,7 +39,7 @@ class SearchLog:
     skeletons: int = 0
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
-    refutations: tuple[Refutation, ...] = ()
+    refutations: tuple[Infeasibility, ...] = ()
     lessons: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property

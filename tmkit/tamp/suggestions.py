@@ -33,7 +33,7 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import goal_parts
-from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Remedy, RemedyKind
+from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.protocols import pddl_name
 from tmkit.tamp.search_log import SearchLog
@@ -57,7 +57,7 @@ class Question:
         parts: what the goal joins by "and".
     """
 
-    kind: RemedyKind
+    kind: SuggestionKind
     names: tuple[str, ...]
     scene: SceneGraph
     parts: tuple[Formula, ...]
@@ -82,7 +82,7 @@ def find_remedies(
     *,
     ask: Callable[[PlanningContext], Answer],
     seconds: float,
-) -> tuple[tuple[Remedy, ...], int]:
+) -> tuple[tuple[Suggestion, ...], int]:
     """Return the changes of a run's question with which a plan was found, and how many questions were asked.
 
     Args:
@@ -102,16 +102,16 @@ def _ask_about(diagnosis: Diagnosis, search: _Search, context: PlanningContext, 
     """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
     parts = tuple(goal_parts(context.problem.goal))
     conflict = {str(fact) for refutation in log.refutations for fact in refutation.facts}
-    unchanged = {kind: Question(kind, (), context.scene, parts) for kind in RemedyKind}
-    bodies = search.with_fewer_bodies(unchanged[RemedyKind.WITHOUT_BODIES], diagnosis)
-    goals = search.with_fewer_goals(unchanged[RemedyKind.WITHOUT_GOALS], diagnosis, conflict)
+    unchanged = {kind: Question(kind, (), context.scene, parts) for kind in SuggestionKind}
+    bodies = search.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
+    goals = search.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
     if log.refutations or not diagnosis.skeletons:
         bodies = []  # the task alone is to blame
     failed = search.ask_all([*bodies[:_BODIES], *goals[:_PARTS]])
     if not search.found:
         further = [
             search.with_fewer_bodies(question, learned)
-            if question.kind is RemedyKind.WITHOUT_BODIES
+            if question.kind is SuggestionKind.WITHOUT_BODIES
             else search.with_fewer_goals(question, learned, conflict)
             for question, learned in failed
         ]
@@ -125,7 +125,7 @@ class _Search:
         self, context: PlanningContext, log: SearchLog, ask: Callable[[PlanningContext], Answer], deadline: float
     ) -> None:
         self.context, self.log, self.plan_again, self.deadline = context, log, ask, deadline
-        self.found: list[Remedy] = []
+        self.found: list[Suggestion] = []
         self.asked = 0
         self._seen: set[frozenset[str]] = set()
 
@@ -150,7 +150,7 @@ class _Search:
                 continue
             if result.plan is not None and result.plan.steps:
                 actions = tuple(str(action) for action in result.plan.actions)
-                self.found.append(Remedy(question.kind, question.names, actions))
+                self.found.append(Suggestion(question.kind, question.names, actions))
             else:
                 failed.append((question, result.diagnosis))
         return failed

@@ -36,9 +36,9 @@ __all__ = [
     "GoalConflict",
     "LearnedConstraint",
     "PlanStatus",
-    "Remedy",
-    "RemedyKind",
     "SearchEnd",
+    "Suggestion",
+    "SuggestionKind",
 ]
 
 
@@ -159,7 +159,7 @@ class GoalConflict:
     facts: tuple[str, ...]
 
 
-class RemedyKind(StrEnum):
+class SuggestionKind(StrEnum):
     """What sort of change would help."""
 
     WITHOUT_GOALS = "without goals"
@@ -169,7 +169,7 @@ class RemedyKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Suggestion:
     """A change of the question to which there is a plan: it was found.
 
     Attributes:
@@ -178,7 +178,7 @@ class Remedy:
         actions: the plan that there is then.
     """
 
-    kind: RemedyKind
+    kind: SuggestionKind
     names: tuple[str, ...]
     actions: tuple[str, ...]
 
@@ -225,7 +225,7 @@ class Diagnosis:
     constraints: tuple[LearnedConstraint, ...] = ()
     conflict: GoalConflict | None = None
     proofs: tuple[str, ...] = ()
-    remedies: tuple[Remedy, ...] = ()
+    remedies: tuple[Suggestion, ...] = ()
     iterations: int = 0
     skeletons: int = 0
     attempts: int = 0

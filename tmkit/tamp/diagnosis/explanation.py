@@ -20,9 +20,9 @@ from tmkit.tamp.diagnosis.diagnosis import (
     ActionDiagnosis,
     Diagnosis,
     PlanStatus,
-    Remedy,
-    RemedyKind,
     SearchEnd,
+    Suggestion,
+    SuggestionKind,
     in_centimetres,
 )
 
@@ -153,9 +153,9 @@ def _what_would_help(diagnosis: Diagnosis) -> Iterator[str]:
         yield _remedy(remedy)
 
 
-def _remedy(remedy: Remedy) -> str:
+def _remedy(remedy: Suggestion) -> str:
     steps = f"there is a plan of {_counted(len(remedy.actions), 'action')}"
-    if remedy.kind is RemedyKind.WITHOUT_GOALS:
+    if remedy.kind is SuggestionKind.WITHOUT_GOALS:
         return f"Without the goal{'s' if len(remedy.names) > 1 else ''} {_listed(remedy.names)} {steps}."
     bodies = [f"'{name}'" for name in remedy.names]
     return f"With {_listed(bodies)} out of the way {steps}."
