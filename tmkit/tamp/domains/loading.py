@@ -27,7 +27,7 @@ from typing import NoReturn, cast
 
 from tmkit._support.data import resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError
+from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
@@ -41,6 +41,12 @@ __all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
 _REMEMBERED = 16  # texts that are not parsed or compiled again
+
+
+def _functions_of(semantics: type) -> list[FunctionType]:
+    """Return the functions of a class and of those it inherits from."""
+    members = (member for part in semantics.__mro__ for member in vars(part).values())
+    return [member for member in members if isinstance(member, FunctionType)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +84,47 @@ class PlanningDomain:
 
         Raises:
             SceneError: the scene cannot be told in the words of the domain.
+            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
         if is_traceable(self.semantics):
             scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
-        if (state_at := self._state_at) is not None:
-            return state_at(scene, objects, q)
-        return self.semantics.state(scene, objects)
+        try:
+            if (state_at := self._state_at) is not None:
+                return state_at(scene, objects, q)
+            return self.semantics.state(scene, objects)
+        except (TmkitError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._failed("the state of a scene", error) from error
+
+    def _failed(self, what: str, error: Exception) -> TaskError:
+        """Return the error for a semantics that raises one of its own, at the last line of its code."""
+        codes = {function.__code__.co_filename for function in _functions_of(type(self.semantics))}
+        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in codes]
+        path, line = (lines[-1].filename, lines[-1].lineno) if lines else (self.semantics_name or self.name, None)
+        reason = (
+            f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its domain "
+            f"'{self.name}'"
+        )
+        return TaskError.at(path, reason, line=line)
 
     @functools.cached_property
     def _state_at(self) -> Callable[[SceneGraph, Mapping[str, str], Configuration], State] | None:
         return self.semantics.state_at if isinstance(self.semantics, ConfiguredSemantics) else None
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, best first."""
-        return self.semantics.candidates(action, context)
+        """Yield ways to carry out an action, best first.
+
+        Raises:
+            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
+        """
+        try:
+            yield from self.semantics.candidates(action, context)
+        except (TmkitError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._failed(f"candidates of {action}", error) from error
 
     def stated(self, action: GroundAction) -> GroundAction:
         """Return an action as the domain states it, for a domain that was extended for planning by others."""
@@ -133,9 +165,7 @@ class PythonDomain:
 
     def source(self) -> bytes:
         """Return the text of the files that the semantics are written in; their names, where there are no files."""
-        functions = [member for part in self.semantics.__mro__ for member in vars(part).values()]
-        codes = [function.__code__ for function in functions if isinstance(function, FunctionType)]
-        paths = dict.fromkeys(code.co_filename for code in codes)
+        paths = dict.fromkeys(function.__code__.co_filename for function in _functions_of(self.semantics))
         texts = [Path(path).read_bytes() for path in paths if os.path.isfile(path)]
         return b"\0".join(texts) or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
 
