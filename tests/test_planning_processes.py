@@ -31,7 +31,7 @@ scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
 for name in sys.argv[1:]:
     result = tk.plan(scene, goal="(on b c)", robot=GANTRY, seed=5, improve=4, max_iterations=16)
     assert result.statistics.skeletons > 1
-    result.plan.save(name)
+    tk.save_plan(result.plan, name)
 """
 
 

@@ -81,7 +81,7 @@ def test_installed_without_a_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
     scenes = package / "data_files" / "scenes"
     scenes.mkdir(parents=True)
     (scenes / "one.robray").write_text("")
-    monkeypatch.setattr(tmkit._support.data, "__file__", str(package / "data.py"))
+    monkeypatch.setattr(tmkit._support.data, "__file__", str(package / "_support" / "data.py"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert data_roots() == (package / "data_files",)
     assert data_path("scenes/one.robray") == scenes / "one.robray"
@@ -95,6 +95,13 @@ def test_redirected_sources_find_the_installed_data(tmp_path: Path, monkeypatch:
     spec = importlib.util.spec_from_loader("tmkit", loader=None, is_package=True)
     assert spec is not None
     spec.submodule_search_locations = [str(sources), str(installed)]
-    monkeypatch.setattr(tmkit._support.data, "__file__", str(sources / "data.py"))
+    monkeypatch.setattr(tmkit._support.data, "__file__", str(sources / "_support" / "data.py"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
     assert data_path("scenes/one.robray").is_relative_to(installed)
+
+
+def test_a_checkout_has_its_own_data() -> None:
+    """From a checkout the domains and scenes of the checkout are used, not copies of them."""
+    root = Path(__file__).resolve().parents[2]
+    if Path(tmkit.__file__).resolve().parents[1] == root:
+        assert data_path("domains/blocks") == root / "domains" / "blocks"

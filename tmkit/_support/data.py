@@ -26,7 +26,7 @@ __all__ = ["data_path", "data_roots", "is_built_in", "resolve_name"]
 
 def data_roots() -> tuple[Path, ...]:
     """Return the folders that may hold ``domains/`` and ``scenes/``, in the order in which they are searched."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     roots = [package.parent] if (package.parent / "pyproject.toml").is_file() else []
     spec = importlib.util.find_spec(__name__.partition(".")[0])
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec is not None else []
