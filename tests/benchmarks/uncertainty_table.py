@@ -58,6 +58,9 @@ REPEAT = 200  # how often one call into the core does its work
 # --- scenes ----------------------------------------------------------------------------------------------------------
 
 
+_CORE_SOURCES = ("linalg/pose.cpp", "linalg/lie.cpp", "uncertainty/covariance.cpp", "error.cpp")
+
+
 def tree(frames: int = 31) -> SceneGraph:
     """Return a binary tree, n1 the root and n2, n3 below it, ...: 31 frames are a root and four levels."""
     links = random_chain(frames, linear=0.002, angular=0.002, seed=0)
@@ -149,7 +152,7 @@ def core_chain(links: list[GaussianPose]) -> Callable[[], object]:
     """Return a call that composes the links REPEAT times in C++, compiled here with the core's sources and options."""
     core = Path(__file__).resolve().parents[2] / "tmkit" / "core"
     sources = [Path(__file__).with_name("gaussian_chain.cpp")]
-    sources += [core / "src" / name for name in ("pose.cpp", "lie.cpp", "covariance.cpp", "error.cpp")]
+    sources += [core / "src" / name for name in _CORE_SOURCES]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "chain.so"
         flags = ["-std=c++20", "-O3", "-ffp-contract=off", "-shared", "-fPIC", f"-I{core / 'include'}"]

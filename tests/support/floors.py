@@ -31,7 +31,8 @@ def compiled_floors(folder: Path) -> list[ctypes.CDLL]:
 
 def floor_of_same_bits(folder: Path) -> ctypes.CDLL:
     """Compile the floor with the sines of the library into a folder."""
-    return _compiled(folder, "-DTMKIT_SINES", f"-I{_CORE / 'include'}", str(_CORE / "src" / "linalg" / "elementary.cpp"))
+    sines = _CORE / "src" / "linalg" / "elementary.cpp"
+    return _compiled(folder, "-DTMKIT_SINES", f"-I{_CORE / 'include'}", str(sines))
 
 
 def _compiled(folder: Path, *options: str) -> ctypes.CDLL:
