@@ -1,6 +1,6 @@
-"""What readers and writers of files need: places in files, remarks, XML read with care, writing all or nothing.
+"""Helpers without a subject of their own: source locations, import notes, XML, limits, atomic output, processes.
 
-This room knows no format and nothing of scenes; the rooms that do (``srdf``, ``formats``, ``planner``) build on it.
+These modules do not depend on scenes or formats; all packages above use them.
 """
 
 from __future__ import annotations

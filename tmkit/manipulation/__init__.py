@@ -1,18 +1,13 @@
-"""Sampling: where a hand may hold a thing, and where the thing may stand.
+"""Manipulation: grasps and placements of objects, and the actions made of them.
 
-Geometry decides before any arm moves: a hand of a certain opening fits on some sides of an object and not on others,
-and an object stays only on some of its faces. So there are two families here, and both give candidates lazily, best
-first:
+* ``grasps`` computes poses of a hand at which it can hold an object, from formulas for primitive shapes and from
+  samples
+  for meshes.
+* ``placements`` computes poses at which an object rests on a surface or in a region, on a stable face.
+* ``actions`` turns one action of a task plan into motion of an arm.
+* ``samplers`` selects the sampler of grasps and placements of each object; replace one by your own here.
 
-* *grasps*: ``grasps`` asks by kind of shape, ``grasps_shapes`` answers with formulas and ``grasps_meshes`` with
-  samples; ``grasps_hand`` checks that the hand alone fits; ``grasps_values`` says what a grasp is.
-* *placements*: ``placements`` on surfaces and in regions. ``placements_surfaces`` finds flat areas in a scene,
-  ``stable_faces`` how an object can lie, ``placements_solids`` and ``placements_polygons`` how far it reaches and where
-  its outline fits, ``placements_postures`` puts these together, and ``placements_order`` says what to try first.
-
-``samplers`` is the door: who is asked for which object, and how to put a sampler of one's own in.
-
-This package knows scenes and hands; it imports nothing else of the planner.
+Samplers yield candidates lazily, the best first. Sampling uses scenes and hands only, never PDDL.
 """
 
 from __future__ import annotations

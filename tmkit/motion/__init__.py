@@ -1,8 +1,9 @@
-"""Motion: manipulators, collision checks, inverse kinematics, path search, straight lines, timing.
+"""Motion: collision rules, inverse kinematics, path search, straight lines, timing, regions.
 
-Everything here works on one version of a scene and knows nothing of tasks. The searching and checking is done by the
-compiled core and releases the interpreter; this room adds the descriptions of arms (:class:`Manipulator`), the rules
-about what may touch what while an arm works (:class:`CollisionRules`), and the timing of paths.
+All functions work on one version of a scene and do not depend on tasks. The compiled core searches and checks, and
+releases the interpreter. :class:`CollisionRules` defines which contacts are allowed while an arm picks and places,
+:class:`MotionPlanner` is the protocol of path planners, ``regions`` has the level surfaces of a scene. Arms are
+described in :mod:`tmkit.robots`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Plans: what the planner gives back, and what it gives in the place of a plan.
+"""Plans: what the planner returns, as values, and their files and execution.
 
-``values`` has the words of every answer: segments of motion, steps of actions, the plan, the result with its status.
-A step may change what frames are (``class_changes``). Where motion was not found, a ``failures`` value says why for one
-attempt, and a ``diagnosis`` for a whole run; both are data here, and are worked out elsewhere.
+``values`` defines a plan: its steps, and the segments of motion of each step. A step may change the classes of frames
+(``class_changes``) or measure poses (``observations``). ``continuous_goals`` are goals that facts cannot express.
+``failures`` describes why a motion was not found. ``plan_file`` writes and reads plans as JSON, ``tmp_writer`` writes
+the format of the original TMKit, ``execution`` executes a plan on a robot or simulator.
 
-The rest uses finished plans: ``plan_file`` stores and reads them, ``executors`` play them on robots and simulators,
-``swept_volume`` says which space they need.
-
-This package is below all that plans; only the convenience methods of a plan (check it, save it in the original's
-format) reach upwards, when they are called.
+:func:`tmkit.tamp.validate_plan` validates a plan.
 """
 
 from __future__ import annotations

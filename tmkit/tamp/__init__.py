@@ -1,11 +1,12 @@
-"""Task-and-motion planning: from a scene and a PDDL goal to a checked plan.
+"""Task-and-motion planning: from a scene and a PDDL goal to a validated plan.
 
-``plan`` asks the task planner for a skeleton of actions, refines each action into motion in the scene version that the
-previous one left, learns from failures, and gives a :class:`PlanResult`: a :class:`Plan`, or why there is none. A plan
-can be saved, loaded, and checked by :func:`validate_plan`, which works everything out again at finer steps.
+:func:`plan` obtains a skeleton of actions from the task planner, refines each action into motion in the scene version
+that the previous action left, learns constraints from failures, and returns a :class:`PlanResult`: a
+:class:`~tmkit.plans.Plan`, or a :class:`Diagnosis` of why there is none. :func:`validate_plan` recomputes a plan at
+finer resolution.
 
-Your own domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`. A goal is PDDL, or
-another scene that shows what is wanted; see :func:`goal_of_scene`.
+A domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`. A goal is PDDL, or a scene
+that shows the goal; see :func:`goal_of_scene`.
 """
 
 from __future__ import annotations

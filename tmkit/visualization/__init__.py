@@ -1,6 +1,6 @@
-"""Viewing: plots of what the library finds, pictures of what relations and scenes mean.
+"""Visualization: plots of results, pictures of relations and scenes.
 
-Drawing needs the extra ``viewer``; without it each function here says so in one line, and all else works.
+Drawing needs the extra ``viewer``; without it each function raises a :class:`~tmkit.errors.MissingExtraError`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""SRDF: what a robot's description leaves open, in the format of MoveIt.
+"""SRDF: groups, states, hands and disabled collisions of a robot, in MoveIt's format.
 
-A URDF says which links and joints there are; an SRDF says which of them make an arm, what its named configurations are,
-where the hand is, and which links never need to be checked against each other. :func:`read_srdf` gives it as a value,
-:class:`RobotSemantics`; :func:`group_members` looks a group up in a scene; :func:`write_srdf` writes a value as a file.
+A URDF describes links and joints; an SRDF describes which of them form an arm, named configurations, the hand, and
+pairs of links that are never checked for collision. :func:`read_srdf` returns it as a :class:`RobotSemantics`,
+:func:`group_members` finds a group in a scene, and :func:`write_srdf` writes a file.
 
-The room lies below ``formats`` and ``robots`` because both build on it: to ``formats`` an ``.srdf`` is a scene file
-that lets pairs of links touch, to ``robots`` it is where :func:`tmkit.robots.manipulator_from_srdf` finds an arm.
+As a scene file, an ``.srdf`` allows collisions of pairs of links. :func:`tmkit.robots.manipulator_from_srdf` makes an
+arm from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Geometric relations in a scene: what is put in and asked says what it means, and is refused where it cannot be.
+"""Geometric relations in a scene, with their semantics checked when they are added and queried.
 
 A frame of a scene is a point and an orientation frame of its name, on its body. So a relation of
 :mod:`tmkit.relations` whose names are frames and bodies of the scene can be asked for (:func:`relate`) in any point,

@@ -1,11 +1,12 @@
-"""Actions: one action of a task plan made motion, checked in the scene version in which it happens.
+"""Actions: one action of a task plan as motion, checked in the scene version in which it happens.
 
-``candidates`` is the protocol and its simplest members: pick, place, move, change, impossible. Larger ones stand beside
-it: ``handover`` from hand to hand, ``operating`` a drawer or a door by its handle, ``sequence`` for several in a row.
+``candidates`` defines the protocol and its simplest classes: pick, place, move, change, impossible. Larger ones are
+modules of their own: ``handover`` from hand to hand, ``operate`` for a drawer or door by its handle, ``look`` for a
+measurement by a camera, ``sequence`` for several candidates in a row.
 
-They are made of the motions of one arm (``arm_motion``: approach, grasp, lift, carry, lower, release, retreat), and
-these of ``motion_pieces``: contact configurations, straight lines, searched paths. ``phases`` is the clock that says
-where planning time went.
+``pick_place`` has the motions of one arm (approach, grasp, lift, carry, lower, release, retreat). ``primitives`` has
+what these are made of: contact configurations, straight lines, searched paths. ``timing_breakdown`` measures where
+planning time is spent.
 
-An action knows geometry and nothing of facts: what it means in PDDL is the business of ``domains``.
+An action depends on geometry only. Its meaning in PDDL is defined by :mod:`tmkit.tamp.domains`.
 """

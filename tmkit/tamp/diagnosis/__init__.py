@@ -1,7 +1,8 @@
-"""Answers: from failures to what is learned, and to what the user is told when there is no plan.
+"""Diagnosis: from failures to learned constraints and to the explanation of why there is no plan.
 
-While a run lasts, ``causes`` turns the frames of a failure into the facts of a constraint, which the task planner
-understands. When it ends without a plan, ``diagnosing`` reads the log: who was in the way, how far poses were out of
-reach, which facts of the goal exclude each other; ``remedies`` plans again without one thing or another, to find what
-would help; ``explanation`` says all of it in words.
+During a search, ``constraints`` turns the frames of a failure into the facts of a constraint for the task planner.
+After a search without a plan, ``collect`` summarises the failures (bodies in the way, poses out of reach, conflicts
+between goals), ``geometric_causes`` looks for causes that hold whatever the motions, ``explanation`` writes them as
+text, and ``diagnosis`` has the values of all of this. :mod:`tmkit.tamp.suggestions` tries changes that would give a
+plan.
 """

@@ -1,10 +1,10 @@
-"""Domains: what the words of PDDL mean in a scene.
+"""Domains: PDDL and its semantics in a scene.
 
-A domain is a PDDL text and a ``semantics``: which objects a scene has, which facts hold in it, and by which candidates
-an action may be carried out. ``loading`` gets both from a folder, or takes them as Python objects; ``problems`` derives
-a task from a scene: objects, initial facts, goal.
+A domain is PDDL text and a semantics: the objects of a scene, the facts that hold in it, and the candidates that carry
+out an action. ``protocols`` defines what a semantics implements, ``loading`` reads a domain from a folder or takes it
+as Python objects, ``problems`` derives a PDDL problem from a scene, ``state_derivation`` derives the state of one scene
+version from that of another.
 
-Two modules help to write semantics: ``standing`` measures things that stand on things, and ``refutations`` has
-arguments by which a goal is impossible whatever the motions. Two more are for domains that plan under uncertainty:
-``probability`` knows how likely a Gaussian is to lie where it should, and ``scene_probability`` asks that of frames.
+Two modules help to write a semantics: ``tabletop`` measures how objects rest on surfaces, and ``infeasibility`` proves
+goals impossible whatever the motions. :mod:`tmkit.tamp.uncertainty` is for domains that plan under uncertainty.
 """

@@ -1,8 +1,6 @@
-"""Goals beyond facts.
+"""Goals that a domain's facts cannot express, and goals shown by a scene.
 
-A goal in PDDL needs nothing of this. ``continuous_goals`` are values that facts cannot say: an object at a pose, in a
-region, an arm at a configuration. ``goal_domain`` extends a domain by them, so that the task planner leads to where
-they can be met. ``goal_scenes`` reads a goal off a scene that shows what is wanted.
-
-Invariants: the values of ``continuous_goals`` lie below plans, which carry them; the other two lie above domains.
+``compilation`` extends a domain by continuous goals (:mod:`tmkit.plans.continuous_goals`), and ``goal_actions`` is
+their semantics. ``goal_scenes`` derives a goal from a scene. ``relocations`` extends a domain by whether objects are
+where they were at the start, so that the task planner can move an object aside on its support.
 """

@@ -1,8 +1,9 @@
-"""Checks: plans worked out again, believing nothing.
+"""Validation: plans recomputed independently of the search.
 
-``checking`` goes through a plan with the rules of the domain, of geometry and of what may touch what, at finer steps
-than the planner's. ``segment_rules`` and ``handle_rules`` say what each kind of segment must be before anybody asks
-whether it collides. ``tmp_plan`` reads plans of the original's format, which say less, by the same rules.
+``check`` follows a plan with the rules of the domain, of geometry and of contact, at finer resolution than the
+planner's. ``segment_rules`` and ``handle_rules`` define what each kind of segment must be, before collisions are
+checked. ``assumptions`` compares a plan with the user's own scene, ``plan_domain`` loads the domain of a plan,
+``tmp_plan`` reads plans of the original TMKit, ``prune_observations`` removes measurements that are not needed.
 
-Nothing here is used while planning: a checker that shared the planner's ways would share its mistakes.
+The search uses none of this: a validator that shared code with the search would share its errors.
 """
