@@ -17,25 +17,14 @@ traceback however early it comes.
 from __future__ import annotations
 
 import sys
-from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from tmkit.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tmkit.cli.signals import EndingSignals
 
 __all__ = ["ExitCode", "main"]
-
-
-class ExitCode(IntEnum):
-    """What the exit codes mean."""
-
-    DONE = 0
-    NO = 1
-    BAD_INPUT = 2
-    INTERNAL = 3
-    HUNG_UP = 129
-    INTERRUPTED = 130
-    TERMINATED = 143
 
 
 def main() -> None:

@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import ExitCode, planning, robots, scenes, tasks
+from tmkit.cli import planning, robots, scenes, tasks
 from tmkit.cli.common import require_writable
 from tmkit.cli.events import error_fields, write_event
+from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import ExitCode
+from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import tmkit as tk
-from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     AllowFolders,
     AsJson,
@@ -34,6 +33,7 @@ from tmkit.cli.common import (
     say,
     write_json,
 )
+from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
 from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file
 from tmkit.cli.start import start_configuration

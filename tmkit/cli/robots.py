@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     AllowFolders,
     AsJson,
@@ -25,6 +24,7 @@ from tmkit.cli.common import (
     require_writable,
     say,
 )
+from tmkit.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tmkit._support.import_notes import ImportNote

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     AllowFolders,
     AsJson,
@@ -22,6 +21,7 @@ from tmkit.cli.common import (
     require_writable,
     say,
 )
+from tmkit.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tmkit._support.import_notes import ImportNote

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import ExitCode
 from tmkit.cli.common import AsJson, print_json, progress, require_writable, say
+from tmkit.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tmkit.pddl import Problem
