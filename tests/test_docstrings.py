@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.documented import undocumented_arguments, undocumented_names
+from support.documented import option_types, undocumented_arguments, undocumented_names
 
-_CORE = Path(__file__).parent.parent / "tmkit" / "_core.pyi"
+_TMKIT = Path(__file__).parent.parent / "tmkit"
+_CORE = _TMKIT / "_core.pyi"
+_PACKAGES = ("_support", "cli", "estimation", "formats", "graph", "relations", "robots", "spatial", "visualization")
 
 
 def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:
@@ -18,6 +20,15 @@ def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:
 def test_every_argument_of_the_core_is_documented() -> None:
     """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``."""
     assert undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("package", _PACKAGES)
+def test_every_argument_of_a_package_is_documented(package: str) -> None:
+    """Public functions, methods and constructors of two or more arguments have a line for each under ``Args:``."""
+    sources = {file: file.read_text(encoding="utf-8") for file in sorted((_TMKIT / package).rglob("*.py"))}
+    options = {name for source in sources.values() for name in option_types(source)}
+    found = {str(file.relative_to(_TMKIT)): undocumented_arguments(text, options) for file, text in sources.items()}
+    assert {file: missing for file, missing in found.items() if missing} == {}
 
 
 _DOCUMENTED = '''
@@ -61,6 +72,14 @@ def test_an_argument_left_out_is_named(line: str, left: str) -> None:
     """The function and the argument whose line was taken away are reported."""
     without = _DOCUMENTED.replace(line, "width: metres." if "depth" in line else "")
     assert undocumented_arguments(without) == [left]
+
+
+def test_the_help_of_an_option_documents_it() -> None:
+    """An argument of a command is documented by its help, in its annotation or in a type that has a name."""
+    types = 'Seed = Annotated[int, typer.Option(help="Of the generator.")]\nScenes = Annotated[int, typer.Option()]\n'
+    command = 'def plan(seed: Seed, scenes: Scenes, out: Annotated[str, typer.Option(help="File.")]) -> None: ...\n'
+    assert option_types(types) == {"Seed"}
+    assert undocumented_arguments(command, option_types(types)) == ["plan: scenes"]
 
 
 def test_a_name_without_docstring_is_named() -> None:

@@ -163,7 +163,14 @@ class UnknownNameError(TmkitError, KeyError):
 
     @classmethod
     def of(cls, kind: str, name: str, candidates: Iterable[str], *, where: str = "") -> UnknownNameError:
-        """Build the error for a ``name`` that is not among ``candidates``, which it lists when they are few."""
+        """Create the error of an unknown name.
+
+        Args:
+            kind: what the name denotes, e.g. ``frame``.
+            name: the unknown name.
+            candidates: the valid names; the nearest is suggested, and up to 12 are listed.
+            where: prefix of the message, such as a file and a line.
+        """
         names = list(candidates)
         near = nearest_name(name, names)
         message = f"{where + ': ' if where else ''}unknown {kind} '{name}'"
@@ -208,6 +215,14 @@ class FileFormatError(TmkitError, ValueError):
 
         Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that
         cannot be printed are shown as the replacement character.
+
+        Args:
+            path: the file.
+            reason: what is wrong.
+            line: location, from 1; None if unknown.
+            column: location, from 1; None if unknown.
+            source_line: text of the line, quoted in the message if given.
+            data: attributes of the error.
         """
         reason = _cut(reason, _LONGEST_REASON)
         place = str(path)

@@ -1,4 +1,4 @@
-"""Which public functions of a module do not document each of their arguments, read from its source or its stub.
+"""The public functions of a module that do not document each of their arguments, from its source or its stub.
 
 Run as a script, it lists them for files or folders: ``python tests/support/documented.py tmkit/graph``.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,15 +30,28 @@ def undocumented_names(source: str) -> list[str]:
     return missing + [name for name, _, text in public_functions(source) if not text.strip()]
 
 
-def undocumented_arguments(source: str) -> list[str]:
-    """Return ``function: argument, ...`` for each public function of two or more arguments that leaves some out.
+def option_types(source: str) -> set[str]:
+    """Return the names of a module's types of command-line options, ``Seed = Annotated[int, Option(help=...)]``."""
+    assignments = [node for node in ast.parse(source).body if isinstance(node, ast.Assign) and _has_help(node.value)]
+    return {target.id for node in assignments for target in node.targets if isinstance(target, ast.Name)}
 
-    An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``.
+
+def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
+    """Return ``function: argument, ...`` for each public function of two or more arguments that does not document all.
+
+    An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``; an option
+    or argument of a command by its help.
+
+    Args:
+        source: text of the module or stub.
+        options: names of types of command-line options, see :func:`option_types`.
     """
     found = []
     for name, overloads, text in public_functions(source):
-        for arguments in map(_arguments, overloads):
-            missing = [a for a in arguments if a not in _documented(text)]
+        for function in overloads:
+            arguments = _arguments(function)
+            documented = _documented(text) | _with_help(function, options)
+            missing = [a for a in arguments if a not in documented]
             if len(arguments) > 1 and missing:
                 found.append(f"{name}: {', '.join(missing)}")
                 break
@@ -64,6 +77,22 @@ def _arguments(function: Function) -> list[str]:
     return [a.arg for a in every if a.arg not in ("self", "cls") and not a.arg.startswith("_")]
 
 
+def _has_help(annotation: ast.expr | None) -> bool:
+    """Return whether a type is ``Annotated`` with the help of an option."""
+    if annotation is None:
+        return False
+    return any(isinstance(node, ast.keyword) and node.arg == "help" for node in ast.walk(annotation))
+
+
+def _with_help(function: Function, options: Collection[str]) -> set[str]:
+    every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return {
+        a.arg
+        for a in every
+        if _has_help(a.annotation) or (isinstance(a.annotation, ast.Name) and a.annotation.id in options)
+    }
+
+
 def _documented(text: str) -> set[str]:
     """Return the names of the lines of all sections ``Args:`` of a docstring."""
     names: set[str] = set()
@@ -74,9 +103,11 @@ def _documented(text: str) -> set[str]:
 
 
 def main(paths: list[str]) -> int:
-    """Print what is left undocumented."""
+    """Print the functions that do not document each of their arguments."""
     files = [f for path in map(Path, paths) for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
-    lines = [f"{file}: {line}" for file in files for line in undocumented_arguments(file.read_text(encoding="utf-8"))]
+    sources = {file: file.read_text(encoding="utf-8") for file in files}
+    options = {name for source in sources.values() for name in option_types(source)}
+    lines = [f"{file}: {line}" for file in files for line in undocumented_arguments(sources[file], options)]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.write(f"{len(lines)} functions do not document each of their arguments\n")
     return 1 if lines else 0

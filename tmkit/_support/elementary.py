@@ -57,7 +57,12 @@ def circle(angles: ArrayLike) -> Array:
 
 
 def dot(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the scalar product of two vectors (n,)."""
+    """Return the scalar product of two vectors (n,).
+
+    Args:
+        a: (n,) each.
+        b: (n,) each.
+    """
     return float(np.add.reduce(np.multiply(a, b)))
 
 
@@ -101,6 +106,10 @@ def erf(x: float) -> float:
 
 def power(base: float, exponent: float) -> float | complex:
     """Return a power, rounded once, in some 20 us; complex where ``base**exponent`` is.
+
+    Args:
+        base: finite numbers.
+        exponent: finite numbers.
 
     Raises:
         ZeroDivisionError: a negative power of zero.

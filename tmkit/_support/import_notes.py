@@ -56,7 +56,12 @@ class ImportLog:
     _seen: set[ImportNote] = field(default_factory=set)
 
     def note(self, place: SourceLocation, text: str) -> None:
-        """Make a remark, unless this load has made the same one before."""
+        """Record and log a note, unless this load has recorded the same one.
+
+        Args:
+            place: the location that it concerns.
+            text: the note.
+        """
         remark = ImportNote(place.path, place.line, text)
         if remark in self._seen:
             return
@@ -67,5 +72,10 @@ class ImportLog:
 
 
 def unheard(place: SourceLocation, text: str) -> None:
-    """Take a remark and do nothing with it: for readers that are called without anybody who listens."""
+    """Ignore a note.
+
+    Args:
+        place: the location that it concerns.
+        text: the note.
+    """
     del place, text

@@ -42,12 +42,22 @@ _ATTEMPTS = 8
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write one text file as UTF-8; see :func:`write_files`."""
+    """Write one text file as UTF-8; see :func:`write_files`.
+
+    Args:
+        path: the file; replaced if it exists.
+        text: its content.
+    """
     write_files({path: text})
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write one file; see :func:`write_files`."""
+    """Write one file; see :func:`write_files`.
+
+    Args:
+        path: the file; replaced if it exists.
+        data: its content.
+    """
     write_files({path: data})
 
 

@@ -36,7 +36,12 @@ class SourceLocation:
         return FileFormatError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text)
 
     def mesh_error(self, reason: str, *, mesh: str) -> MeshError:
-        """Return the error about the file ``mesh`` that is asked for here; it has the attribute ``mesh``."""
+        """Return the error of a mesh file that is referenced at this location.
+
+        Args:
+            reason: what is wrong.
+            mesh: the file, as the attribute ``mesh`` of the error.
+        """
         return MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, mesh=mesh)
 
     def __str__(self) -> str:
@@ -46,6 +51,11 @@ class SourceLocation:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return ``"; did you mean 'table'?"``, or nothing when no candidate is near."""
+    """Return ``"; did you mean 'table'?"``, or an empty string if no candidate is similar.
+
+    Args:
+        name: the unknown name.
+        candidates: the valid names.
+    """
     near = nearest_name(name, candidates)
     return f"; did you mean '{near}'?" if near is not None else ""

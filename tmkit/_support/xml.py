@@ -166,7 +166,12 @@ class XmlElement:
         return text
 
     def numbers(self, name: str, lengths: Iterable[int]) -> tuple[float, ...]:
-        """Return an attribute that is a list of finite numbers between blanks, as many as one of ``lengths``."""
+        """Return an attribute that is a list of finite numbers, separated by blanks.
+
+        Args:
+            name: the attribute.
+            lengths: the accepted numbers of elements.
+        """
         wanted = tuple(lengths)
         text = self.text(name)
         words = text.split()
@@ -196,7 +201,12 @@ class XmlElement:
         return self._number(name, self.text(name), infinite=infinite)
 
     def triple(self, name: str, otherwise: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
-        """Return an attribute of three numbers, ``otherwise`` when it is not there."""
+        """Return an attribute of three numbers.
+
+        Args:
+            name: the attribute.
+            otherwise: the value if the attribute is absent; by default it is required.
+        """
         if otherwise is not None and self.get(name) is None:
             return otherwise
         x, y, z = self.numbers(name, (3,))
@@ -210,7 +220,13 @@ class XmlElement:
         return number
 
     def not_negative(self, name: str, otherwise: float, *, infinite: bool = False) -> float:
-        """Return an attribute that is one number of at least 0, ``otherwise`` when it is not there."""
+        """Return an attribute that is a number of at least 0.
+
+        Args:
+            name: the attribute.
+            otherwise: the value if the attribute is absent.
+            infinite: accept infinity.
+        """
         number = self.number(name, otherwise, infinite=infinite)
         if number < 0.0:
             raise self.place.error(f"'{name}' of <{self.tag}>: expected a number of at least 0, received {number:g}")

@@ -110,7 +110,16 @@ def load(
     on_remark: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
-    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`, of which ``allow`` is a short name."""
+    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`.
+
+    Args:
+        scenes: files, or names of built-in scenes.
+        allow: folders that the files may reference, ``allow_folders``.
+        packages: entries ``NAME=DIR``.
+        meshes: ``load``, ``available`` or ``skip``.
+        on_remark: called with each import note.
+        complete: raise an error if a parent is missing.
+    """
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
@@ -132,7 +141,15 @@ def load_goal(
     packages: Sequence[str] | None = None,
     meshes: str = "load",
 ) -> GoalScene:
-    """Load the files that show the goal."""
+    """Load the scene files that describe the goal.
+
+    Args:
+        scene: the start scene.
+        files: scene files, or names of built-in scenes.
+        allow: folders that the files may reference.
+        packages: entries ``NAME=DIR``.
+        meshes: ``load``, ``available`` or ``skip``.
+    """
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
@@ -201,7 +218,12 @@ def require_writable(path: Path) -> None:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a document, or the text of one, as a whole or not at all."""
+    """Write a JSON document completely or not at all.
+
+    Args:
+        path: the file.
+        document: JSON values, or their text.
+    """
     from tmkit._support.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)

@@ -24,7 +24,12 @@ __all__ = ["error_fields", "write_event"]
 
 
 def write_event(event: str, /, **fields: object) -> None:
-    """Write one event to the standard error."""
+    """Write one event to the standard error.
+
+    Args:
+        event: its name.
+        fields: its other fields.
+    """
     line = json.dumps({"event": event, **_plain(fields)}, allow_nan=False)
     with suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none
         sys.stderr.write(line + "\n")

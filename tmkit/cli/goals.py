@@ -58,7 +58,14 @@ GoalFile = Annotated[
 def wanted_goals(
     goal: str | None, *, at: Sequence[str] | None, inside: Sequence[str] | None, arm: str | None, file: Path | None
 ) -> str | list[str | ContinuousGoal] | None:
-    """Return what the options want: PDDL alone as it is, else a list; None when there is nothing.
+    """Return the goals of the options: a PDDL goal alone as text, several as a list, None if there is no option.
+
+    Args:
+        goal: ``--goal``.
+        at: values of ``--goal-at``, ``OBJECT@FRAME=X,Y,Z[,R,P,Y]``.
+        inside: values of ``--goal-in``, ``OBJECT@REGION``.
+        arm: ``--goal-arm``, ``joint=number,...``.
+        file: ``--goal-file``.
 
     Raises:
         ConfigurationError: an option that does not have its form, or a tolerance that is none.
@@ -76,7 +83,12 @@ def wanted_goals(
 
 
 def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
-    """Refuse a goal of the file that names what the scene does not have; options are checked when planning begins.
+    """Check that the goals of a file name frames and joints of the scene; those of options are checked by the planner.
+
+    Args:
+        goals: the result of :func:`wanted_goals`.
+        scene: the start scene.
+        file: ``--goal-file``; None for no check.
 
     Raises:
         UnknownNameError, ConfigurationError: the message says which goal of the file.
@@ -94,7 +106,12 @@ def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGrap
 
 @contextmanager
 def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
-    """Name the file of goals in an error about a goal in PDDL, unless another option gives that goal."""
+    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option.
+
+    Args:
+        file: ``--goal-file``.
+        other_goal: ``--goal``.
+    """
     try:
         yield
     except FileFormatError as error:

@@ -17,7 +17,7 @@ from tmkit.cli.start import start_configuration
 if TYPE_CHECKING:
     from tmkit.plans import Plan
 
-__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "refuse_beside_json"]
+__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file"]
 
 TmpScenes = Annotated[
     list[str] | None,
@@ -56,7 +56,20 @@ def load_plan_file(
     meshes: str,
     compares: bool = False,
 ) -> Plan:
-    """Load a plan by the suffix of its file; ``compares``: scene and arm beside a JSON plan are compared with its own.
+    """Load a JSON or ``.tmp`` plan, by the suffix of its file.
+
+    Args:
+        path: the plan.
+        scenes: scene files; required for ``.tmp``.
+        robot: names or files of arms.
+        domain: name or folder of the domain.
+        semantics: name, folder or file of the domain semantics.
+        goal: PDDL goal of a ``.tmp`` plan.
+        start: start configuration of a ``.tmp`` plan.
+        allow: folders that the scenes may reference.
+        packages: entries ``NAME=DIR``.
+        meshes: ``load``, ``available`` or ``skip``.
+        compares: compare ``scenes`` and ``robot`` with those of a JSON plan, instead of refusing them.
 
     Raises:
         PlanFileError: the plan is broken, or was made with another domain.
@@ -73,7 +86,7 @@ def load_plan_file(
         if not scenes:
             given |= {"--allow": allow, "--package": packages, "--meshes": meshes if meshes != "load" else None}
         for option, value in given.items():
-            refuse_beside_json(path, option, value)
+            _refuse_beside_json(path, option, value)
         plan = load_plan(path)
         check_plan_domain(plan, path, domain, semantics)
         return plan
@@ -90,7 +103,7 @@ def load_plan_file(
     )  # fmt: skip
 
 
-def refuse_beside_json(path: Path, option: str, value: object) -> None:
+def _refuse_beside_json(path: Path, option: str, value: object) -> None:
     """Refuse an option that is given although the plan says itself what it would say.
 
     Raises:

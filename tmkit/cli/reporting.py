@@ -44,7 +44,12 @@ _current: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 
 class Work:
-    """A piece of work that is shown while it is done; pass it as ``on_progress``."""
+    """A piece of work that is shown while it is done; pass it as ``on_progress``.
+
+    Args:
+        show: called with the text of the progress line.
+        tell: called with each progress value.
+    """
 
     def __init__(self, show: Callable[[str], None], tell: Callable[[Progress], None]) -> None:
         self._show, self._tell = show, tell

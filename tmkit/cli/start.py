@@ -20,7 +20,12 @@ __all__ = ["joint_values", "start_configuration"]
 
 
 def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
-    """Return the configuration (n_joints,) that ``--start`` gives on top of the arms' ready one.
+    """Return the configuration (n_joints,) of ``--start``; joints that it omits are at the arms' ready configuration.
+
+    Args:
+        scene: the scene.
+        robots: names or files of the arms.
+        start: ``joint=number,...``, or a file; None returns None.
 
     Raises:
         UnknownNameError: a joint that the scene does not have.
@@ -54,7 +59,11 @@ def _start_values(start: str) -> dict[str, float]:
 
 
 def joint_values(text: str, *, option: str) -> dict[str, float]:
-    """Return the numbers of ``joint=number,...``.
+    """Parse ``joint=number,...``.
+
+    Args:
+        text: radians or metres by joint.
+        option: name of the option, for the error message.
 
     Raises:
         ConfigurationError: the text has another form, or names a joint twice; the message begins with the option.

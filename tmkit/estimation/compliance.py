@@ -172,9 +172,14 @@ class LinearCompliance:
                     raise UnknownNameError.of("frame", frame, self.compliances, where="floor")
 
     def wrench(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None) -> Array:
-        """Return the weight of all bodies at a frame and below it: (6,) [force, torque], N and N m, in its own axes.
+        """Return the wrench (6,) [force, torque], N and N m, of the weight at a frame and below it, in its own axes.
 
         Bodies without inertia weigh nothing.
+
+        Args:
+            scene: the scene.
+            frame: the frame at which the wrench acts.
+            q: (n_joints,) configuration; needed if the scene has joints.
 
         Raises:
             UnknownNameError: no such frame.
@@ -184,7 +189,11 @@ class LinearCompliance:
         return self._wrench(at, frame, _masses(at, scene.subtree(frame)))
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
-        """Return the deflection of each frame that has a compliance, under the weights of the scene as it stands.
+        """Return the deflection of each frame that has a compliance, under the weight of the bodies of the scene.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration; needed if the scene has joints.
 
         Raises:
             UnknownNameError: a frame of the model that the scene does not have.

@@ -83,7 +83,11 @@ def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iteratio
 
 
 def solve_with_gtsam(graph: PoseGraph, *, iterations: int = 100) -> PoseGraphSolution:
-    """Return the most probable poses of a graph as gtsam's optimiser of Levenberg and Marquardt finds them.
+    """Return the most probable poses of a graph, computed by gtsam's Levenberg-Marquardt optimizer.
+
+    Args:
+        graph: the pose graph.
+        iterations: maximal number of iterations.
 
     Raises:
         MissingExtraError: gtsam is not installed.

@@ -136,7 +136,16 @@ def read_drafts(
     limits: ReadingLimits | None = None,
     on_remark: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:
-    """Return what files say, each by itself, without making a scene of it; see :func:`load_scene`.
+    """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
+
+    Args:
+        files: paths, ``package://`` URIs or names of built-in scenes.
+        package_path: folders that contain packages.
+        packages: folders of packages by name.
+        meshes: ``"load"``, ``"available"`` or ``"skip"``.
+        allow_folders: folders that the files may reference.
+        limits: maximal sizes of files and depth of includes.
+        on_remark: called with each import note.
 
     Raises:
         SceneError: no file is given.

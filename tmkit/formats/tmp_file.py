@@ -299,7 +299,11 @@ def _written(value: float) -> str:
 
 
 def write_tmp(entries: Iterable[TmpEntry], path: str | Path) -> None:
-    """Write a plan file: all of it, or nothing.
+    """Write a plan file completely or not at all.
+
+    Args:
+        entries: its entries, in order.
+        path: the file.
 
     Raises:
         FileFormatError: a name that the format cannot hold.

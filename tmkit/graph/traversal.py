@@ -65,9 +65,14 @@ def _walk(
 
 
 def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
-    """Return the frames from ``base`` down to ``tip``, both included, where ``tip`` hangs below ``base`` or is it.
+    """Return the frames from ``base`` down to ``tip``, both included.
 
     O(depth log n).
+
+    Args:
+        scene: the scene.
+        base: ``tip`` itself or one of its ancestors.
+        tip: the last frame.
 
     Raises:
         UnknownNameError: no such frame.

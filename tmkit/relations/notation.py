@@ -82,7 +82,11 @@ def read_frame(text: str) -> str:
 
 
 def read_name(text: str, what: str) -> str:
-    """Return a name, which stands by itself in a field.
+    """Return a name that is a field of its own.
+
+    Args:
+        text: the name.
+        what: the field's name, for the error message.
 
     Raises:
         SemanticError: the text is no name.
@@ -94,7 +98,13 @@ def read_name(text: str, what: str) -> str:
 
 
 def show_pose(point: str, ori: str, body: str) -> str:
-    """Return the notation of a point and an orientation frame on a body."""
+    """Return the notation of a point and an orientation frame on a body.
+
+    Args:
+        point: names of the origin and the orientation frame.
+        ori: names of the origin and the orientation frame.
+        body: the body to which they are fixed.
+    """
     return f"{{{point}}}|{body}" if point == ori else f"({point},[{ori}])|{body}"
 
 

@@ -167,6 +167,10 @@ def rotation_defect(matrix: Vector) -> str | None:
 def rotation_of(values: ArrayLike, what: str) -> Vector:
     """Return a read-only rotation matrix.
 
+    Args:
+        values: (3, 3).
+        what: name of the representation, for the error message.
+
     Raises:
         SemanticError: it is none; the message gives the defect.
     """
@@ -194,7 +198,12 @@ def frozen(array: Vector) -> Vector:
 
 
 def in_reference(coord: Any, what: str) -> list[Violation]:
-    """Return whether coordinates with an orientation are not expressed in their reference orientation frame."""
+    """Return the violation of coordinates that are not expressed in their reference orientation frame, or none.
+
+    Args:
+        coord: coordinates with an orientation.
+        what: name of the representation, for the error message.
+    """
     if coord.coord == coord.ref_ori:
         return []
     free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
@@ -209,7 +218,12 @@ def in_reference(coord: Any, what: str) -> list[Violation]:
 
 
 def between_frames(coord: Any, what: str) -> list[Violation]:
-    """Return whether coordinates of a pose do not relate a frame to a frame."""
+    """Return the violations of coordinates of a pose that do not relate a frame to a frame.
+
+    Args:
+        coord: coordinates of a pose.
+        what: name of the representation, for the error message.
+    """
     if coord.point == coord.ori and coord.ref_point == coord.ref_ori:
         return []
     broken = []

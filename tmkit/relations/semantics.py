@@ -223,7 +223,12 @@ _FREE = ("body", "ref_body")
 
 
 class PositionSemantics(_PositionLike):
-    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
+    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``.
+
+    Args:
+        target: the point and its body, ``"e|C"``.
+        reference: the reference point and its body, ``"f|D"``.
+    """
 
     __slots__ = _POSITION
     relation, fields = "Position", _POSITION
@@ -233,7 +238,13 @@ class PositionSemantics(_PositionLike):
 
 
 class PositionCoord(_Expressed, _PositionLike):
-    """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``."""
+    """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``.
+
+    Args:
+        target: the point and its body, ``"e|C"``.
+        reference: the reference point and its body, ``"f|D"``.
+        coord: the frame of expression, ``"[r]"``.
+    """
 
     __slots__ = (*_POSITION, "coord")
     relation, fields = "Position", (*_POSITION, "coord")
@@ -243,7 +254,12 @@ class PositionCoord(_Expressed, _PositionLike):
 
 
 class OrientationSemantics(_OrientationLike):
-    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
+    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``.
+
+    Args:
+        target: the orientation frame and its body, ``"[a]|C"``.
+        reference: the reference orientation frame and its body, ``"[b]|D"``.
+    """
 
     __slots__ = _ORIENTATION
     relation, fields = "Orientation", _ORIENTATION
@@ -253,7 +269,13 @@ class OrientationSemantics(_OrientationLike):
 
 
 class OrientationCoord(_Expressed, _OrientationLike):
-    """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``."""
+    """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``.
+
+    Args:
+        target: the orientation frame and its body, ``"[a]|C"``.
+        reference: the reference orientation frame and its body, ``"[b]|D"``.
+        coord: the frame of expression, ``"[r]"``.
+    """
 
     __slots__ = (*_ORIENTATION, "coord")
     relation, fields = "Orientation", (*_ORIENTATION, "coord")
@@ -263,7 +285,12 @@ class OrientationCoord(_Expressed, _OrientationLike):
 
 
 class PoseSemantics(_PoseLike):
-    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
+    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``.
+
+    Args:
+        target: the frame and its body, ``"{g}|C"``, or point and orientation frame, ``"(e,[a])|C"``.
+        reference: the reference frame and its body, in the same notation.
+    """
 
     __slots__ = _POSE
     relation, fields = "Pose", _POSE
@@ -273,7 +300,13 @@ class PoseSemantics(_PoseLike):
 
 
 class PoseCoord(_Expressed, _PoseLike):
-    """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``."""
+    """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``.
+
+    Args:
+        target: the frame and its body, ``"{g}|C"``, or point and orientation frame, ``"(e,[a])|C"``.
+        reference: the reference frame and its body, in the same notation.
+        coord: the frame of expression, ``"[r]"``.
+    """
 
     __slots__ = (*_POSE, "coord")
     relation, fields = "Pose", (*_POSE, "coord")

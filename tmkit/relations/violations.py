@@ -51,7 +51,12 @@ class SemanticError(TmkitError, ValueError):
 
     @classmethod
     def of(cls, operation: str, violations: Sequence[Violation]) -> SemanticError:
-        """Build the error for an operation, e.g. ``compose(Twist, Twist)``, that breaks rules."""
+        """Create the error of an operation that breaks rules.
+
+        Args:
+            operation: the operation with its operands, e.g. ``compose(Twist, Twist)``.
+            violations: the broken rules, at least one.
+        """
         listed = ". ".join(f"({number}) {violation}" for number, violation in enumerate(violations, start=1))
         many = f"{len(violations)} rules are broken: {listed}" if len(violations) > 1 else str(violations[0])
         return cls(f"{operation}: {many}", operation=operation, violations=tuple(violations))

@@ -88,7 +88,12 @@ def chain_between(scene: SceneGraph, base: str | None = None, tip: str | None = 
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
-    """Return a frame and those below it that fixed edges join to it, parents first."""
+    """Return a frame and those below it that are connected to it by fixed joints, parents first.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+    """
     found = [frame]
     for current in found:
         found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
@@ -96,7 +101,13 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
 
 
 def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> NDArray[np.float64]:
-    """Return random configurations (samples, n_joints) within the limits; unlimited joints within +-pi."""
+    """Return random configurations (samples, n_joints) within the limits; unlimited joints within +-pi.
+
+    Args:
+        scene: the scene.
+        samples: number of configurations.
+        seed: seed of the generator.
+    """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
     upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))

@@ -21,7 +21,12 @@ __all__ = ["cup_frames", "finger_distance", "finger_frames"]
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames with collision shapes that joints of the hand, or joints that mimic them, move last."""
+    """Return the frames with collision shapes below the last joints of a hand.
+
+    Args:
+        scene: the scene.
+        joints: the hand's joints; joints that mimic them count as well.
+    """
     moved = []
     for frame in scene.frame_names:
         joint = scene.joint(frame)
@@ -34,7 +39,13 @@ def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
 
 
 def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
-    """Return the metres between the fingers, to a tenth of a millimetre; ``inf`` when there are no two."""
+    """Return the distance in metres between the fingers, rounded to 0.1 mm; ``inf`` if there are fewer than two.
+
+    Args:
+        scene: the scene.
+        values: radians or metres by joint; other joints at 0.
+        fingers: frames of the fingers.
+    """
     q = scene.configuration(values)
     nearest = min(
         (pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in combinations(fingers, 2)), default=math.inf
@@ -43,7 +54,13 @@ def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequen
 
 
 def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
-    """Return the frames that touch what a suction cup holds: those between the tip and the tool that have shapes."""
+    """Return the frames with collision shapes between a tip and a tool, which touch what a suction cup holds.
+
+    Args:
+        scene: the scene.
+        tip: frame at the end of the arm.
+        tool: frame of the tool; the tip by default.
+    """
     frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
     below = [frame for frame in rigid_frames(scene, tip) if frame in frames]
     return tuple(frame for frame in below if any(shape.collision for shape in scene.shapes(frame)))

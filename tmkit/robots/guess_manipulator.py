@@ -110,7 +110,14 @@ def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
-    """Return the middle of the limits, or what is near it and free, rounded within the limits."""
+    """Return a collision-free configuration near the middle of the joint limits, by joint.
+
+    Args:
+        scene: the scene.
+        chain: the joints of the arm.
+        opened: joint values of the open hand.
+        seed: seed of the sampled configurations.
+    """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     middle = np.clip(_middle(limits), limits[:, 0], limits[:, 1])
     moving = [scene.joint_names.index(joint) for joint in chain.joints]
@@ -129,7 +136,11 @@ def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, floa
 
 
 def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
-    """Write a description as the TOML file that :func:`tmkit.robots.load_manipulator` reads back as an equal one.
+    """Write a description as a TOML file; :func:`tmkit.robots.load_manipulator` reads it back as an equal one.
+
+    Args:
+        manipulator: the description.
+        path: the file; replaced if it exists, unchanged if writing fails.
 
     Raises:
         OutputError: the file cannot be written; whatever was there before is still there.

@@ -73,12 +73,23 @@ class InferredHand:
 
 
 def named_like(name: str, words: Sequence[str]) -> bool:
-    """Whether a name contains one of some words."""
+    """Return whether a name contains one of some words.
+
+    Args:
+        name: the name, in any case.
+        words: in lower case.
+    """
     return any(word in name.lower() for word in words)
 
 
 def hand_joints(scene: SceneGraph, tip: str, arm: Sequence[str]) -> tuple[str, ...]:
-    """Return the joints below a tip that are limited, move by themselves and are not the arm's."""
+    """Return the actuated joints with limits below a tip that are not the arm's.
+
+    Args:
+        scene: the scene.
+        tip: frame at the end of the arm.
+        arm: joints of the arm.
+    """
     below = set(scene.subtree(tip)) - {tip}
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
     return tuple(
@@ -92,7 +103,13 @@ def hand_joints(scene: SceneGraph, tip: str, arm: Sequence[str]) -> tuple[str, .
 
 
 def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand | None:
-    """Return the hand below a tip, ``None`` when no two shapes close on each other, or its joints are too many."""
+    """Return the hand below a tip; ``None`` if no two shapes close on each other, or there are too many joints.
+
+    Args:
+        scene: the scene.
+        tip: frame at the end of the arm.
+        arm: joints of the arm.
+    """
     joints = hand_joints(scene, tip, arm)
     if not 0 < len(joints) <= MOST_JOINTS:
         return None

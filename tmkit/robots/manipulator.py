@@ -173,7 +173,11 @@ class Manipulator:
                 raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
 
     def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
-        """Prove that the description fits a scene.
+        """Check that the description fits a scene.
+
+        Args:
+            scene: the scene.
+            source: what the message names, such as a file; the robot's name by default.
 
         Raises:
             RobotError: a frame or joint that the scene does not have, a joint that is not on the way to the tip, or a
@@ -265,7 +269,12 @@ class Manipulator:
         return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
 
     def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,): the arm ready, the hand open, other joints as in ``base``, or 0."""
+        """Return the configuration (n_joints,) with the arm at ``ready`` and the gripper open.
+
+        Args:
+            scene: the scene.
+            base: (n_joints,) values of the other joints; 0 by default.
+        """
         values = {**self.ready, **self.gripper_open}
         return scene.configuration(values, base=base)
 

@@ -61,7 +61,12 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
 
 
 def frames_moved_by(scene: SceneGraph, joint: str) -> frozenset[str]:
-    """Return the frames that a joint moves. O(frames x depth)."""
+    """Return the frames that a joint moves. O(frames x depth).
+
+    Args:
+        scene: the scene.
+        joint: name of the joint.
+    """
     mover = scene.joint_frame(joint)
     return frozenset(frame for frame in scene.frame_names if frame == mover or mover in scene.ancestors(frame))
 
@@ -89,7 +94,12 @@ def closure_error(
 
 
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
-    """Return the frames that arms and their hands move, with all that hangs off them. O(frames x depth)."""
+    """Return the frames that the joints of arms and their grippers move. O(frames x depth).
+
+    Args:
+        scene: the scene.
+        manipulators: the arms.
+    """
     own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
     movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
     return frozenset(
@@ -110,5 +120,10 @@ def _leader_of(scene: SceneGraph, frame: str) -> str | None:
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
-    """Return the object that hangs off an arm's hand, or None."""
+    """Return the object that is a child of an arm's tip, or None.
+
+    Args:
+        scene: the scene.
+        manipulator: the arm.
+    """
     return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)

@@ -68,6 +68,12 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
 def home_configuration(
     manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return a configuration (n_joints,): all arms ready, all hands open, other joints as in ``base``, or 0."""
+    """Return the configuration (n_joints,) with all arms at ``ready`` and all grippers open.
+
+    Args:
+        manipulators: the arms.
+        scene: the scene.
+        base: (n_joints,) values of the other joints; 0 by default.
+    """
     values = {joint: value for arm in manipulators for joint, value in {**arm.ready, **arm.gripper_open}.items()}
     return scene.configuration(values, base=base)

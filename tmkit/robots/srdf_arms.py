@@ -129,7 +129,12 @@ def manipulator_from_srdf(
 
 
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
-    """Return the groups that may be arms: at least two joints that move, all on one path. O(groups * frames)."""
+    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames).
+
+    Args:
+        semantics: the SRDF.
+        scene: the scene.
+    """
     found = []
     for name in semantics.group_names:
         try:

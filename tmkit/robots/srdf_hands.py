@@ -52,7 +52,14 @@ class Hand:
 def end_effector_of(
     semantics: RobotSemantics, scene: SceneGraph, *, group: str, joints: Sequence[str], wanted: str | None
 ) -> EndEffector | None:
-    """Return the end effector of an arm: the one that is wanted, else the only one that it carries.
+    """Return the end effector of an arm: the named one, or else the only one.
+
+    Args:
+        semantics: the SRDF.
+        scene: the scene.
+        group: name of the arm's group.
+        joints: its joints.
+        wanted: name of the end effector; needed if there are several.
 
     Raises:
         UnknownNameError: there is none of the name that is wanted.
@@ -74,7 +81,13 @@ def end_effector_of(
 
 
 def is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]) -> bool:
-    """Tell whether the group of an end effector has joints that are not the arm's.
+    """Return whether the group of an end effector has joints that are not the arm's.
+
+    Args:
+        semantics: the SRDF.
+        scene: the scene.
+        effector: the end effector.
+        joints: joints of the arm.
 
     Raises:
         RobotError: there is no such group.
@@ -86,7 +99,13 @@ def is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffect
 
 
 def no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | None) -> FileFormatError:
-    """Return the error that nothing says what opens and closes."""
+    """Return the error of an arm without a gripper that opens and closes.
+
+    Args:
+        semantics: the SRDF.
+        group: name of the arm's group.
+        effector: its end effector, if it has one.
+    """
     if effector is None:
         reason = f"the group '{group}' carries no end effector"
     else:

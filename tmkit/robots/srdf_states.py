@@ -23,7 +23,12 @@ _TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 
 
 def state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
-    """Return a state that a group may take on, by name.
+    """Return a state of a group by name.
+
+    Args:
+        semantics: the SRDF.
+        group: name of the group.
+        wanted: name of the state.
 
     Raises:
         RobotError: the group has no such state; the message lists those that it has.
@@ -42,7 +47,13 @@ def state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupS
 def state_values(
     semantics: RobotSemantics, scene: SceneGraph, *, state: GroupState, joints: Sequence[str]
 ) -> dict[str, float]:
-    """Return what a state says of some joints, all of them, in radians or metres, within their limits.
+    """Return the values of joints in a state, clamped to their limits, radians or metres.
+
+    Args:
+        semantics: the SRDF.
+        scene: the scene.
+        state: the state.
+        joints: the joints, all of which the state must contain.
 
     Raises:
         RobotError: the state does not fit; said in its line.
@@ -56,7 +67,13 @@ def state_values(
 
 
 def state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
-    """Return why a state does not fit some joints; ``None`` when it does."""
+    """Return why a state does not fit some joints; ``None`` if it does.
+
+    Args:
+        scene: the scene.
+        state: the state.
+        joints: the joints.
+    """
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     values = state.joint_values
     for joint in joints:

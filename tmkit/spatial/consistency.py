@@ -49,6 +49,10 @@ _OFF = 1e-9  # scaled likewise: an error there that is more than rounding
 def chi_square_quantile(probability: float, degrees: int) -> float:
     """Return the value below which a chi-square variable lies with a probability.
 
+    Args:
+        probability: between 0 and 1, exclusive.
+        degrees: degrees of freedom, at least 1.
+
     Raises:
         SceneError: a probability that is not between 0 and 1, or no degree of freedom.
     """

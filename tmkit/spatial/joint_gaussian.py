@@ -69,7 +69,12 @@ class JointGaussianPose:
 
     @classmethod
     def of_branches(cls, common: GaussianPose, branches: Sequence[GaussianPose]) -> JointGaussianPose:
-        """Return ``common @ branch`` for each branch: they share the error of what is common, and nothing else."""
+        """Return ``common @ branch`` for each branch; they share the error of ``common`` only.
+
+        Args:
+            common: pose of the branches' common frame relative to the reference.
+            branches: poses relative to that frame.
+        """
         maps = np.vstack([adjoint(branch.mean.inverse()) for branch in branches]) if branches else np.zeros((0, 6))
         whole = maps @ common.covariance @ maps.T
         for i, branch in enumerate(branches):
@@ -91,7 +96,12 @@ class JointGaussianPose:
         return f"JointGaussianPose({len(self)} poses)"
 
     def cross(self, first: int, second: int) -> Array:
-        """Return the cross-covariance (6, 6) of two errors, by position."""
+        """Return the cross-covariance (6, 6) of the errors of two poses.
+
+        Args:
+            first: indices of the poses.
+            second: indices of the poses.
+        """
         i, j = self._position(first), self._position(second)
         return self.covariance[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
 
@@ -134,7 +144,12 @@ class JointGaussianPose:
 
 
 def joint_of_root(means: Sequence[Pose], root: Array) -> JointGaussianPose:
-    """Return poses whose covariance is ``root @ root.T``, which needs no check."""
+    """Return poses with covariance ``root @ root.T``, which is not checked.
+
+    Args:
+        means: n poses.
+        root: (6 n, k) factor of the covariance, in [rho, theta] of each frame's own axes.
+    """
     return JointGaussianPose._trusted(means, _even(root @ root.T))
 
 

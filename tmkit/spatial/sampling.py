@@ -47,7 +47,12 @@ def sample(pose: GaussianPose, count: int, *, seed: int | np.random.Generator = 
 
 
 def sample_jointly(poses: JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0) -> tuple[Array, ...]:
-    """Draw several poses at once, with what their errors have in common.
+    """Sample poses jointly, with their correlations.
+
+    Args:
+        poses: the distribution.
+        count: number of samples.
+        seed: seed, or a generator, whose state advances.
 
     Returns:
         For each pose (count, 7), read-only; rows of one number belong together.

@@ -131,6 +131,11 @@ def semantics_graph_drawing(
 def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequence[Refused] = ()) -> Path:
     """Draw the edges of a scene into a PNG file; see :func:`semantics_graph_drawing`.
 
+    Args:
+        scene: the scene.
+        path: the PNG file.
+        refused: rejected relations, drawn as well; none by default.
+
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.
         MissingExtraError: the extra ``viewer`` is not installed.

@@ -142,6 +142,12 @@ def draw_relations(
 ) -> Path:
     """Draw relations between frames of a scene into a PNG file; see :func:`relation_drawing`.
 
+    Args:
+        scene: the scene.
+        relations: relations or coordinates, whose frames are in the scene.
+        path: the PNG file.
+        q: (n_joints,) configuration; needed if the scene has joints.
+
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.
         MissingExtraError: the extra ``viewer`` is not installed.

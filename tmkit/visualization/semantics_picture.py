@@ -91,7 +91,11 @@ def _two_bodies(coord: Coord) -> SceneGraph:
 
 
 def draw_semantics(coord: Coord, path: str | Path) -> Path:
-    """Draw what the words of some coordinates are, into a PNG file; see :func:`semantics_drawing`.
+    """Draw the points, frames and bodies of coordinates into a PNG file; see :func:`semantics_drawing`.
+
+    Args:
+        coord: coordinates of a relation.
+        path: the PNG file.
 
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.

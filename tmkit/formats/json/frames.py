@@ -43,7 +43,12 @@ Json = dict[str, Any]
 
 
 def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
-    """Return a frame as a JSON object; the sources of its errors are listed in ``sources``."""
+    """Return a frame as a JSON object.
+
+    Args:
+        frame: the frame.
+        sources: list of noise sources, to which those of the frame are added.
+    """
     document: Json = {"attributes": frame.attributes} if frame.attributes else {}
     if frame.noise is not None:
         document["noise"] = sources.noise_to_json(frame.noise)

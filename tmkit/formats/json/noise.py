@@ -60,7 +60,11 @@ def sources_from_json(node: JsonNode) -> list[NoiseSource]:
 
 
 def noise_from_json(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
-    """Return the error of an edge.
+    """Return the noise of an edge.
+
+    Args:
+        node: its JSON object.
+        sources: noise sources of the file, in its order.
 
     Raises:
         FileFormatError: a source that is not listed, a map of another size, or a covariance that is none.

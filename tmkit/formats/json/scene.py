@@ -174,6 +174,10 @@ def write_json_scene(
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
     """Read a JSON scene file.
 
+    Args:
+        path: the file.
+        loader: loader of meshes; one with default settings if omitted.
+
     Raises:
         FileFormatError: the file cannot be read, is no JSON, or is no scene.
     """

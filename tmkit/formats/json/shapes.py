@@ -55,7 +55,12 @@ Array = npt.NDArray[np.float64]
 
 
 def shape_to_json(shape: Shape, loader: MeshLoader) -> Json:
-    """Return a shape as a JSON object; arrays are inline."""
+    """Return a shape as a JSON object; arrays are inline.
+
+    Args:
+        shape: the shape.
+        loader: finds portable names of mesh files.
+    """
     if shape.kind == "mesh":
         return _mesh_to_json(shape, loader)
     if shape.kind == "plane":

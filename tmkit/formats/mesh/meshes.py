@@ -122,7 +122,7 @@ class MeshLoader:
             logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
         arrays = scaled(self._read[path], scale)
         try:
-            return Mesh(arrays.vertices, arrays.faces, source=source_of(path, scale, packages=self.packages))
+            return Mesh(arrays.vertices, arrays.faces, source=_source_of(path, scale, packages=self.packages))
         except ShapeError as error:
             raise MeshError.at(path, str(error)) from error
 
@@ -171,14 +171,19 @@ def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
 
 
 def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
-    """Return the mesh with its coordinates multiplied; a mirrored mesh keeps facing outwards."""
+    """Return a scaled mesh; the faces of a mirrored mesh are reversed, to point outwards.
+
+    Args:
+        arrays: the mesh.
+        scale: factors along x, y, z.
+    """
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])
     return MeshArrays(arrays.vertices * np.asarray(scale), faces)
 
 
-def source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
+def _source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
     """Return the remark by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
     name = packages.portable_uri(path) or path.name
     if scale == (1.0, 1.0, 1.0):

@@ -27,7 +27,12 @@ SITES = ("site-packages", "dist-packages")  # what folders of installed Python p
 
 
 def below(path: Path, folder: Path) -> str | None:
-    """Return the path relative to the folder with forward slashes, ``None`` when it is not below it."""
+    """Return the path relative to a folder with forward slashes, ``None`` if it is not below it.
+
+    Args:
+        path: absolute path.
+        folder: absolute path.
+    """
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:
@@ -66,7 +71,12 @@ def is_public(path: Path) -> bool:
 
 
 def holds_itself(package: Path, folder: Path) -> bool:
-    """Whether a folder is a package that the file in ``folder`` is part of, judged by its name alone."""
+    """Return whether a folder is, by its name, the package that contains another folder.
+
+    Args:
+        package: the presumed package.
+        folder: folder of a file.
+    """
     return below(real_path(folder), real_path(package)) is not None and not _is_wide(package)
 
 

@@ -48,7 +48,12 @@ def pose_in(values: Mapping[str, Value]) -> PoseSpec:
 
 
 def composed(outer: PoseSpec, inner: PoseSpec) -> PoseSpec:
-    """Return one pose after another; unchanged, to the last digit, where the second is none."""
+    """Return the composition of two poses; exactly the first if the second is the identity.
+
+    Args:
+        outer: pose of the first frame.
+        inner: pose relative to that frame.
+    """
     if inner == PoseSpec():
         return outer
     pose = pose_of(outer) @ pose_of(inner)
@@ -58,6 +63,11 @@ def composed(outer: PoseSpec, inner: PoseSpec) -> PoseSpec:
 
 def joint_in(values: Mapping[str, Value], *, frame: str, place: SourceLocation) -> JointSpec:
     """Return the joint of a frame.
+
+    Args:
+        values: properties of the frame.
+        frame: its name.
+        place: its location, for messages.
 
     Raises:
         FileFormatError: limits of a fixed frame, a joint without an axis, or an upper limit below the lower one.
@@ -90,7 +100,12 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: SourceLocation) 
 def inertia_in(
     values: Mapping[str, Value], solids: Sequence[Solid], *, place: SourceLocation
 ) -> tuple[InertiaSpec | None, tuple[GeometrySpec, ...]]:
-    """Return the mass of a frame and its shapes: either the frame has a mass, or its shapes may have some.
+    """Return the mass of a frame and its shapes; either the frame or its shapes have masses.
+
+    Args:
+        values: properties of the frame.
+        solids: its geometry.
+        place: its location, for messages.
 
     Raises:
         FileFormatError: a mass without shapes, or one of the frame and another of a shape.
@@ -108,7 +123,11 @@ def inertia_in(
 
 
 def friction_in(values: Mapping[str, Value], solids: Sequence[Solid]) -> float | None:
-    """Return the friction of a frame: its own, else that of its geometry's class.
+    """Return the friction of a frame: its own, or else that of its geometry.
+
+    Args:
+        values: properties of the frame.
+        solids: its geometry.
 
     Raises:
         FileFormatError: two shapes that differ, where the frame says nothing.

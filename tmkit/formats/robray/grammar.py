@@ -341,6 +341,10 @@ def _parser() -> lark.Lark:
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
     """Parse the text of a robray file.
 
+    Args:
+        source: the file, for messages.
+        text: its content.
+
     Raises:
         FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand
         there.

@@ -227,7 +227,12 @@ def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
 
 
 def number_of(expression: Expression, *, source: SourceText, constants: Mapping[str, float]) -> float:
-    """Return the number that an expression stands for.
+    """Evaluate an expression.
+
+    Args:
+        expression: the expression.
+        source: its file, for messages.
+        constants: values of constants by name.
 
     Raises:
         FileFormatError: an unknown constant, a division by zero, or a result that is no finite real number.

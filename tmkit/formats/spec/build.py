@@ -167,7 +167,13 @@ def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
 
 
 def add_drafted_frame(edit: SceneEdit, draft: FrameSpec, loader: MeshLoader) -> None:
-    """Add a frame with its shapes and mass; a mimic joint moves by itself until its leader is there."""
+    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first.
+
+    Args:
+        edit: the edit of a scene.
+        draft: the frame.
+        loader: loader of meshes.
+    """
     shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
     with reported(draft.place):
         if draft.body is not None and draft.body != draft.name:
@@ -240,7 +246,11 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
 
 
 def add_allowed(edit: SceneEdit, drafts: Iterable[SceneSpecification]) -> None:
-    """Let the pairs of frames touch that files allow.
+    """Add the allowed collision pairs of files.
+
+    Args:
+        edit: the edit of a scene.
+        drafts: contents of the files.
 
     Raises:
         FileFormatError: there is no such frame.

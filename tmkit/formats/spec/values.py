@@ -76,7 +76,12 @@ def pose_of(draft: PoseSpec) -> Pose:
 
 
 def joint_of(draft: JointSpec, *, mimic: Mimic | None = None) -> Joint:
-    """Return the core's joint."""
+    """Return the core's joint.
+
+    Args:
+        draft: the joint.
+        mimic: what it mimics, if anything.
+    """
     if draft.type == "fixed":
         return Fixed()
     if draft.type == "free":
@@ -111,7 +116,13 @@ def zero_pose_of(draft: FrameSpec) -> Pose:
 
 
 def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
-    """Return the pose of a frame whose joint value is counted from ``offset``."""
+    """Return the pose of a frame whose joint value is relative to an offset.
+
+    Args:
+        pose: pose at joint value 0.
+        joint: its joint.
+        offset: radians or metres.
+    """
     if offset == 0.0:
         return pose
     motion = offset * np.asarray(joint.axis)
@@ -120,7 +131,13 @@ def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
 
 
 def attached_of(draft: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
-    """Return a shape on its frame."""
+    """Return a shape with its pose on the frame.
+
+    Args:
+        draft: the shape.
+        loader: loader of meshes.
+        friction: friction of the frame, used if the shape has none.
+    """
     with reported(draft.place):
         shape = _shape(draft, loader)
         return AttachedShape(
@@ -155,7 +172,12 @@ def _shape(draft: GeometrySpec, loader: MeshLoader) -> Shape:
 
 
 def inertia_of(draft: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
-    """Return the core's inertia: as written, or spread evenly over the solids of the frame.
+    """Return the inertia of a frame: as specified, or of its solids with uniform density.
+
+    Args:
+        draft: mass, and the matrix if it is specified.
+        geometry: specified shapes of the frame.
+        shapes: the built shapes, in the same order.
 
     Raises:
         ShapeError: the solids enclose no volume, or the numbers are no inertia.

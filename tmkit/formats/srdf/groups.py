@@ -105,7 +105,13 @@ def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
 
 
 def refused(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
-    """Return the error that something in an SRDF does not fit, in its line when that is known."""
+    """Return the error of an SRDF element that does not fit the scene.
+
+    Args:
+        place: its location; None if unknown.
+        source: the SRDF file, used without a location.
+        reason: what is wrong.
+    """
     if place is None:
         return RobotError.at(source, reason)
     return RobotError.at(place.path, reason, line=place.line, source_line=place.text)

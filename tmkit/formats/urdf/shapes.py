@@ -125,7 +125,12 @@ def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | 
 
 
 def with_advice(error: MeshError, place: SourceLocation) -> MeshError:
-    """Return the error about a collision mesh with how to load the robot without it."""
+    """Return the error of a collision mesh, extended by how to load the robot without it.
+
+    Args:
+        error: the error.
+        place: location of the reference.
+    """
     advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
     return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
 

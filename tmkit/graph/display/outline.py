@@ -228,7 +228,13 @@ def number(value: float) -> str:
 
 
 def count_of(what: str, count: int, *, plural: str = "") -> str:
-    """Return ``1 frame``, ``2 frames``, ``1,000 frames``."""
+    """Return ``1 frame``, ``2 frames``, ``1,000 frames``.
+
+    Args:
+        what: singular noun.
+        count: number.
+        plural: plural noun; by default with an s.
+    """
     return f"{count:,} {what if count == 1 else plural or what + 's'}"
 
 

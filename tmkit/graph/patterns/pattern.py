@@ -106,7 +106,12 @@ class Part:
         return (self.name,) if self.count == 1 else tuple(f"{self.name}_{n}" for n in range(1, self.count + 1))
 
     def accepts(self, scene: SceneGraph, frame: str) -> bool:
-        """Tell whether a frame may play this part, by itself."""
+        """Return whether a frame fits this part, regardless of relations.
+
+        Args:
+            scene: the scene.
+            frame: name of the frame.
+        """
         if not set(self.classes) <= set(scene.classes(frame)):
             return False
         if self.shape is not None and not any(self._fits(attached.shape) for attached in scene.shapes(frame)):
@@ -154,10 +159,23 @@ class Relation(ABC):
 
     @abstractmethod
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell whether the relation holds between two frames of a placed scene."""
+        """Return whether the relation holds between two frames.
+
+        Args:
+            placed: the scene at a configuration.
+            a: frame of the first part.
+            b: frame of the second part.
+        """
 
     def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
-        """Tell of each of several frames whether the relation holds between it and ``frame``; to override for speed."""
+        """Return for each of several frames whether the relation holds with ``frame``; override it for speed.
+
+        Args:
+            placed: the scene at a configuration.
+            frame: one frame.
+            others: the other frames.
+            frame_is_a: whether ``frame`` is the first part of the relation.
+        """
         if frame_is_a:
             return [self.holds(placed, frame, other) for other in others]
         return [self.holds(placed, other, frame) for other in others]
@@ -285,10 +303,10 @@ def _has_symmetry(conditions: Sequence[Condition], looks: Sequence[object], *, f
             if all(condition.renamed([*images, other]) in said for condition in complete_at[role]):
                 yield other
 
-    return next(backtrack(count, choices), None) is not None
+    return next(_backtrack(count, choices), None) is not None
 
 
-def backtrack(count: int, choices: Callable[[list[int]], Iterator[int]]) -> Iterator[tuple[int, ...]]:
+def _backtrack(count: int, choices: Callable[[list[int]], Iterator[int]]) -> Iterator[tuple[int, ...]]:
     """Yield all sequences of ``count`` numbers, each of which is among the choices that those before it leave."""
     chosen: list[int] = []
     waiting = [choices(chosen)]

@@ -91,14 +91,23 @@ class PlacedScene:
         return self._at
 
     def are_related(self, a: str, b: str) -> bool:
-        """Tell whether two frames stand in one tree, so that one has a place relative to the other."""
+        """Return whether two frames are in the same tree.
+
+        Args:
+            a: a frame.
+            b: a frame.
+        """
         for frame in (a, b):
             if frame not in self._roots:
                 self._roots[frame] = self._scene.root(frame)
         return self._roots[a] == self._roots[b]
 
     def pose(self, target: str, reference: str) -> Pose:
-        """Return reference_from_target.
+        """Return the pose of ``target`` relative to ``reference``.
+
+        Args:
+            target: a frame.
+            reference: a frame.
 
         Raises:
             DisconnectedError: the frames stand in different trees.
@@ -106,7 +115,12 @@ class PlacedScene:
         return self.kinematics.pose(target, reference)
 
     def direction(self, frame: str, axis: ArrayLike) -> Vector:
-        """Return an axis (3,) of a frame in the axes of its root."""
+        """Return an axis of a frame in the axes of its root, (3,).
+
+        Args:
+            frame: a frame.
+            axis: (3,) in the axes of the frame.
+        """
         return self.kinematics.pose(frame).rotate(axis)
 
     def heights(self, frame: str) -> tuple[float, float]:
@@ -131,7 +145,13 @@ class PlacedScene:
         return known
 
     def are_near(self, frame: str, others: Sequence[str], *, limit: float) -> list[bool]:
-        """Tell of each of several frames whether it may be within ``limit`` metres of a frame, by balls around both."""
+        """Return for each of several frames whether its bounding sphere is near that of ``frame``.
+
+        Args:
+            frame: a frame.
+            others: frames.
+            limit: maximal distance of the spheres in metres.
+        """
         for name in (frame, *others):
             if name not in self._ball_rows:
                 self._add_ball(name)
@@ -143,11 +163,21 @@ class PlacedScene:
         return near
 
     def horizontal_distance(self, a: str, b: str) -> float:
-        """Return the distance in metres of the shadows of two frames, cast along ``up``; 0 where they overlap."""
+        """Return the distance in metres of two frames' shapes projected along ``up``; 0 if the projections overlap.
+
+        Args:
+            a: a frame.
+            b: a frame.
+        """
         return min(self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b))
 
     def horizontal_distance_of_center(self, a: str, b: str) -> float:
-        """Return how far, in metres, the middle of the box around ``a``, in its axes, is from the shadow of ``b``."""
+        """Return the distance in metres, projected along ``up``, of the center of the bounding box of ``a`` from ``b``.
+
+        Args:
+            a: a frame.
+            b: a frame.
+        """
         center = _body_of_point(self._center_of(a))
         return min(self._gap_of_shadows(center, body) for body in self._bodies_of(b))
 

@@ -68,7 +68,14 @@ class Touching(_Placed):
         return True
 
     def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
-        """Tell the same of several frames at once: most are far away."""
+        """Return for each of several frames whether it touches ``frame``.
+
+        Args:
+            placed: the scene at a configuration.
+            frame: one frame.
+            others: the other frames.
+            frame_is_a: not used, since the relation is symmetric.
+        """
         del frame_is_a  # the same both ways
         near = placed.are_near(frame, others, limit=self.tolerance)
         return [is_near and self.holds(placed, frame, other) for other, is_near in zip(others, near, strict=True)]
@@ -204,7 +211,13 @@ class EqualDimensions(Relation):
         return False
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell whether the relation holds between two frames."""
+        """Return whether the relation holds between two frames.
+
+        Args:
+            placed: the scene at a configuration.
+            a: frame of the first part.
+            b: frame of the second part.
+        """
         shapes_a, shapes_b = ([attached.shape for attached in placed.scene.shapes(frame)] for frame in (a, b))
         return len(shapes_a) == len(shapes_b) and all(
             x.kind == y.kind and bool(np.all(np.abs(_sizes(x) - _sizes(y)) <= self.tolerance))
@@ -222,7 +235,13 @@ class ChildOf(Relation):
         return False
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell whether the relation holds between two frames."""
+        """Return whether ``b`` is the parent of ``a``.
+
+        Args:
+            placed: the scene at a configuration.
+            a: frame of the first part.
+            b: frame of the second part.
+        """
         return placed.scene.parent(a) == b
 
 
@@ -236,7 +255,13 @@ class AncestorOf(Relation):
         return False
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell whether the relation holds between two frames."""
+        """Return whether ``a`` is an ancestor of ``b``.
+
+        Args:
+            placed: the scene at a configuration.
+            a: frame of the first part.
+            b: frame of the second part.
+        """
         return a in placed.scene.ancestors(b)
 
 

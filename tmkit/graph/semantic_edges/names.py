@@ -26,7 +26,11 @@ __all__ = [
 
 
 def body_of(scene: SceneGraph, frame: str) -> str:
-    """Return the body that a frame sits on.
+    """Return the body of a frame.
+
+    Args:
+        scene: the scene.
+        frame: name of the frame.
 
     Raises:
         UnknownNameError: no such frame.
@@ -35,12 +39,21 @@ def body_of(scene: SceneGraph, frame: str) -> str:
 
 
 def frames_on(scene: SceneGraph, body: str) -> Iterator[str]:
-    """Return the frames that sit on a body, in insertion order."""
+    """Return the frames of a body, in insertion order.
+
+    Args:
+        scene: the scene.
+        body: name of the body.
+    """
     return (frame for frame in scene.frame_names if scene.body(frame) == body)
 
 
 def require_body(scene: SceneGraph, body: str) -> None:
-    """Refuse a body that is not there.
+    """Check that a body exists.
+
+    Args:
+        scene: the scene.
+        body: name of the body.
 
     Raises:
         UnknownNameError: no such body.
@@ -50,7 +63,12 @@ def require_body(scene: SceneGraph, body: str) -> None:
 
 
 def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> Any:
-    """Return the coordinates of what is put into a scene.
+    """Return the coordinates of a relation that is added to a scene.
+
+    Args:
+        relation: the relation.
+        kind: its expected class.
+        operation: name of the operation, for the error message.
 
     Raises:
         SemanticError: it is not such a relation.
@@ -73,13 +91,22 @@ def require_conflict_answer(on_conflict: str) -> None:
 
 
 def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
-    """Return whether the point of a velocity is named by a frame of the reference body."""
+    """Return whether the point of a velocity is a frame of the reference body.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of a relation.
+    """
     is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
     return is_velocity and coord.body != coord.ref_body and body_of(scene, coord.point) == coord.ref_body
 
 
 def check_names(scene: SceneGraph, coord: Any) -> None:
-    """Refuse coordinates whose frames are not on the bodies that they name.
+    """Check that the frames of coordinates belong to the bodies that the coordinates name.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of a relation.
 
     Raises:
         UnknownNameError: a frame or a body that is not there.

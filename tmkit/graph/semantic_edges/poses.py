@@ -89,7 +89,14 @@ def set_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = Non
 
 
 def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
-    """Return the scene with an edge from one frame to another.
+    """Return the scene with a pose edge.
+
+    Args:
+        scene: the scene.
+        frame: the child.
+        reference: its parent.
+        pose: pose of ``frame`` relative to ``reference``, at joint value 0.
+        joint: the joint of the edge.
 
     Raises:
         SceneError, CycleError: the rules of edges forbid it.

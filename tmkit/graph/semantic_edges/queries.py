@@ -233,7 +233,12 @@ def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None 
 def uncertain_twist(
     scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None
 ) -> tuple[Vector, EdgeNoise | None]:
-    """Return the numbers (6,) of a twist and their error source by source, None where they are exact.
+    """Return a twist (6,) [linear, angular] and its noise, None if it is exact.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of the twist.
+        q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
         UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
@@ -335,7 +340,16 @@ def brought(
     to_axes: str,
     q: ArrayLike | None,
 ) -> tuple[Vector, Vector]:
-    """Return linear and angular velocity of a body at another point, in other axes.
+    """Return the twist of a body at another point, expressed in other axes.
+
+    Args:
+        scene: the scene.
+        numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
+        point: frame whose origin ``numbers`` refer to.
+        axes: frame in which ``numbers`` are expressed.
+        to_point: frame whose origin the result refers to.
+        to_axes: frame in which the result is expressed.
+        q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
         SemanticError: poses do not join the frames.
@@ -363,7 +377,17 @@ def brought_covariance(
     to_axes: str,
     q: ArrayLike | None,
 ) -> Vector:
-    """Return the covariance (6, 6) of what :func:`brought` returns; exact, and to the bit where nothing moves."""
+    """Return the covariance (6, 6) of the result of :func:`brought`; unchanged if point and axes are unchanged.
+
+    Args:
+        scene: the scene.
+        covariance: (6, 6) of [linear, angular].
+        point: frame whose origin ``covariance`` refers to.
+        axes: frame in which ``covariance`` is expressed.
+        to_point: frame whose origin the result refers to.
+        to_axes: frame in which the result is expressed.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
     twist = GaussianTwist(np.zeros(6), covariance)
     if to_point != point:
         twist = twist.moved_to(_way(scene, to_point, point, axes, q))
@@ -375,14 +399,29 @@ def brought_covariance(
 def position_of_frame(
     scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None
 ) -> SemanticPosition:
-    """Return the position of a frame's origin relative to another's, in the axes of a third."""
+    """Return the position of a frame's origin relative to that of another frame.
+
+    Args:
+        scene: the scene.
+        point: the frame.
+        ref_point: the reference frame.
+        axes: the frame of expression.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
     coord = PositionCoord._of(point, body_of(scene, point), ref_point, body_of(scene, ref_point), axes)
     found: SemanticPosition = relate(scene, coord, q=q)
     return found
 
 
 def orientation_of_frame(scene: SceneGraph, ori: str, ref_ori: str, q: ArrayLike | None) -> SemanticOrientation:
-    """Return the orientation of a frame relative to another, expressed there."""
+    """Return the orientation of a frame relative to another, expressed in the latter.
+
+    Args:
+        scene: the scene.
+        ori: the frame.
+        ref_ori: the reference frame.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
     coord = OrientationCoord._of(ori, body_of(scene, ori), ref_ori, body_of(scene, ref_ori), ref_ori)
     found: SemanticOrientation = relate(scene, coord, q=q)
     return found

@@ -21,6 +21,10 @@ __all__ = ["made_of", "matrix_of", "members", "refusal", "relation_of"]
 def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
     """Return the class of the relation whose coordinates these are.
 
+    Args:
+        coord: coordinates, e.g. ``TwistCoord("e|C", "D", "[r]")``.
+        what: name of the conversion, for the error message.
+
     Raises:
         SemanticError: they are no coordinates.
     """
@@ -32,7 +36,13 @@ def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
 
 
 def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
-    """Return the relation that numbers make: vectors, a matrix (3, 3), or a vector and a matrix.
+    """Return the relation of coordinates and numbers.
+
+    Args:
+        coord: coordinates of the relation.
+        numbers: vectors (3,), a rotation matrix (3, 3), or a vector and a matrix; SI units, in the axes of
+            ``coord.coord``.
+        what: name of the conversion, for the error message.
 
     Raises:
         SemanticError: the numbers are not such, or the coordinates do not allow them.
@@ -58,6 +68,11 @@ def matrix_of(pose: SemanticPose) -> Vector:
 def members(value: Any, names: Sequence[str], what: str) -> list[Any]:
     """Return the members of an object.
 
+    Args:
+        value: an object of another library, e.g. a ROS message.
+        names: attributes to read.
+        what: name of the conversion, for the error message.
+
     Raises:
         SemanticError: one is missing.
     """
@@ -68,5 +83,13 @@ def members(value: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
-    """Return the error of a conversion that is refused for one reason."""
+    """Return the error of a conversion that breaks one rule.
+
+    Args:
+        operation: name of the conversion.
+        rule: the rule, as a statement.
+        left: the received values that break it.
+        right: the received values that break it.
+        repair: a suggestion; none by default.
+    """
     return SemanticError.of(operation, [Violation(rule, left, right, repair)])

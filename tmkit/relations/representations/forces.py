@@ -75,7 +75,12 @@ class WrenchAxis(Line):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(f, t)``."""
+        """Make one from ``(f, t)``.
+
+        Args:
+            numbers: force (3,) in N and moment (3,) in N m.
+            like: one whose direction is used for a zero wrench; x by default.
+        """
         f, t = numbers
         direction, moment, along, about = line_of(f, t, like)
         return cls(direction, moment, about=about, along=along)

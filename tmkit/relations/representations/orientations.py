@@ -69,7 +69,12 @@ class RotationMatrix(Multiplied):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``, known to be a rotation."""
+        """Create the representation from ``(Q,)``, a rotation matrix that is not checked.
+
+        Args:
+            numbers: one rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return trusted(cls, matrix=numbers[0])
 
@@ -92,7 +97,12 @@ class UnitQuaternion(Multiplied):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``, its scalar part not negative."""
+        """Create the representation from ``(Q,)``; its scalar part is not negative.
+
+        Args:
+            numbers: one rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
 
@@ -129,7 +139,11 @@ class EulerAngles(Multiplied):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``, in the sequence of ``like``, ZYX when left out.
+        """Create the representation from ``(Q,)``.
+
+        Args:
+            numbers: one rotation matrix (3, 3).
+            like: one whose sequence is used; ZYX by default.
 
         Raises:
             SemanticError: two of the axes coincide at this orientation, so that the angles are not determined.
@@ -160,14 +174,24 @@ class RotationVector(Vector3):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``, its angle at most half a turn."""
+        """Create the representation from ``(Q,)``; its angle is at most pi.
+
+        Args:
+            numbers: one rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
 class AxisAngle(Plain):
-    """A unit axis (3,) and an angle in radians. It may be expressed in any frame."""
+    """A unit axis (3,) and an angle in radians. It may be expressed in any frame.
+
+    Args:
+        axis: (3,) unit vector.
+        angle: radians.
+    """
 
     axis: Vector
     angle: float
@@ -184,7 +208,12 @@ class AxisAngle(Plain):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(Q,)``; of no rotation the axis is that of ``like``, or x."""
+        """Create the representation from ``(Q,)``; its angle is at most pi.
+
+        Args:
+            numbers: one rotation matrix (3, 3).
+            like: one whose axis is used for the identity; x by default.
+        """
         vector = rotations().from_matrix(np.array(numbers[0])).as_rotvec()
         angle = float(np.linalg.norm(vector))
         if angle == 0.0:

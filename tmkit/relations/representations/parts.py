@@ -90,7 +90,12 @@ class Vector3(Plain):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the vector."""
+        """Create the representation from the vector.
+
+        Args:
+            numbers: one vector (3,), not checked.
+            like: not used.
+        """
         del like
         return trusted(cls, vector=numbers[0])
 
@@ -107,7 +112,11 @@ class Vector6(Plain):
 
     @classmethod
     def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
-        """Make one from its linear part or force (3,), and its angular part or moment (3,), each in its own unit.
+        """Create the representation from two vectors, each in its own unit.
+
+        Args:
+            first: linear velocity in m/s or force in N, (3,).
+            second: angular velocity in rad/s or moment in N m, (3,).
 
         Raises:
             SemanticError: a part is no three finite numbers, or a quantity of another dimension.
@@ -125,7 +134,12 @@ class Vector6(Plain):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the two halves."""
+        """Create the representation from the two halves.
+
+        Args:
+            numbers: two vectors (3,), not checked: linear part or force, then angular part or moment.
+            like: not used.
+        """
         del like
         vector = np.empty(6)
         vector[:3], vector[3:] = numbers
@@ -142,7 +156,12 @@ class SecondFirst(Vector6):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the two halves."""
+        """Create the representation from the two halves.
+
+        Args:
+            numbers: two vectors (3,), not checked: linear part or force, then angular part or moment.
+            like: not used.
+        """
         del like
         vector = np.empty(6)
         vector[3:], vector[:3] = numbers
@@ -151,7 +170,14 @@ class SecondFirst(Vector6):
 
 @dataclass(frozen=True, eq=False)
 class Line(Plain):
-    """A line with an intensity about it and one along it."""
+    """A line with an intensity about it and one along it.
+
+    Args:
+        direction: (3,) unit vector along the line.
+        moment: (3,) metres: a point of the line, relative to the point of the relation, times the direction.
+        about: magnitude of the line vector: rad/s of a velocity, N of a force.
+        along: magnitude of the free vector along the line: m/s of a velocity, N m of a force.
+    """
 
     direction: Vector
     moment: Vector
@@ -176,7 +202,13 @@ _FARTHEST = 1e9  # metres; an axis farther away has no digits left
 
 
 def line_of(bound: Vector, free: Vector, like: Line | None) -> tuple[Vector, Vector, float, float]:
-    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it."""
+    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it.
+
+    Args:
+        bound: (3,) line vector: angular velocity or force.
+        free: (3,) free vector at the point of the relation: linear velocity or moment.
+        like: a line whose direction is used if both vectors are zero; x by default.
+    """
     size = float(np.linalg.norm(bound))
     if size == 0.0:
         along = float(np.linalg.norm(free))
@@ -193,6 +225,11 @@ def line_of(bound: Vector, free: Vector, like: Line | None) -> tuple[Vector, Vec
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
     """Return a read-only unit vector.
+
+    Args:
+        values: the vector.
+        length: its number of components.
+        what: its name, for the error message.
 
     Raises:
         SemanticError: its norm is not 1.
@@ -222,6 +259,11 @@ def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) ->
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:
-    """Return the Hamilton product of two quaternions (4,), vector part first."""
+    """Return the Hamilton product of two quaternions (4,), vector part first.
+
+    Args:
+        a: (4,) each.
+        b: (4,) each.
+    """
     vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
     return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

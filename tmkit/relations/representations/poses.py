@@ -74,7 +74,12 @@ class HomogeneousMatrix(FrameToFrame):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``."""
+        """Create the representation from ``(p, Q)``, which are not checked.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         matrix = np.empty((4, 4))
         matrix[:3, 3], matrix[:3, :3] = numbers
@@ -84,7 +89,12 @@ class HomogeneousMatrix(FrameToFrame):
 
 @dataclass(frozen=True, eq=False)
 class VectorAndMatrix(Multiplied):
-    """A position vector (3,) and a rotation matrix (3, 3); the points need not be those of the frames."""
+    """A position vector (3,) and a rotation matrix (3, 3); the points need not be those of the frames.
+
+    Args:
+        vector: (3,) metres.
+        matrix: (3, 3) rotation matrix.
+    """
 
     vector: Vector
     matrix: Vector
@@ -102,14 +112,24 @@ class VectorAndMatrix(Multiplied):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``, known to be a rotation."""
+        """Create the representation from ``(p, Q)``, which are not checked.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return trusted(cls, vector=numbers[0], matrix=numbers[1])
 
 
 @dataclass(frozen=True, eq=False)
 class VectorAndQuaternion(Multiplied):
-    """A position vector (3,) and a unit quaternion (4,), vector part first."""
+    """A position vector (3,) and a unit quaternion (4,), vector part first.
+
+    Args:
+        vector: (3,) metres.
+        quat_xyzw: (4,) unit quaternion [x, y, z, w].
+    """
 
     vector: Vector
     quat_xyzw: Vector
@@ -137,14 +157,24 @@ class VectorAndQuaternion(Multiplied):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``, the scalar part of its quaternion not negative."""
+        """Create the representation from ``(p, Q)``; the scalar part of its quaternion is not negative.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
 
 
 @dataclass(frozen=True, eq=False)
 class VectorAndRotationVector(Plain):
-    """A position vector (3,) and a rotation vector (3,), axis times angle in radians; any points, in any axes."""
+    """A position vector (3,) and a rotation vector (3,), axis times angle in radians; any points, in any axes.
+
+    Args:
+        vector: (3,) metres.
+        rotation: (3,) axis times angle, radians.
+    """
 
     vector: Vector
     rotation: Vector
@@ -161,14 +191,24 @@ class VectorAndRotationVector(Plain):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``, its angle at most half a turn."""
+        """Create the representation from ``(p, Q)``; its angle is at most pi.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
 class DualQuaternion(FrameToFrame):
-    """A unit dual quaternion from one frame to another: real and dual part (4,), vector part first."""
+    """A unit dual quaternion from one frame to another: real and dual part (4,), vector part first.
+
+    Args:
+        real: (4,) unit quaternion [x, y, z, w] of the rotation.
+        dual: (4,) [x, y, z, w] of half the translation (metres) times ``real``; orthogonal to ``real``.
+    """
 
     real: Vector
     dual: Vector
@@ -191,7 +231,12 @@ class DualQuaternion(FrameToFrame):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``."""
+        """Create the representation from ``(p, Q)``.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: not used.
+        """
         del like
         real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
@@ -236,10 +281,14 @@ class FiniteScrew(Plain):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(p, Q)``.
+        """Create the representation from ``(p, Q)``.
 
         Without a rotation the axis goes through the reference point, along the displacement; without that, too, it is
         that of ``like``, or x.
+
+        Args:
+            numbers: position (3,) in metres and rotation matrix (3, 3).
+            like: one whose direction is used for the identity; x by default.
         """
         p, turned = numbers
         vector = rotations().from_matrix(np.array(turned)).as_rotvec()

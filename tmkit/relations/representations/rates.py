@@ -99,14 +99,25 @@ class RotationMatrixRate(_Rate):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(w,)`` at the orientation of ``like``, or at none."""
+        """Create the representation from ``(w,)``.
+
+        Args:
+            numbers: one angular velocity (3,) in rad/s.
+            like: one whose rotation matrix and coordinates are used; the identity by default.
+        """
         matrix = like.matrix if like is not None else np.eye(3)
         return cls(matrix, _skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
 
 
 @dataclass(frozen=True, eq=False)
 class QuaternionRate(_Rate):
-    """The derivative (4,) of a unit quaternion, with the quaternion: ``qdot = 0.5 (w, 0) q``."""
+    """The derivative (4,) of a unit quaternion, with the quaternion: ``qdot = 0.5 (w, 0) q``.
+
+    Args:
+        quat_xyzw: (4,) unit quaternion [x, y, z, w].
+        rate_xyzw: (4,) its derivative in 1/s, orthogonal to it.
+        coord_of: coordinates of the orientation; if given, the velocity must be that of this orientation.
+    """
 
     quat_xyzw: Vector
     rate_xyzw: Vector
@@ -128,7 +139,12 @@ class QuaternionRate(_Rate):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(w,)`` at the orientation of ``like``, or at none."""
+        """Create the representation from ``(w,)``.
+
+        Args:
+            numbers: one angular velocity (3,) in rad/s.
+            like: one whose quaternion and coordinates are used; the identity by default.
+        """
         quat = like.quat_xyzw if like is not None else np.array([0.0, 0.0, 0.0, 1.0])
         rate = 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), quat)
         return cls(quat, rate, coord_of=like.coord_of if like is not None else None)
@@ -136,7 +152,13 @@ class QuaternionRate(_Rate):
 
 @dataclass(frozen=True, eq=False)
 class EulerAngleRates(_Rate):
-    """The derivatives (3,) of Euler angles, rad/s, with the angles."""
+    """The derivatives (3,) of Euler angles, rad/s, with the angles.
+
+    Args:
+        angles: Euler angles.
+        rates: (3,) their derivatives in rad/s, in the order of the sequence.
+        coord_of: coordinates of the orientation; if given, the velocity must be that of this orientation.
+    """
 
     angles: EulerAngles
     rates: Vector
@@ -156,7 +178,11 @@ class EulerAngleRates(_Rate):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(w,)`` at the angles of ``like``.
+        """Create the representation from ``(w,)``.
+
+        Args:
+            numbers: one angular velocity (3,) in rad/s.
+            like: one whose angles and coordinates are used; required.
 
         Raises:
             SemanticError: no angles are known, or two of their axes coincide there.
@@ -208,7 +234,12 @@ class PoseMatrixRate(_Rate):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(v, w)`` at the pose of ``like``, or at none."""
+        """Create the representation from ``(v, w)``.
+
+        Args:
+            numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
+            like: one whose matrix and coordinates are used; the identity by default.
+        """
         matrix = like.matrix if like is not None else np.eye(4)
         rate = np.zeros((4, 4))
         rate[:3, 3], rate[:3, :3] = numbers[0], _skew(numbers[1]) @ matrix[:3, :3]

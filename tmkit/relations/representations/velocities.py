@@ -76,7 +76,12 @@ class InstantaneousScrewAxis(Line):
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from ``(v, w)``."""
+        """Create the representation from ``(v, w)``.
+
+        Args:
+            numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
+            like: one whose direction is used for a zero velocity; x by default.
+        """
         v, w = numbers
         direction, moment, about, along = line_of(w, v, like)
         return cls(direction, moment, about=about, along=along)

@@ -141,6 +141,10 @@ def change_ref_point_body(x: _Coord, by: PositionCoord) -> _Coord:
 
     That the two bodies are joined is not checked.
 
+    Args:
+        x: coordinates of the position.
+        by: coordinates of the old reference point relative to the new one.
+
     Raises:
         SemanticError: ``by`` does not lead to the reference point, or is expressed elsewhere; or ``x`` is no position.
     """

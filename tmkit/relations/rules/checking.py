@@ -31,7 +31,12 @@ CHANGE_POINT = "change the point of one with change_point"
 
 
 class Check:
-    """Collects the broken rules of one operation."""
+    """Collects the broken rules of one operation.
+
+    Args:
+        operation: name of the operation, for the error message.
+        operands: its operands.
+    """
 
     def __init__(self, operation: str, *operands: Any) -> None:
         self.operation = operation
@@ -39,12 +44,28 @@ class Check:
         self.broken: list[Violation] = []
 
     def same(self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = "") -> None:
-        """Require two names to be one."""
+        """Require two names to be equal.
+
+        Args:
+            left: the names.
+            right: the names.
+            rule: the rule, as a statement.
+            what: what the names denote, for the message, e.g. ``("point of the first", "point of the second")``.
+            repair: a suggestion; none by default.
+        """
         if left != right:
             self.broken.append(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
 
     def require(self, holds: bool, rule: str, left: str, right: str = "", repair: str = "") -> None:
-        """Require what cannot be said as two names."""
+        """Require a condition that is not the equality of two names.
+
+        Args:
+            holds: whether it is met.
+            rule: the rule, as a statement.
+            left: the received values.
+            right: the received values.
+            repair: a suggestion; none by default.
+        """
         if not holds:
             self.broken.append(Violation(rule, left, right, repair))
 
@@ -59,7 +80,12 @@ def _call(operation: str, operands: Sequence[object]) -> str:
 
 
 def unfit(operation: str, *operands: object) -> NoReturn:
-    """Refuse operands of relations for which there is no such operation."""
+    """Raise the error of an operation that is not defined for its operands.
+
+    Args:
+        operation: name of the operation.
+        operands: its operands.
+    """
     kinds = " and ".join(getattr(operand, "relation", type(operand).__name__) for operand in operands)
     raise SemanticError.of(
         _call(operation, operands), [Violation(f"there is no {operation} for these relations", kinds)]
@@ -67,7 +93,14 @@ def unfit(operation: str, *operands: object) -> NoReturn:
 
 
 def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
-    """What may be a matrix before an operation must be one after it: expressed in its reference orientation frame."""
+    """Require the result of an operation on a rotation matrix to be expressed in its reference orientation frame.
+
+    Args:
+        check: the check of the operation, to which a violation is added.
+        x: the operand; the rule applies if it is expressed in its reference orientation frame.
+        coord: coordinate frame and reference orientation frame of the result.
+        ref_ori: coordinate frame and reference orientation frame of the result.
+    """
     if isinstance(x, MATRIX_LIKE) and x.coord == x.ref_ori:
         check.same(
             coord,
@@ -79,7 +112,13 @@ def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
 
 
 def require_own_reference(check: Check, x: Any, which: str) -> None:
-    """Require an orientation or pose to be expressed in its reference orientation frame."""
+    """Require an orientation or pose to be expressed in its reference orientation frame.
+
+    Args:
+        check: the check of the operation, to which a violation is added.
+        x: coordinates with an orientation.
+        which: name of the operand, for the message.
+    """
     if x.coord != x.ref_ori:
         check.same(
             x.coord,

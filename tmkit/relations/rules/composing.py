@@ -131,7 +131,12 @@ def compose(x: _Coord, y: _Coord) -> tuple[_Coord, bool]:
 
 
 def chains(x: Any, y: Any) -> bool:
-    """Return whether two relations of one kind are chained, the first before the second: ``chain_check`` in short."""
+    """Return whether two relations of one kind can be composed; a fast form of :func:`chain_check`.
+
+    Args:
+        x: coordinates of the first and the second relation.
+        y: coordinates of the first and the second relation.
+    """
     if x.ref_body != y.body:
         return False
     if isinstance(x, MATRIX_LIKE):
@@ -147,7 +152,12 @@ def chains(x: Any, y: Any) -> bool:
 
 
 def chain_check(x: Any, y: Any) -> Check:
-    """Return which rules two relations break that are chained, the first before the second."""
+    """Return the check of the rules of a composition.
+
+    Args:
+        x: coordinates of the first and the second relation; the reference of the first is the target of the second.
+        y: coordinates of the first and the second relation; the reference of the first is the target of the second.
+    """
     check = Check("compose", x, y)
     if isinstance(x, (PositionCoord, PoseCoord)):
         what = ("reference point of the first", "point of the second")
@@ -213,6 +223,10 @@ def orientation_of(x: PoseCoord) -> OrientationCoord:
 
 def pose_of(position: PositionCoord, orientation: OrientationCoord) -> PoseCoord:
     """Return the coordinates of the pose made of a position and an orientation.
+
+    Args:
+        position: coordinates with the same body, reference body and coordinate frame.
+        orientation: coordinates with the same body, reference body and coordinate frame.
 
     Raises:
         SemanticError: they speak of different bodies, or are expressed in different frames.

@@ -93,7 +93,11 @@ def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> C
 
 
 def dot(wrench: WrenchCoord, twist: TwistCoord) -> None:
-    """Check that a wrench and a twist may be multiplied to a power.
+    """Check that the power of a wrench and a twist is defined.
+
+    Args:
+        wrench: coordinates with the same point, bodies and coordinate frame; in either order.
+        twist: coordinates with the same point, bodies and coordinate frame; in either order.
 
     Raises:
         SemanticError: they speak of different bodies or points, or are expressed in different frames.

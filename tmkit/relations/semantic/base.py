@@ -277,6 +277,10 @@ _set_coord, _set_representation = (  # past __setattr__
 def coord_of(operand: object, relation: str) -> Any:
     """Return the coordinates of an operand.
 
+    Args:
+        operand: a relation with numbers.
+        relation: name of the expected relation, for the error message.
+
     Raises:
         SemanticError: it is no relation with numbers.
     """
@@ -308,7 +312,12 @@ def _all_relations(base: type) -> list[type]:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return the cross product of two vectors (3,); numpy's is ten times slower for single ones."""
+    """Return the cross product of two vectors (3,); numpy's is ten times slower for single ones.
+
+    Args:
+        a: (3,) each.
+        b: (3,) each.
+    """
     a0, a1, a2 = a.tolist()
     b0, b1, b2 = b.tolist()
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])

@@ -175,7 +175,11 @@ class SemanticPose(_Constant):
 
     @classmethod
     def of(cls, position: SemanticPosition, orientation: SemanticOrientation) -> Self:
-        """Make a pose of a position and an orientation, held as vector and matrix, or as two vectors in other axes.
+        """Create a pose from a position and an orientation.
+
+        Args:
+            position: relations between the same bodies, expressed in the same frame.
+            orientation: relations between the same bodies, expressed in the same frame.
 
         Raises:
             SemanticError: they speak of different bodies or frames of expression.
