@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tmkit as tk
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Pick, Place
 from tmkit.pddl import And, GroundAction, State, make_action, make_domain, make_predicate
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import PythonDomain
+from tmkit.tamp import DomainSemantics, PythonDomain
 
 inside = make_predicate("in", "?i - item ?t - tray")
 holding = make_predicate("holding", "?i - item")
@@ -37,18 +38,16 @@ put = make_action(
 )
 
 
-class TrayMeaning:
+class TrayMeaning(DomainSemantics):
     """What the words mean: an item is a movable frame, and in the tray that is its parent."""
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return items and trays by name."""
         return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is."""
+        del q
         facts = []
         for item in movable_frames(scene):
             parent = scene.parent(item)
@@ -61,11 +60,6 @@ class TrayMeaning:
         if not any(fact.predicate == holding.name for fact in facts):
             facts.append(hand_empty.fact())
         return State(facts)
-
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(self.objects(scene))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or places for it along the tray, from the middle outwards."""

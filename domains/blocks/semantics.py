@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError
@@ -24,10 +25,10 @@ from tmkit.manipulation import ActionContext, Candidate, Impossible, Pick, Place
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.spatial import Pose
-from tmkit.tamp import Infeasibility, incremental, pddl_name
+from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains.infeasibility import too_high
 from tmkit.tamp.domains.tabletop import (
     RELEASE_GAP,
@@ -47,17 +48,14 @@ RESOLUTION = 0.1
 _SAMPLES = 12  # placements away from the middle of a cell
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the blocks domain for one arm.
 
     Args:
         manipulator: the arm that moves the blocks.
     """
 
-    traceable = True
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+    is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return blocks and locations by PDDL name.
@@ -75,13 +73,14 @@ class Semantics:
                 found[name] = "location"
         return found
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return the facts that hold in a scene.
 
         Raises:
             SceneError: a block that stands on nothing the domain knows, two at one place, two in the hand, or one that
                 lies, floats, or stands beside what it hangs off.
         """
+        del q
         facts: list[Fact] = []
         covered: dict[str, str] = {}
         held: str | None = None
@@ -125,7 +124,7 @@ class Semantics:
                     raise SceneError(f"the goal puts block '{frame}' at '{location}', which the start does not have")
                 yield Fact.of("ontable", names[frame], location)
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield the proof that a tower is higher than the arm reaches, for the lowest block that is."""
         blocks, q = self._blocks(scene), scene.zero_configuration()
         wanted = {fact.arguments[0]: fact for fact in goal_facts if fact.predicate == "on"}
@@ -146,7 +145,7 @@ class Semantics:
                 yield found
                 return
 
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
         """Return the blocks, the locations where they stand, and those that the arm reaches from above."""
         blocks = self._blocks(scene)
         useful = set(blocks)
@@ -198,7 +197,7 @@ class Semantics:
         for turn in turns_nearest_first(context, item, below):
             yield Pose([0.0, 0.0, height], about_z(turn))
 
-    def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: np.ndarray) -> bool:
+    def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64]) -> bool:
         """Tell whether the arm brings its tool to a point, pointing down, in any of four directions."""
         for turn in range(4):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
@@ -265,7 +264,7 @@ def _top(scene: SceneGraph, frame: str) -> float:
     return float(shape_bounds(scene, frame)[1][2])
 
 
-def _lowest_top(scene: SceneGraph, surface: str, q: np.ndarray) -> float:
+def _lowest_top(scene: SceneGraph, surface: str, q: NDArray[np.float64]) -> float:
     """Return the height in the root at or above which things stand on a surface; -inf when joints move it."""
     if any(scene.joint(frame).is_actuated for frame in (surface, *scene.ancestors(surface))):
         return -math.inf
@@ -297,7 +296,7 @@ def _cell_at(x: float, y: float) -> tuple[int, int]:
     return round(x / RESOLUTION), round(y / RESOLUTION)
 
 
-def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> np.ndarray:
+def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> NDArray[np.float64]:
     return np.array([cell[0] * RESOLUTION, cell[1] * RESOLUTION, _top(scene, surface)])
 
 
@@ -314,7 +313,9 @@ def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, i
             yield Pose(point, about_z(turn))
 
 
-def _moved_inside(scene: SceneGraph, point: np.ndarray, turn: float, *, item: str, surface: str) -> np.ndarray:
+def _moved_inside(
+    scene: SceneGraph, point: NDArray[np.float64], turn: float, *, item: str, surface: str
+) -> NDArray[np.float64]:
     """Return the point (3,) on a surface nearest to ``point`` at which a turned block is not over the edge.
 
     Where the surface is smaller than the block, the block stands in its middle.

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._support.elementary import atan2, cos, product, sin
 from tmkit.graph import SceneGraph
@@ -28,7 +29,7 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp import (
-    GoalSemantics,
+    DomainSemantics,
     Infeasibility,
     Probability,
     inside_box,
@@ -53,34 +54,30 @@ _TURN = 0.25  # radians that a block may be turned between the fingers
 _LEVEL = np.eye(6)[[0, 1, 5]]  # x, y and the turn about z
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the uncertain blocks domain for one arm.
 
     Args:
         manipulator: the arm that moves the blocks.
     """
 
-    believed = frozenset({"sharp", "located", "matched", "surely-on", "surely-at"})
+    probabilistic_predicates = frozenset({"sharp", "located", "matched", "surely-on", "surely-at"})
 
     def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+        super().__init__(manipulator)
         self.blocks = load_planning_domain("blocks", manipulator=manipulator).semantics
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return blocks and locations by PDDL name, as in the domain ``blocks``."""
         return self.blocks.objects(scene)
 
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
         """Return the objects that are of use in the domain ``blocks``."""
         return self.blocks.useful_objects(scene, q)
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
-        """Return the facts that hold at the zero configuration."""
-        return self.state_at(scene, objects, scene.zero_configuration())
-
-    def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return the facts that hold in a scene: those of the domain ``blocks``, and those that are probable enough."""
-        known = self.blocks.state(scene, objects)
+        known = self.blocks.state(scene, objects, q)
         names = list(self._frames(scene))
         sharp = (Fact.of("sharp", name) for name in names if self._is_sharp(scene, name, q))
         located = (Fact.of("located", name) for name in names)
@@ -90,7 +87,7 @@ class Semantics:
         asked = (*located, *matched, *sure)
         return known.change(add=[*sharp, *(f for f in asked if self.probability(f, scene, q).is_at_least(ASKED))])
 
-    def probability(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> Probability:
+    def probability(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> Probability:
         """Return how probable a believed fact is, whose block is where the fact says as far as is known."""
         block = self._frames(scene)[fact.arguments[0]]
         if fact.predicate == "located":
@@ -108,7 +105,7 @@ class Semantics:
         half = np.array([_RESOLUTION / 2, _RESOLUTION / 2, np.inf])
         return point_inside(scene, block, support, lower=middle - half, upper=middle + half, q=q)
 
-    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: np.ndarray) -> str:
+    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
         """Return the probability that is reached, and the one asked."""
         if fact.predicate == "sharp":
             return f"{fact.arguments[0]} is not known as well as a look tells"
@@ -116,7 +113,7 @@ class Semantics:
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterable[Fact]:
         """Return what a goal scene means in the domain ``blocks``."""
-        return self.blocks.goal_facts(scene, objects, stated) if isinstance(self.blocks, GoalSemantics) else ()
+        return self.blocks.goal_facts(scene, objects, stated)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield looks, or the picks and places of the domain ``blocks`` with their slips."""
@@ -137,7 +134,7 @@ class Semantics:
             else:
                 yield candidate
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield why blocks cannot be put surely on others: the slips of the hand alone are too much."""
         frames = self._frames(scene)
         for fact in goal_facts:
@@ -150,13 +147,13 @@ class Semantics:
                 cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
                 yield Infeasibility(cause, (fact,), (block, below))
 
-    def _unseen(self, scene: SceneGraph, block: str, camera: str, q: np.ndarray) -> str | None:
+    def _unseen(self, scene: SceneGraph, block: str, camera: str, q: NDArray[np.float64]) -> str | None:
         """Return why a camera that no arm carries does not see a block."""
         if self.manipulator.tip in scene.ancestors(camera):
             return None
         return CameraModel.of(scene, camera).fault(scene, block, q=q)
 
-    def _is_sharp(self, scene: SceneGraph, name: str, q: np.ndarray) -> bool:
+    def _is_sharp(self, scene: SceneGraph, name: str, q: NDArray[np.float64]) -> bool:
         """Whether a block is known, in the level and in its turn about z, at least as well as any camera tells."""
         block = self._frames(scene)[name]
         for camera in scene.frames_of_class("camera"):
@@ -166,7 +163,7 @@ class Semantics:
                 return True
         return False
 
-    def _matched(self, scene: SceneGraph, block: str, below: str, q: np.ndarray) -> Probability:
+    def _matched(self, scene: SceneGraph, block: str, below: str, q: NDArray[np.float64]) -> Probability:
         """Return how probably a block would stand on another, put there with the least quarter turn."""
         base = self.manipulator.base
         _, joint = scene.joint_gaussian([(block, base), (below, base)], q=q)
@@ -210,7 +207,7 @@ class Semantics:
         for camera in enough:
             yield Look(block, camera)
 
-    def _tolerances(self, scene: SceneGraph, block: str) -> np.ndarray:
+    def _tolerances(self, scene: SceneGraph, block: str) -> NDArray[np.float64]:
         """Return how far a block may be off along its x and y, in metres, and turned, in radians."""
         lower, upper = shape_bounds(scene, block)
         size = (upper - lower)[:2]

@@ -3,7 +3,7 @@
 An *item* is a frame of class ``movable``. A *drawer* is a frame of class ``drawer`` on a joint, with a frame of class
 ``handle`` rigidly joined to it; a *place* is a drawer or a frame of class ``surface``. An item is in the place that is
 its parent. A drawer is closed at the lower limit of its joint and open, so that one can reach in, at the upper one: the
-state depends on the configuration, so it is told by ``state_at``.
+state depends on the configuration.
 """
 
 from __future__ import annotations
@@ -18,25 +18,22 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import Manipulator, movable_frames
-from tmkit.tamp import pddl_name
+from tmkit.robots import movable_frames
+from tmkit.tamp import DomainSemantics, pddl_name
 from tmkit.tamp.domains.tabletop import grasps_steepest_first
 
 _PLACEMENTS = 400  # placements among which is chosen
 _AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the drawer domain for one arm.
 
     Args:
         manipulator: the arm.
     """
 
-    traceable = True
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+    is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return items, tables and drawers by PDDL name.
@@ -56,11 +53,7 @@ class Semantics:
                 found[name] = kind
         return found
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
-        """Return the facts that hold when all joints are at 0; see :meth:`state_at`."""
-        return self.state_at(scene, objects, scene.zero_configuration())
-
-    def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is and which drawers are open.
 
         Raises:
@@ -94,11 +87,6 @@ class Semantics:
         if held is None:
             facts.append(Fact.of("handempty"))
         return State(facts)
-
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(self.objects(scene))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps, placements, or ways to move the handle, best first."""

@@ -32,7 +32,7 @@ from tmkit.manipulation import (
 )
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.tamp import pddl_name
+from tmkit.tamp import DomainSemantics, pddl_name
 
 PLACE_CLASSES = ("surface", "region")
 """Classes that mark a frame as a place."""
@@ -42,16 +42,17 @@ _DOWNWARDS = -0.5  # z of the tool's axis below which a hand comes from above
 _ABOVE = (0.0, 0.15, -0.15)  # metres above the middle of the two bases
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the handover domain.
 
     Args:
         manipulators: the arms, one or more.
     """
 
-    traceable = True
+    is_incremental = True
 
     def __init__(self, *manipulators: Manipulator) -> None:
+        super().__init__(manipulators[0])
         self.manipulators = {pddl_name(arm.name): arm for arm in manipulators}
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
@@ -71,13 +72,13 @@ class Semantics:
                 found[name] = kind
         return found
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is, and which hands are empty.
 
         Raises:
             SceneError: an item that is at no place and in no hand, or two in one hand.
         """
-        del objects
+        del objects, q
         places = {frame: pddl_name(frame) for frame in _places(scene)}
         holders = {arm.tip: name for name, arm in self.manipulators.items()}
         facts: list[Fact] = []
@@ -101,11 +102,6 @@ class Semantics:
                 )
         facts.extend(Fact.of("empty", arm) for arm in self.manipulators if arm not in busy)
         return State(facts)
-
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(self.objects(scene))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps, placements, or exchanges, best first."""

@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tmkit._support.elementary import norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
@@ -42,14 +45,14 @@ class Semantics(StandingThings):
 
     thing, support, relation = "disc", "place", "on"
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return what lies on what, what fits on what, and what is held.
 
         Raises:
             SceneError: a disc that lies on nothing the domain knows, two on one thing, two in the hand, or one that
                 leans, floats, or lies beside what it hangs off.
         """
-        del objects
+        del objects, q
         frames = self.frames(scene)
         names = {frame: name for name, frame in frames.items()}
         discs = movable_frames(scene)

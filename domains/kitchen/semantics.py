@@ -28,9 +28,9 @@ from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.motion.regions.solids import outline, solids_of
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ClassChange
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import Infeasibility, incremental, pddl_name
+from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains.infeasibility import crowded, oversized, ungraspable
 from tmkit.tamp.domains.tabletop import grasps_steepest_first, pddl_names, shape_bounds
 
@@ -49,17 +49,14 @@ _OVER = 0.01  # metres above its neighbours from which an item is lowered betwee
 _OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the kitchen domain for one arm.
 
     Args:
         manipulator: the arm that moves the items.
     """
 
-    traceable = True
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+    is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return items and regions by PDDL name.
@@ -74,8 +71,8 @@ class Semantics:
                 raise SceneError(f"{what}; rename one", frame=items[name])
         return dict.fromkeys(items, "item") | dict.fromkeys(regions, "region")
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
-        """Return the facts that hold in a scene, whatever the configuration.
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
+        """Return the facts that hold in a scene at a configuration (n_joints,).
 
         Raises:
             SceneError: an item that is in no region and not in the hand, two in the hand, or one that leans, floats, or
@@ -100,18 +97,11 @@ class Semantics:
             facts.extend(Fact.of(word, region.name) for word, kind in _FACTS_OF_CLASSES.items() if kind in classes)
         if held is None:
             facts.append(Fact.of("handempty"))
-        return State(facts)
-
-    def state_at(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return the facts that hold in a scene at a configuration (n_joints,).
-
-        Raises:
-            SceneError: as :meth:`state`.
-        """
-        state, arm = self.state(scene, objects), self.manipulator
+        arm = self.manipulator
         home = np.array([arm.ready[joint] for joint in arm.joints])
-        away = np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home))
-        return state.change(add=[Fact.of("athome")]) if away <= _HOME_TOLERANCE else state
+        if np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home)) <= _HOME_TOLERANCE:
+            facts.append(Fact.of("athome"))
+        return State(facts)
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield on which region each stated item is to be, and whether it is to be clean or cooked there.
@@ -127,7 +117,7 @@ class Semantics:
                 yield Fact.of("on", name, _region_of(scene, frame, regions, self.manipulator.tip).name)
             yield from (Fact.of(word, name) for word in _MADE_BY if word in scene.classes(frame))
 
-    def refutations(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
         items, regions = pddl_names(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
@@ -151,11 +141,6 @@ class Semantics:
         alike = {tuple((a.shape, a.pose) for a in scene.shapes(item)): (item, fact) for item, fact in moved.items()}
         held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in alike.values())
         yield from filter(None, (*crowds, *held))
-
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(self.objects(scene))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first."""

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.tamp import pddl_name
-from tmkit.tamp.domains.tabletop import alike, standing_pose, turns_nearest_first
+from tmkit.tamp.domains.tabletop import equivalence_classes, standing_pose, turns_nearest_first
 from tmkit.tamp.domains.tabletop_domain import StandingThings
 
 
@@ -30,14 +33,14 @@ class Semantics(StandingThings):
 
     thing, support, relation = "item", "place", "at"
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is, which places are free, and what is held.
 
         Raises:
             SceneError: an item at no place, two at one, two in the hand, or one that leans, floats, or stands beside
                 its place.
         """
-        del objects
+        del objects, q
         names = {frame: name for name, frame in self.frames(scene).items()}
         held, hand = self.held(scene)
         facts, taken = [hand], dict[str, str]()
@@ -52,9 +55,9 @@ class Semantics(StandingThings):
         facts.extend(Fact.of("free", names[place]) for place in scene.frames_of_class("place") if place not in taken)
         return State(facts)
 
-    def alike(self, scene: SceneGraph) -> list[list[str]]:
+    def equivalence_classes(self, scene: SceneGraph) -> list[list[str]]:
         """Return the items in groups of one shape: which of them stands at a place makes no difference to the arm."""
-        return [[pddl_name(item) for item in group] for group in alike(scene, movable_frames(scene))]
+        return [[pddl_name(item) for item in group] for group in equivalence_classes(scene, movable_frames(scene))]
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or turns in which to put it down, best first."""

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
 from tmkit.errors import SceneError
@@ -44,13 +45,13 @@ class Semantics(StandingThings):
 
     thing, support, relation = "item", "area", "in"
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is, where it belongs, and what is held.
 
         Raises:
             SceneError: an item in no area, two in the hand, or one that leans, floats, or stands over the edge.
         """
-        del objects
+        del objects, q
         names = {frame: name for name, frame in self.frames(scene).items()}
         items, areas = movable_frames(scene), scene.frames_of_class("area")
         held, hand = self.held(scene)

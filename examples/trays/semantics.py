@@ -9,38 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
+from tmkit.tamp import DomainSemantics
 
 SPACING = 0.07
 """Metres between neighbouring places in a tray."""
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of the trays domain for one arm.
 
     Args:
         manipulator: the arm that moves the items.
     """
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
-
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return items and trays by name; the names of such frames must be lower-case PDDL names."""
         return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is.
 
         Raises:
             SceneError: an item is in no tray and not in the hand.
         """
+        del q
         facts: list[Fact] = []
         for item in movable_frames(scene):
             parent = scene.parent(item)
@@ -53,11 +53,6 @@ class Semantics:
         if not any(fact.predicate == "holding" for fact in facts):
             facts.append(Fact.of("handempty"))
         return State(facts)
-
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
-        """Return all objects: there are few."""
-        del q
-        return frozenset(self.objects(scene))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps of the item, or places for it in the tray, from the middle outwards."""

@@ -17,19 +17,20 @@ __all__ = ["OF_OURS", "Meaning"]
 OF_OURS = load_planning_domain("blocks", manipulator=GANTRY).semantics
 
 
-class Meaning:
+class Meaning(DomainSemantics):
     """The meaning of our blocks domain, under another name."""
 
     def __init__(self, manipulator: Manipulator) -> None:
-        self.same: DomainSemantics = type(OF_OURS)(manipulator)  # type: ignore[call-arg]
+        super().__init__(manipulator)
+        self.same = type(OF_OURS)(manipulator)
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return what there is."""
         return self.same.objects(scene)
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
         """Return what holds."""
-        return self.same.state(scene, objects)
+        return self.same.state(scene, objects, q)
 
     def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
         """Return what is of use."""

@@ -50,4 +50,4 @@ def classic_domain(name: str, *, robot: str = "panda") -> PlanningDomain:
 def facts_of(scene: SceneGraph, domain: PlanningDomain) -> set[str]:
     """Return the facts that hold in a scene, as texts."""
     semantics = domain.semantics
-    return {str(fact) for fact in semantics.state(scene, semantics.objects(scene))}
+    return {str(fact) for fact in semantics.state(scene, semantics.objects(scene), scene.zero_configuration())}

@@ -21,9 +21,10 @@ from tmkit.motion import CollisionRules
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
 from tmkit.plans import FailureKind, MotionFailure
 from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.tamp import PlanningDomain, load_planning_domain
-from tmkit.tamp.diagnosis.constraints import context_of, facts_about, with_alike
+from tmkit.tamp import DomainSemantics, PlanningDomain, load_planning_domain
+from tmkit.tamp.diagnosis.constraints import context_of, with_equivalent
 from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.domains.semantics import facts_about
 from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
 
@@ -64,25 +65,21 @@ class Give:
         yield Refinement((), with_class_changes(scene, changes), context.q, self.value, changes)
 
 
-@dataclass(frozen=True)
-class PuzzleSemantics:
+class PuzzleSemantics(DomainSemantics):
     """Things are frames of class ``thing``; one that has a value has it as another class."""
 
-    exclusions: Exclusions
-    tried: list[tuple[str, ...]]
+    def __init__(self, exclusions: Exclusions, tried: list[tuple[str, ...]]) -> None:
+        super().__init__(GANTRY)
+        self.exclusions, self.tried = exclusions, tried
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the things."""
         return dict.fromkeys(scene.frames_of_class("thing"), "thing")
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return which things have a value."""
-        return State(Fact.of("valued", name) for name in objects if len(scene.classes(name)) > 1)
-
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
-        """Return all."""
         del q
-        return frozenset(self.objects(scene))
+        return State(Fact.of("valued", name) for name in objects if len(scene.classes(name)) > 1)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Give]:
         """Yield the values in order."""
@@ -246,22 +243,23 @@ def test_what_is_learned_of_one_thing_is_learned_of_all_that_are_alike() -> None
         scene = with_block(scene, name, [0.1 * ord(name) - 10.0, 0.0, BLOCK / 2])
     tree, context = blocks_tree(scene, "(on a b)"), (Fact.of("on", "b", "a"),)
     cause = Cause(action("unstack b a"), tree.root, frozenset("ab"), is_proved=False)
-    assert with_alike(cause.action, context, cause, tree.domain) == ()
+    assert with_equivalent(cause.action, context, cause, tree.domain) == ()
 
-    class Alike:
-        """A domain that says what is alike."""
+    class Symmetric(PuzzleSemantics):
+        """A domain with equivalent objects."""
 
         def __init__(self, *groups: str) -> None:
+            super().__init__(frozenset(), [])
             self.groups = groups
 
-        def alike(self, scene: SceneGraph) -> list[list[str]]:
+        def equivalence_classes(self, scene: SceneGraph) -> list[list[str]]:
             """Return the groups, by their letters."""
             del scene
             return [list(group) for group in self.groups]
 
     def followed(*groups: str) -> set[str]:
-        domain = replace(tree.domain, semantics=Alike(*groups))  # type: ignore[arg-type]  # all that is asked of it
-        found = with_alike(cause.action, context, cause, domain)
+        domain = replace(tree.domain, semantics=Symmetric(*groups))
+        found = with_equivalent(cause.action, context, cause, domain)
         return {f"{act} while {' '.join(map(str, facts))}" for act, facts in found}
 
     assert followed("abc") == {

@@ -32,19 +32,9 @@ if TYPE_CHECKING:
     )
     from tmkit.tamp.domains.infeasibility import Infeasibility
     from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
-    from tmkit.tamp.domains.protocols import (
-        ConfiguredSemantics,
-        DomainSemantics,
-        GoalSemantics,
-        PlacementSemantics,
-        ProbabilisticSemantics,
-        ProvingSemantics,
-        SymmetricSemantics,
-        pddl_name,
-    )
+    from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
     from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
     from tmkit.tamp.domains.traced_scene import incremental
-    from tmkit.tamp.goals.goal_actions import ContinuousGoals
     from tmkit.tamp.goals.goal_scenes import goal_of_scene
     from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
     from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
@@ -79,19 +69,15 @@ else:
 __all__ = [
     "ActionDiagnosis",
     "BlockingBody",
-    "ConfiguredSemantics",
-    "ContinuousGoals",
     "DerivedState",
     "Diagnosis",
     "DomainSemantics",
     "FailureCause",
     "FailureExample",
     "GoalConflict",
-    "GoalSemantics",
     "ImprovementProgress",
     "Infeasibility",
     "LearnedConstraint",
-    "PlacementSemantics",
     "PlanResult",
     "PlanStatistics",
     "PlanStatus",
@@ -100,16 +86,13 @@ __all__ = [
     "PlanningSettings",
     "PortfolioProgress",
     "PortfolioResult",
-    "ProbabilisticSemantics",
     "Probability",
     "ProbabilityMethod",
-    "ProvingSemantics",
     "PythonDomain",
     "SearchEnd",
     "StateDeriver",
     "Suggestion",
     "SuggestionKind",
-    "SymmetricSemantics",
     "ValidationProgress",
     "ValidationReport",
     "angle_within",

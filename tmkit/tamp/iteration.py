@@ -23,9 +23,9 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, budget_growth
-from tmkit.tamp.diagnosis.constraints import context_of, with_alike
+from tmkit.tamp.diagnosis.constraints import context_of, with_equivalent
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint, PlanStatus
-from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.refinement_tree import RefinementTree
 from tmkit.tamp.search_log import SearchLog
@@ -152,7 +152,7 @@ class PlanningRound:
 
     def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
         """Return the task with a constraint, or with a narrower one where that would change nothing."""
-        lessons = [(cause.action, context), *with_alike(cause.action, context, cause, self.tree.domain)]
+        lessons = [(cause.action, context), *with_equivalent(cause.action, context, cause, self.tree.domain)]
         task = self.task.forbid(*lessons[0])
         if task is self.task:
             lessons = [(cause.action, tuple(cause.node.state))]

@@ -315,14 +315,14 @@ class RefinementTree:
     def _compare(
         self, parent: RefinementNode, action: GroundAction, predicted: State, refinement: Refinement
     ) -> DerivedState | MotionFailure:
-        """Return the state that is derived, or why a believed fact that is predicted does not hold."""
+        """Return the state that is derived, or why a predicted fact is not probable enough."""
         with self.clock.phase(PlanningPhase.SEMANTICS):
             derived = self._deriver.derive(refinement.scene, refinement.q, parent.derived)
         difference = predicted.difference(derived.state)
         if not difference:
             return derived
-        believed = self.domain.believed
-        if any(fact.predicate not in believed for fact in (*difference.missing, *difference.unexpected)):
+        probabilistic = self.domain.probabilistic_predicates
+        if any(fact.predicate not in probabilistic for fact in (*difference.missing, *difference.unexpected)):
             raise SemanticsMismatchError(
                 f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
                 action=str(action),

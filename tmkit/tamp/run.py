@@ -35,7 +35,6 @@ from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.diagnosis.geometric_causes import find_reasons
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
-from tmkit.tamp.domains.protocols import ProvingSemantics
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.suggestions import Answer, find_remedies
@@ -71,7 +70,7 @@ def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult)
 
     A goal that was refuted needs none: the proof says what is too much, and is an answer at once.
     """
-    if log.refutations:
+    if log.infeasibilities:
         return result
     limits = context.limits
     seconds = min(limits.explaining * limits.seconds, limits.seconds - log.seconds)
@@ -89,22 +88,19 @@ def _asked(context: PlanningContext) -> Answer:
 
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
-        log.refutations = _refutations(context)
+        log.infeasibilities = _infeasibilities(context)
         useful = _restricted(context, context.domain.semantics.useful_objects(context.scene, context.q))
-    if log.refutations:
+    if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
         status, track, steps = search_tracks(context, log, useful)
     return status, None if track is None else _finished(context, log, track, steps)
 
 
-def _refutations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     """Return why the goal is impossible, where the domain can prove that it is."""
-    semantics = context.domain.semantics
-    if not isinstance(semantics, ProvingSemantics):
-        return ()
-    found = semantics.refutations(necessary_facts(context.problem), context.scene)
-    return tuple(refutation for refutation in found if not _may_be_held(context, refutation.ungraspable))
+    found = context.domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
+    return tuple(proof for proof in found if not _may_be_held(context, proof.ungraspable))
 
 
 def _may_be_held(context: PlanningContext, item: str | None) -> bool:
@@ -172,7 +168,7 @@ def _answer(
 def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
     conflict = None
     ended_by, limit = _ending(context, log, status)
-    if status is PlanStatus.PROVED_UNSOLVABLE and not log.refutations:
+    if status is PlanStatus.PROVED_UNSOLVABLE and not log.infeasibilities:
         with suppress(TimeLimitError), time_limit(log.seconds_left()):
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
     reasons: tuple[str, ...] = ()
@@ -186,7 +182,7 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
         actions=diagnose_actions(log.failures, context.manipulators),
         constraints=merged_constraints(log.constraints),
         conflict=conflict,
-        proofs=tuple(refutation.cause for refutation in log.refutations),
+        proofs=tuple(proof.cause for proof in log.infeasibilities),
         iterations=log.iterations,
         skeletons=log.skeletons,
         attempts=log.failures.attempts,

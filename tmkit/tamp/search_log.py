@@ -27,7 +27,7 @@ class SearchLog:
         skeletons: task plans that were tried.
         iterations: iterations that were carried out.
         constraints: what was learned from failed skeletons.
-        refutations: why the goal is impossible, where the domain proved it.
+        infeasibilities: why the goal is impossible, where the domain proved it.
         lessons: what the last iteration forbade: by action, the facts under which.
     """
 
@@ -39,7 +39,7 @@ class SearchLog:
     skeletons: int = 0
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
-    refutations: tuple[Infeasibility, ...] = ()
+    infeasibilities: tuple[Infeasibility, ...] = ()
     lessons: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property

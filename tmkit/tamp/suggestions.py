@@ -35,7 +35,7 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search_log import SearchLog
 
 __all__ = ["Answer", "Question", "find_remedies", "removable_bodies", "without_bodies"]
@@ -101,11 +101,11 @@ def find_remedies(
 def _ask_about(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
     """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
     parts = tuple(goal_parts(context.problem.goal))
-    conflict = {str(fact) for refutation in log.refutations for fact in refutation.facts}
+    conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
     unchanged = {kind: Question(kind, (), context.scene, parts) for kind in SuggestionKind}
     bodies = search.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
     goals = search.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
-    if log.refutations or not diagnosis.skeletons:
+    if log.infeasibilities or not diagnosis.skeletons:
         bodies = []  # the task alone is to blame
     failed = search.ask_all([*bodies[:_BODIES], *goals[:_PARTS]])
     if not search.found:

@@ -41,19 +41,14 @@ from tmkit.robots import movable_frames
 from tmkit.manipulation import Change, MoveTo, Pick, grasps_of
 from tmkit.plans import ClassChange
 from tmkit.pddl import Fact, State
+from tmkit.tamp import DomainSemantics
 
 
-class Semantics:
-    def __init__(self, manipulator):
-        self.manipulator = manipulator
-
+class Semantics(DomainSemantics):
     def objects(self, scene):
         return {frame: "block" for frame in movable_frames(scene)}
 
-    def state(self, scene, objects):
-        raise AssertionError("asked without a configuration")
-
-    def state_at(self, scene, objects, q):
+    def state(self, scene, objects, q):
         arm = self.manipulator
         held = [frame for frame in movable_frames(scene) if scene.parent(frame) == arm.tip]
         facts = [Fact.of("clean" if "clean" in scene.classes(frame) else "dirty", frame) for frame in objects]
@@ -61,9 +56,6 @@ class Semantics:
         names = arm.joint_indices(scene)
         away = not np.allclose(q[names], [arm.ready[joint] for joint in arm.joints], atol=1e-6, rtol=0.0)
         return State([*facts, Fact.of("away" if away else "athome")])
-
-    def useful_objects(self, scene, q):
-        return frozenset(self.objects(scene))
 
     def candidates(self, action, context):
         if action.name == "wash":

@@ -33,7 +33,7 @@ def domain() -> PlanningDomain:
 
 def facts(domain: PlanningDomain, scene: SceneGraph) -> set[str]:
     """Return the facts of a scene but those about free locations."""
-    state = domain.semantics.state(scene, domain.semantics.objects(scene))
+    state = domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
     return {str(fact) for fact in state if "clear table" not in str(fact)}
 
 
@@ -123,7 +123,11 @@ def test_covered_locations_are_not_clear(domain: PlanningDomain) -> None:
     """All locations are clear but those of blocks."""
     scene = blocks_scene({"a": (1, 1), "b": "a"}, table=0.3)
     objects = domain.semantics.objects(scene)
-    clear = {str(fact) for fact in domain.semantics.state(scene, objects) if str(fact).startswith("(clear table")}
+    clear = {
+        str(fact)
+        for fact in domain.semantics.state(scene, objects, scene.zero_configuration())
+        if str(fact).startswith("(clear table")
+    }
     assert clear == {f"(clear {name})" for name, kind in objects.items() if kind == "location"} - {
         "(clear table__1__1)"
     }
@@ -142,7 +146,7 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
     back = moved.reparent("a", "table", pose=scene.local_pose("a"))
 
     def state(version: SceneGraph) -> State:
-        return domain.semantics.state(version, domain.semantics.objects(version))
+        return domain.semantics.state(version, domain.semantics.objects(version), version.zero_configuration())
 
     assert state(moved) != state(scene)
     assert state(back) == state(scene)
@@ -176,7 +180,7 @@ def test_scenes_without_a_meaning(domain: PlanningDomain, change: dict[str, Any]
     parent = change.get("parent", "table")
     scene = scene.add_frame("a", parent, pose=pose, joint=Free(), classes=["movable"], shapes=shapes)
     with pytest.raises(SceneError, match=message):
-        domain.semantics.state(scene, domain.semantics.objects(scene))
+        domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 
 def test_two_blocks_on_one_are_named(domain: PlanningDomain) -> None:
@@ -184,7 +188,7 @@ def test_two_blocks_on_one_are_named(domain: PlanningDomain) -> None:
     scene = blocks_scene({"a": (0, 0), "b": "a"})
     scene = with_block(scene, "c", [0.01, 0.0, 1.5 * BLOCK], parent="a")
     with pytest.raises(SceneError, match="blocks 'b' and 'c' stand both on 'a'"):
-        domain.semantics.state(scene, domain.semantics.objects(scene))
+        domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 
 def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
@@ -193,7 +197,7 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
     for name in "ab":
         scene = scene.reparent(name, "hand", pose=Pose([0.0, 0.0, -0.12]))
     with pytest.raises(SceneError, match="blocks 'a' and 'b' are both in the hand"):
-        domain.semantics.state(scene, domain.semantics.objects(scene))
+        domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
@@ -320,5 +324,5 @@ def test_actions_lead_to_the_state_that_pddl_predicts(domain: PlanningDomain) ->
     state = problem.init
     for step in result.plan.steps:
         state = problem.apply(state, step.action)
-        assert domain.semantics.state(step.scene, types) == state
+        assert domain.semantics.state(step.scene, types, step.q) == state
     assert problem.holds(state, problem.goal)

@@ -68,6 +68,8 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
     assert report.problems == ("domain 'spots' is not the one that the plan was made with",)
 
 
+DERIVED = "from tmkit.tamp import DomainSemantics\nclass Semantics(DomainSemantics):\n"
+COMPLETE = DERIVED + "".join(f"    def {name}(self, *given): ...\n" for name in ("objects", "state", "candidates"))
 EVIL = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nclass Semantics:\n    pass\n"
 
 
@@ -150,10 +152,23 @@ def test_the_checker_finds_the_contradiction_too() -> None:
         ("x = 1\n\n1 / 0", "semantics.py:3: ZeroDivisionError: division by zero"),
         ("", "semantics.py: defines no class 'Semantics'"),
         ("Semantics = 3", "semantics.py: defines no class 'Semantics'"),
-        ("class Semantics:\n    pass", r"semantics.py: 'Semantics\(manipulator\)' fails: TypeError: "),
         (
-            "class Semantics:\n    def __init__(self, manipulator):\n        pass",
-            "semantics.py: class 'Semantics' must have the methods objects, state, useful_objects and candidates",
+            "class Semantics:\n    pass",
+            r"semantics.py: class 'Semantics' does not derive from DomainSemantics; write 'from tmkit.tamp import "
+            r"DomainSemantics' and 'class Semantics\(DomainSemantics\):'",
+        ),
+        (
+            f"{DERIVED}    def object(self, scene):\n        return {{}}",
+            "semantics.py: class 'Semantics' must define the methods candidates, objects, state; found 'object', did "
+            "you mean 'objects'",
+        ),
+        (
+            f"{COMPLETE}    def state(self, scene, objects):\n        pass",
+            r"semantics.py:6: 'Semantics.state' is called as state\(scene, objects, q\), and cannot be: too many",
+        ),
+        (
+            f"{COMPLETE}    def __init__(self, manipulator):\n        1 / 0",
+            r"semantics.py: 'Semantics\(manipulator\)' fails: ZeroDivisionError: division by zero",
         ),
         ("\0", "semantics.py: (Value|Syntax)Error: source code string cannot contain null bytes"),
     ],

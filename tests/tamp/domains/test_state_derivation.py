@@ -18,10 +18,11 @@ import tmkit as tk
 from tmkit._support.data import data_path
 from tmkit.errors import SceneError, TmkitError
 from tmkit.graph import AttachedShape, Box, Fixed, SceneGraph, diff
-from tmkit.pddl import Fact, State
+from tmkit.manipulation import ActionContext, Candidate
+from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import DerivedState, PlanningDomain, StateDeriver, incremental, load_planning_domain
+from tmkit.tamp import DerivedState, DomainSemantics, PlanningDomain, StateDeriver, incremental, load_planning_domain
 from tmkit.tamp.domains.traced_scene import TracedScene
 
 T = TypeVar("T")
@@ -48,10 +49,7 @@ def outcome(derive: Callable[[], T]) -> T | str:
 
 def plain(domain: PlanningDomain, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
     """Return what the semantics itself says of the scene, with nothing traced."""
-    semantics: Any = domain.semantics
-    found = semantics.state_at(scene, objects, q) if hasattr(semantics, "state_at") else semantics.state(scene, objects)
-    assert isinstance(found, State)
-    return found
+    return domain.semantics.state(scene, objects, q)
 
 
 def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
@@ -125,15 +123,29 @@ def test_every_built_in_domain_is_tried() -> None:
     assert folders == set(WORLDS)
 
 
-class Counting:
+class Silent(DomainSemantics):
+    """A semantics without objects and candidates, for tests of its state."""
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return none."""
+        del scene
+        return {}
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield none."""
+        del action, context
+        return iter(())
+
+
+class Counting(Silent):
     """Blocks on things: a semantics that notes which of its functions run."""
 
-    traceable = True
+    is_incremental = True
     calls: tuple[str, ...] = ()
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return what each movable frame is on."""
-        del objects
+        del objects, q
         return State(fact for item in scene.frames_of_class("movable") for fact in _on(scene, item, self))
 
 
@@ -146,9 +158,9 @@ def _on(scene: SceneGraph, item: str, semantics: Counting) -> tuple[Fact, ...]:
 
 def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
     """Return a semantics that counts, and a deriver with the words of another domain, which do not matter here."""
-    semantics = Counting()
+    semantics = Counting(tk.load_manipulator("panda"))
     blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
-    domain = replace(blocks, semantics=semantics)  # type: ignore[arg-type]
+    domain = replace(blocks, semantics=semantics)
     return semantics, StateDeriver(domain, {})
 
 
@@ -171,7 +183,7 @@ def test_only_what_read_a_change_is_called_again() -> None:
         semantics.calls = ()
         found = deriver.derive(version, np.zeros(0), previous).state
         calls, semantics.calls = semantics.calls, ()
-        assert found == semantics.state(version, {})
+        assert found == semantics.state(version, {}, np.zeros(0))
         return calls
 
     assert called_for(scene) == ()
@@ -238,8 +250,8 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
     """Each query, kept over random edits, answers as the scene itself does, refusals included."""
     random = np.random.default_rng(seed)
     functions = [incremental(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES]
-    semantics: Any = type("S", (), {"traceable": True, "state": None})()
-    semantics.state = lambda scene, _: State(
+    semantics: Any = type("S", (), {"is_incremental": True, "state": None})()
+    semantics.state = lambda scene, *_: State(
         Fact.of("says", str(number), repr(function(scene))) for number, function in enumerate(functions)
     )
     blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
@@ -251,7 +263,7 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
         except TmkitError:
             continue
         previous = deriver.derive(scene, np.zeros(0), previous)
-        assert previous.state == semantics.state(scene, {})
+        assert previous.state == semantics.state(scene, {}, np.zeros(0))
 
 
 def answer(query: Any, scene: SceneGraph) -> object:
@@ -263,17 +275,18 @@ def answer(query: Any, scene: SceneGraph) -> object:
     return found.as_array().tolist() if isinstance(found, Pose) else found
 
 
-def test_a_semantics_that_is_not_traceable_gets_the_scene_itself() -> None:
+def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
     """Nothing of a domain of one's own changes: it is derived in full, from a scene."""
     seen: list[tuple[object, object]] = []
 
-    class Plain:
-        def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    class Plain(Silent):
+        def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+            del q
             seen.append((scene, objects))
             return State([Fact.of("size", str(len(diff(scene, scene).frames)))])
 
     blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
-    domain: Any = replace(blocks, semantics=Plain())  # type: ignore[arg-type]
+    domain = replace(blocks, semantics=Plain(tk.load_manipulator("panda")))
     scene = tower()
     first = StateDeriver(domain, {}).derive(scene, np.zeros(0))
     assert StateDeriver(domain, {}).derive(scene, np.zeros(0), first).state == first.state

@@ -95,7 +95,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
     """The default goal is every fact of the goal scene that speaks of a stated object."""
     spots = load_planning_domain(DOMAINS / "spots", manipulator=GANTRY)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    facts = spots.semantics.state(scene, spots.semantics.objects(scene))
+    facts = spots.semantics.state(scene, spots.semantics.objects(scene), scene.zero_configuration())
     goal = goal_of_scene(scene, scene, domain=spots)
     assert goal == f"(and {' '.join(sorted(str(fact) for fact in facts if fact.arguments))})"
 

@@ -1,9 +1,9 @@
 """Proofs that a goal is impossible, from geometry alone and before anything is searched.
 
 That no motion was found proves nothing. But some goals cannot be reached whatever the motions: three plates of 0.1 m do
-not stand side by side on a shelf of 0.2 m. A domain that knows such arguments has the member of
-:class:`tmkit.tamp.ProvingSemantics`: it is given the facts that hold in *every* state that satisfies the goal, and
-answers with :class:`Infeasibility` values. The functions here are the arguments, for any domain:
+not stand side by side on a shelf of 0.2 m. A domain returns such arguments as :class:`Infeasibility` values from
+:meth:`tmkit.tamp.DomainSemantics.infeasibilities`, which receives the facts that hold in *every* state that satisfies
+the goal. The functions here are the arguments, for any domain:
 
 * :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
   (boxes and cylinders along z), which all pass through one level just above the region, where their sections are

@@ -19,7 +19,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -27,19 +27,20 @@ from typing import NoReturn, cast
 
 from tmkit._support.data import resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError, TmkitError
+from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError, TmkitError, nearest_name
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
-from tmkit.tamp.domains.protocols import ConfiguredSemantics, DomainSemantics, ProbabilisticSemantics
-from tmkit.tamp.domains.traced_scene import TracedScene, is_traceable
+from tmkit.tamp.domains.semantics import DomainSemantics
+from tmkit.tamp.domains.traced_scene import TracedScene
 
 __all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
+_HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
 _REMEMBERED = 16  # texts that are not parsed or compiled again
 
 
@@ -87,12 +88,10 @@ class PlanningDomain:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
-        if is_traceable(self.semantics):
+        if self.semantics.is_incremental:
             scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
         try:
-            if (state_at := self._state_at) is not None:
-                return state_at(scene, objects, q)
-            return self.semantics.state(scene, objects)
+            return self.semantics.state(scene, objects, q)
         except (TmkitError, MemoryError):
             raise
         except Exception as error:
@@ -108,10 +107,6 @@ class PlanningDomain:
             f"'{self.name}'"
         )
         return TaskError.at(path, reason, line=line)
-
-    @functools.cached_property
-    def _state_at(self) -> Callable[[SceneGraph, Mapping[str, str], Configuration], State] | None:
-        return self.semantics.state_at if isinstance(self.semantics, ConfiguredSemantics) else None
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first.
@@ -137,15 +132,13 @@ class PlanningDomain:
         return ()
 
     @property
-    def believed(self) -> frozenset[str]:
-        """The predicates whose facts are a matter of probability; see :class:`tmkit.tamp.ProbabilisticSemantics`."""
-        return self.semantics.believed if isinstance(self.semantics, ProbabilisticSemantics) else frozenset()
+    def probabilistic_predicates(self) -> frozenset[str]:
+        """The predicates whose facts hold when something is probable enough; see :class:`DomainSemantics`."""
+        return self.semantics.probabilistic_predicates
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return in words why believed facts do not hold."""
-        semantics = self.semantics
-        assert isinstance(semantics, ProbabilisticSemantics), "only such a semantics has believed facts"
-        return "; ".join(semantics.explain_unmet(fact, scene, q) for fact in facts)
+        """Return why facts of probabilistic predicates do not hold."""
+        return "; ".join(self.semantics.explain_unmet(fact, scene, q) for fact in facts)
 
 
 @dataclass(frozen=True)
@@ -156,12 +149,11 @@ class PythonDomain:
 
     Attributes:
         domain: the words, e.g. from :func:`tmkit.pddl.make_domain`; all names in lower case.
-        semantics: the class that says what they mean, made with the arm or arms: a
-            :class:`tmkit.tamp.DomainSemantics`.
+        semantics: the class of its semantics, derived from :class:`tmkit.tamp.DomainSemantics`.
     """
 
     domain: Domain
-    semantics: type
+    semantics: type[DomainSemantics]
 
     def source(self) -> bytes:
         """Return the text of the files that the semantics are written in; their names, where there are no files."""
@@ -190,7 +182,8 @@ def load_planning_domain(
     Raises:
         MissingFileError: no such folder or file, or one of the two parts is missing.
         TaskError: the PDDL is wrong.
-        FileFormatError: the semantics have no class ``Semantics`` that fits, or cannot be run.
+        FileFormatError: the file defines no class ``Semantics`` derived from :class:`tmkit.tamp.DomainSemantics`, the
+            class lacks a required method, or the file cannot be run.
         RobotError: the semantics take another number of arms.
     """
     arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
@@ -287,12 +280,13 @@ def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoRetu
 def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) -> DomainSemantics:
     semantics_class = getattr(_run(path, source), "Semantics", None)
     if not isinstance(semantics_class, type):
-        raise FileFormatError.at(path, "defines no class 'Semantics'")
+        raise FileFormatError.at(path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
     return _made(path, semantics_class, arms)
 
 
 def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
     """Return the semantics for some arms, or refuse a class that does not fit."""
+    _require_derived(path, semantics_class)
     _require_arms(path, semantics_class, arms)
     name = semantics_class.__name__
     try:
@@ -300,10 +294,28 @@ def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> D
     except Exception as error:
         what = f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
         raise FileFormatError.at(path, what) from error
-    if not isinstance(semantics, DomainSemantics):
-        members = "objects, state, useful_objects and candidates"
-        raise FileFormatError.at(path, f"class '{name}' must have the methods {members}")
-    return semantics
+    return cast(DomainSemantics, semantics)
+
+
+def _require_derived(path: Path, semantics_class: type) -> None:
+    """Refuse a class that is no semantics, lacks a required method, or has one with other arguments."""
+    name = semantics_class.__name__
+    if not issubclass(semantics_class, DomainSemantics):
+        raise FileFormatError.at(path, f"class '{name}' does not derive from DomainSemantics; {_HOW_TO_DERIVE}")
+    if missing := sorted(semantics_class.__abstractmethods__):
+        known = set(dir(semantics_class)).difference(dir(DomainSemantics))
+        near = {method: nearest_name(method, known) for method in missing}
+        hint = "".join(f"; found '{match}', did you mean '{method}'?" for method, match in near.items() if match)
+        raise FileFormatError.at(path, f"class '{name}' must define the methods {', '.join(missing)}{hint}")
+    for method, expected in vars(DomainSemantics).items():
+        own = getattr(semantics_class, method)
+        if isinstance(expected, FunctionType) and isinstance(own, FunctionType) and not method.startswith("_"):
+            arguments = list(inspect.signature(expected).parameters)
+            try:
+                inspect.signature(own).bind(*arguments)
+            except TypeError as error:
+                what = f"'{name}.{method}' is called as {method}({', '.join(arguments[1:])}), and cannot be: {error}"
+                raise FileFormatError.at(path, what, line=own.__code__.co_firstlineno) from error
 
 
 def _require_arms(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> None:

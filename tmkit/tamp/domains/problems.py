@@ -15,7 +15,7 @@ from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_probl
 from tmkit.plans.values import Configuration
 from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 
 __all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem"]
 

@@ -9,13 +9,14 @@ with what each of them read of the scene, and calls such a function again only w
         require_standing(scene, item)
         return Fact.of("on", pddl_name(item), pddl_name(str(scene.parent(item))))
 
-    class Semantics:
-        traceable = True
-        def state(self, scene, objects):
+    class Semantics(DomainSemantics):
+        is_incremental = True
+
+        def state(self, scene, objects, q):
             return State(_standing(scene, item) for item in scene.frames_of_class("movable"))
 
 Nothing is declared: what is read is recorded. ``state`` itself runs for each version, so what is not marked is always
-derived anew, and both ways run the same code. A semantics without ``traceable = True`` is derived in full.
+derived anew, and both ways run the same code. A semantics without ``is_incremental = True`` is derived in full.
 
 Rules: a kept function depends on its arguments and the scene alone (a configuration, which is no argument, may be read
 outside), and what it returns is not changed by anybody. ``state`` and what it calls use methods of the scene, and pass

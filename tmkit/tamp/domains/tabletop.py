@@ -24,13 +24,13 @@ from tmkit.manipulation.actions.candidates import ActionContext
 from tmkit.manipulation.grasps.sampling import Grasp, firmly_held
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 
 __all__ = [
     "RELEASE_GAP",
     "STANDS_WITHIN",
     "about_z",
-    "alike",
+    "equivalence_classes",
     "grasps_steepest_first",
     "held_object",
     "pddl_names",
@@ -110,7 +110,7 @@ def _bounds(
     return lower, upper
 
 
-def alike(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
+def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
     """Return frames in groups of one shape and mass, in the order given; colours do not count."""
     groups: dict[object, list[str]] = {}
     for frame in frames:

@@ -15,29 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Impossible, Pick
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
+from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.tabletop import grasps_steepest_first, held_object, pddl_names, require_standing, why_no_grasp
 from tmkit.tamp.domains.traced_scene import incremental
 
 __all__ = ["StandingThings"]
 
 
-class StandingThings:
+class StandingThings(DomainSemantics):
     """The part of a semantics that is the same wherever things stand on supports.
 
     Attributes:
         thing: the PDDL type of what is movable.
         support: the PDDL type, and the class of frames, of what it stands on.
         relation: the predicate ``(relation thing support)`` that says so.
-        traceable: whether states are derived from one another; see :func:`tmkit.tamp.incremental`.
 
     Args:
         manipulator: the arm that moves the things.
@@ -46,10 +43,7 @@ class StandingThings:
     thing: ClassVar[str]
     support: ClassVar[str]
     relation: ClassVar[str]
-    traceable: ClassVar[bool] = True
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+    is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return things and supports by PDDL name.
@@ -73,11 +67,6 @@ class StandingThings:
                 yield Fact.of("holding", names[item])
             else:
                 yield Fact.of(self.relation, names[item], names[self.support_of(scene, item)])
-
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return all objects: any thing may be in the way, and any support be needed."""
-        del q
-        return frozenset(self.frames(scene))
 
     def frames(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of things and supports by PDDL name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -17,7 +17,7 @@ from tmkit.errors import TmkitError
 from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "incremental", "is_traceable"]
+__all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "incremental"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -163,12 +163,3 @@ class TracedScene:
         for frame in self._scene.path(target, reference):
             self._reads.update(((frame, "parent"), (frame, "pose"), (frame, "joint")))
         return found
-
-
-class _Traceable(Protocol):
-    traceable: bool
-
-
-def is_traceable(semantics: object) -> bool:
-    """Tell whether the state of a semantics may be derived from a :class:`TracedScene`."""
-    return bool(getattr(cast(_Traceable, semantics), "traceable", False))

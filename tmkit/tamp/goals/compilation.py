@@ -54,7 +54,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene
 from tmkit.tamp.domains.traced_scene import TracedScene
-from tmkit.tamp.goals.goal_actions import attaining_facts
+from tmkit.tamp.goals.goal_actions import facts_of_continuous_goal
 from tmkit.tamp.refinement_tree import RefinementNode
 
 __all__ = ["GoalDomain", "ObjectGoal", "added_facts", "extended_domain", "extended_goal", "move_on"]
@@ -223,7 +223,7 @@ def extended_domain(
         if isinstance(goal, ArmAt):
             _require_arm(goal, manipulators)
             continue
-        facts, support = attaining_facts(domain, goal, scene=scene, q=q, arm=manipulators[0])
+        facts, support = facts_of_continuous_goal(domain, goal, scene=scene, q=q, arm=manipulators[0])
         found.append(ObjectGoal(goal, len(found), facts, support))
     if not found:
         return domain

@@ -2,7 +2,8 @@
 
 Such facts are found by trying. In a copy of the scene, in which all other objects are out of the way, the object is put
 there on everything that could carry it, and the domain's semantics is asked what holds then and does not hold while
-the object is in the hand. A semantics that knows better has the member of :class:`ContinuousGoals`.
+the object is in the hand. A semantics may compute them itself
+(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
 
 Invariants: what is found depends on the arguments alone; a goal for whose place the domain has no words is refused with
 the reason.
@@ -11,7 +12,6 @@ the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,27 +25,14 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.protocols import GoalSemantics, pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 
-__all__ = ["ContinuousGoals", "attaining_facts"]
+__all__ = ["facts_of_continuous_goal"]
 
 _PLACEMENTS = 48  # that are tried to learn which facts hold in a region
 
 
-@runtime_checkable
-class ContinuousGoals(Protocol):
-    """What places mean: a member that a semantics may have besides those of :class:`DomainSemantics`."""
-
-    def attaining_facts(self, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration) -> Iterable[Fact]:
-        """Return facts of which one becomes true whenever an object is put where a goal wants it.
-
-        Raises:
-            SceneError: the domain has no words for such a place; the message says why.
-        """
-        ...
-
-
-def attaining_facts(
+def facts_of_continuous_goal(
     domain: PlanningDomain, goal: ObjectAt | ObjectIn, *, scene: SceneGraph, q: Configuration, arm: Manipulator
 ) -> tuple[frozenset[Fact], str | None]:
     """Return the facts that attain a goal and, for a pose, what the object is to rest on.
@@ -87,13 +74,11 @@ def attaining_facts(
 def _said(
     domain: PlanningDomain, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, facts: set[Fact]
 ) -> frozenset[Fact]:
-    semantics = domain.semantics
-    if isinstance(semantics, ContinuousGoals):
-        try:
-            return frozenset(semantics.attaining_facts(goal, scene, q))
-        except SceneError as error:
-            raise TaskError.at("goal", f"domain '{domain.name}' has no words for {goal}: {error}") from error
-    return frozenset(facts)
+    try:
+        stated = domain.semantics.continuous_goal_facts(goal, scene, q)
+    except SceneError as error:
+        raise TaskError.at("goal", f"domain '{domain.name}' has no words for {goal}: {error}") from error
+    return frozenset(facts if stated is None else stated)
 
 
 def _alone(scene: SceneGraph, frame: str, anchor: str, q: Configuration) -> SceneGraph:
@@ -134,9 +119,7 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
     semantics, name = domain.semantics, pddl_name(frame)
     objects = semantics.objects(resting)
     state = domain.state(resting, objects, q)
-    stated = (
-        state.facts if not isinstance(semantics, GoalSemantics) else semantics.goal_facts(resting, objects, [frame])
-    )
+    stated = semantics.goal_facts(resting, objects, [frame])
     in_hand: Iterable[Fact] = ()
     try:
         in_hand = domain.state(held, objects, q).facts

@@ -52,7 +52,7 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.protocols import pddl_name
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
@@ -110,9 +110,9 @@ class RelocationDomain(GoalDomain):
         return tuple(fact for fact in found if fact in state)
 
     @property
-    def believed(self) -> frozenset[str]:
+    def probabilistic_predicates(self) -> frozenset[str]:
         """The predicates that were added, too: a composite action may by chance bring an object back to its start."""
-        return super().believed | {self.at_start, self.relocated}
+        return super().probabilistic_predicates | {self.at_start, self.relocated}
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
         """Return in words why facts do not hold."""

@@ -197,8 +197,8 @@ class _Check:
             self.on_progress(ValidationProgress("check", step, len(self.plan.steps), seconds, action))
 
     def _check_task(self, problem: Problem) -> None:
-        if self.domain.believed:
-            self._check_believed_task(problem)
+        if self.domain.probabilistic_predicates:
+            self._check_probabilistic_task(problem)
             return
         validation = validate_task_plan(problem, self.plan.actions)
         if not validation:
@@ -218,7 +218,7 @@ class _Check:
             if difference:
                 self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
 
-    def _check_believed_task(self, problem: Problem) -> None:
+    def _check_probabilistic_task(self, problem: Problem) -> None:
         """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         state = problem.init

@@ -37,10 +37,10 @@ def without_needless_looks(
         scene: the scene before them.
         q: (n_joints,) configuration before them.
         problem: the task.
-        domain: the domain; where it has no believed predicates, all steps stay.
+        domain: the domain; where it has no probabilistic predicates, all steps stay.
     """
     kept = tuple(steps)
-    if not domain.believed:
+    if not domain.probabilistic_predicates:
         return kept
     index = 0
     while index < len(kept):
@@ -73,9 +73,9 @@ def broken_promises(
     if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]
     difference = problem.apply(before, step.action).difference(after)
-    believed = domain.believed
-    missing = (fact for fact in difference.missing if fact.predicate not in believed or fact not in before)
-    beyond = (fact for fact in difference.unexpected if fact.predicate not in believed)
+    probabilistic = domain.probabilistic_predicates
+    missing = (fact for fact in difference.missing if fact.predicate not in probabilistic or fact not in before)
+    beyond = (fact for fact in difference.unexpected if fact.predicate not in probabilistic)
     return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond)]
 
 

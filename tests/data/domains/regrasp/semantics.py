@@ -9,22 +9,21 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, Pick, Place, Sequence
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
+from tmkit.tamp import DomainSemantics
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning for one arm."""
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the items."""
         return dict.fromkeys(movable_frames(scene), "item")
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return which item is held, and whether the fingers close across it."""
+        del q
         held = [item for item in objects if scene.parent(item) == self.manipulator.tip]
         across = [item for item in held if _is_across(scene.pose(self.manipulator.tool, item))]
         return State([*(Fact.of("held", item) for item in held), *(Fact.of("across", item) for item in across)])

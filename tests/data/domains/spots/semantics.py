@@ -9,24 +9,22 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Pick, Place, grasps_of
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
+from tmkit.tamp import DomainSemantics
 
 
-class Semantics:
+class Semantics(DomainSemantics):
     """The meaning of spots for one arm."""
-
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return items and spots."""
         items = dict.fromkeys(movable_frames(scene), "item")
         return {**items, **dict.fromkeys(scene.frames_of_class("surface"), "spot")}
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str]) -> State:
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return where every item is."""
-        del objects  # all frames of the scene are told
+        del objects, q  # all frames of the scene are told
         facts = []
         for item in movable_frames(scene):
             parent = scene.parent(item) or ""
