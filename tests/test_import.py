@@ -55,19 +55,65 @@ def beside_the_other(bare_source: Path) -> Path:
     return bare_source
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_the_other_project_of_the_name_is_named(replaced: bool, beside_the_other: Path) -> None:
-    """Where the project ``tmkit`` of PyPI has replaced files of this one, the error says what to uninstall."""
-    code = f"import sys; sys.path.insert(0, {str(beside_the_other)!r}); "
-    if replaced:
-        (beside_the_other / "tmkit" / "__init__.py").write_text("")
-    code += "from tmkit.cli import main; main()" if replaced else "import tmkit"
+def test_the_other_project_of_the_name_is_named(beside_the_other: Path) -> None:
+    """Where the core cannot be loaded and the project ``tmkit`` of PyPI is there, the error says what to uninstall."""
+    code = f"import sys; sys.path.insert(0, {str(beside_the_other)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
     run = subprocess.run(command, cwd=beside_the_other, capture_output=True, text=True, check=False)
-    assert run.returncode == (2 if replaced else 1)
+    assert run.returncode == 1
     assert "'tmkit' 0.0.5 from PyPI is installed, which is another project" in run.stderr
     assert "run 'pip uninstall tmkit', then install tmkit-robotics again" in run.stderr
-    assert not replaced or "Traceback" not in run.stderr
+
+
+IMPORT_EACH = """
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+packages = sorted(file.parent.name for file in pathlib.Path(sys.argv[1]).glob("tmkit/*/__init__.py"))
+for package in packages:
+    if package != "cli":
+        if os.fork() == 0:
+            try:
+                __import__(f"tmkit.{package}").errors
+            except ImportError as error:
+                print(error, flush=True)
+            os._exit(0)
+        os.wait()
+sys.argv[1:] = ["--version"]
+from tmkit.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+@pytest.mark.parametrize("init", ["import sys", None])
+def test_a_damaged_installation_says_so(init: str | None, is_listed: bool, beside_the_other: Path) -> None:
+    """Where the other project has replaced or removed ``tmkit/__init__.py``, no package loads, nor does the command.
+
+    The core would work, but without the exceptions that it raises. Removed it is when the other project is uninstalled.
+    """
+    package = beside_the_other / "tmkit"
+    core = Path(tmkit._core.__file__)
+    for name in (core.name, "_libraries"):
+        (package / name).symlink_to(core.parent / name)
+    if init is None:
+        (package / "__init__.py").unlink()
+    else:
+        (package / "__init__.py").write_text(init)
+    if not is_listed:
+        shutil.rmtree(beside_the_other / "tmkit-0.0.5.dist-info")
+    command = [sys.executable, "-S", "-c", IMPORT_EACH, str(beside_the_other)]  # -S: without an editable install
+    others = [folder for folder in sys.path if folder and not Path(folder, "tmkit").exists()]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside_the_other), *others])}
+    run = subprocess.run(command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False)
+    told = run.stdout.splitlines()
+    assert len(told) > 12
+    what = "is another project's" if init else "is missing"
+    who = "'tmkit' 0.0.5 from PyPI is installed" if is_listed else "'tmkit' on PyPI is another project"
+    reason = f"the installation of tmkit is damaged: {package}/__init__.py {what}; {who}"
+    assert [line for line in told if not line.startswith(reason)] == []
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"error: tmkit cannot be loaded: {reason}")
+    assert run.stderr.rstrip().endswith("run 'pip uninstall tmkit', then install tmkit-robotics again")
 
 
 def test_only_the_other_project_is_blamed(beside_the_other: Path) -> None:

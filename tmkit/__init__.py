@@ -13,6 +13,7 @@ and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate`` plays i
 from __future__ import annotations
 
 try:
+    _DISTRIBUTION = "tmkit-robotics"  # which the package of another project has not; see tmkit._support
     from tmkit import _core
 except ImportError as error:
     from pathlib import Path as _Path

@@ -6,6 +6,7 @@ These modules do not depend on scenes or formats; all packages above use them.
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
@@ -19,5 +20,10 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["ImportLog", "ImportNote", "Note", "SourceLocation", "XmlElement", "did_you_mean", "read_xml", "write_text"]
+
+if getattr(sys.modules[__name__.partition(".")[0]], "_DISTRIBUTION", None) != "tmkit-robotics":
+    from tmkit._support.other_distribution import explain_damage
+
+    raise ImportError(explain_damage())  # or the core would be used without its exceptions
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["explain_other_distribution"]
+__all__ = ["explain_damage", "explain_other_distribution"]
+
+_REMEDY = "run 'pip uninstall tmkit', then install tmkit-robotics again"
 
 
 def explain_other_distribution(path: Sequence[str] | None = None) -> str:
@@ -20,11 +22,24 @@ def explain_other_distribution(path: Sequence[str] | None = None) -> str:
     from importlib.metadata import distributions
 
     for found in distributions(name="tmkit", path=list(sys.path if path is None else path)):
-        files = [str(file) for file in found.files or ()]
+        files = [str(file) for file in found.files or ("tmkit/",)]  # without a list of files, it may have any
         is_ours = any(file.startswith(("tmkit/_core.", "_editable_skbc_tmkit")) for file in files)  # by its former name
         if any(file.startswith("tmkit/") for file in files) and not is_ours:
             return (
                 f"; 'tmkit' {found.version} from PyPI is installed, which is another project and shares the folder "
-                "of this one (tmkit-robotics): run 'pip uninstall tmkit', then install tmkit-robotics again"
+                f"of this one (tmkit-robotics): {_REMEDY}"
             )
     return ""
+
+
+def explain_damage() -> str:
+    """Return what is wrong where the file ``__init__.py`` of tmkit is missing or another project's.
+
+    The other distribution replaces it when it is installed after this one, and removes it when it is uninstalled.
+    """
+    package = sys.modules[__name__.partition(".")[0]]
+    file = getattr(package, "__file__", None)
+    what = f"{file} is another project's" if file else f"{next(iter(package.__path__), 'tmkit')}/__init__.py is missing"
+    other = explain_other_distribution()
+    reason = other or f"; 'tmkit' on PyPI is another project and shares the folder of tmkit-robotics: {_REMEDY}"
+    return f"the installation of tmkit is damaged: {what}{reason}"

@@ -55,13 +55,9 @@ def main() -> None:
 def _run(*, wants_events: bool) -> int:
     """Run the command and return its exit code; what went wrong has been explained."""
     try:
-        from tmkit import SceneGraph  # noqa: F401  # another project's tmkit has none
         from tmkit.cli.commands import run
     except (ImportError, OSError, MemoryError) as error:
-        from tmkit._support.other_distribution import explain_other_distribution
-
-        other = explain_other_distribution() if isinstance(error, ImportError) else ""
-        _tell_failure(f"tmkit cannot be loaded: {error}{other}", as_event=wants_events)
+        _tell_failure(f"tmkit cannot be loaded: {error}", as_event=wants_events)
         return ExitCode.BAD_INPUT
     return run(wants_events=wants_events)
 
