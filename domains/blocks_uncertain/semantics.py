@@ -189,7 +189,7 @@ class Semantics(DomainSemantics):
         fact = Fact.of("located", name)
         cameras = scene.frames_of_class("camera")
         if not cameras:
-            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; the scene has no camera")
+            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; the scene has no camera", is_proved=True)
             return
         unseen = {camera: self._unseen(scene, block, camera, q) for camera in cameras}
         if all(unseen.values()):

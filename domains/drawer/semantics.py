@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.tamp import DomainSemantics, pddl_name
@@ -101,7 +102,9 @@ class Semantics(DomainSemantics):
         elif action.name == "take":
             grasps = grasps_steepest_first(context, arguments[0], manipulator=self.manipulator)
             if not grasps:
-                yield Impossible(f"the hand cannot hold '{arguments[0]}'")
+                yield Impossible(
+                    f"the hand cannot hold '{arguments[0]}'", is_proved=all_grasps_are_known(scene, arguments[0])
+                )
             for grasp in grasps:
                 yield Pick(arguments[0], grasp)
         else:

@@ -30,6 +30,7 @@ from tmkit.manipulation import (
     handovers,
     placements_on_surface,
 )
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp import DomainSemantics, pddl_name
@@ -114,7 +115,9 @@ class Semantics(DomainSemantics):
         if action.name == "pick":
             grasps = self._grasps(context, item, arm)
             if not grasps:
-                yield Impossible(f"the hand of '{arm}' cannot hold '{item}'")
+                yield Impossible(
+                    f"the hand of '{arm}' cannot hold '{item}'", is_proved=all_grasps_are_known(context.scene, item)
+                )
             for grasp in grasps:
                 yield Pick(item, grasp, arm)
         else:

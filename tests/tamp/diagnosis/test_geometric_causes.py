@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import trimesh
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, Prismatic, SceneGraph
+from tmkit.graph import AttachedShape, Box, Mesh, Prismatic, SceneGraph
 from tmkit.manipulation import grasps_of
 from tmkit.motion import CollisionRules, RrtConnect
 from tmkit.tamp.diagnosis.geometric_causes import enclosed_arm, no_room_for_hand
@@ -39,7 +42,8 @@ def test_a_hand_without_room_is_told_what_stands_there() -> None:
     covered = with_box(two(), "lid", *LID)
     reason = no_room(covered)
     assert reason is not None
-    assert "'a' cannot be taken where it stands, whatever arm 'gantry' does" in reason
+    assert "'a' cannot be taken where it stands by any of the " in reason
+    assert " grasps tried, whatever arm 'gantry' does" in reason
     assert "meets 'lid', which never moves" in reason
     assert no_room(covered, "b") is None
     assert no_room(two()) is None
@@ -55,6 +59,27 @@ def test_what_can_be_moved_is_no_proof() -> None:
     assert no_room(two().add_frame("thing", "world", pose=pose, classes=["movable"], shapes=shapes)) is None
     drawer = Prismatic([1, 0, 0], lower=0.0, upper=0.4, name="drawer")
     assert no_room(two().add_frame("thing", "world", pose=pose, shapes=shapes, joint=drawer)) is None
+
+
+def test_what_holds_of_a_hull_alone_is_no_proof() -> None:
+    """In the middle of a wide bin, one mesh without a lid, there is room; its hull fills it, and the reason says so."""
+    walls = [
+        trimesh.creation.box(bounds=bounds)
+        for bounds in (
+            ((-0.3, -0.3, 0.0), (-0.28, 0.3, 0.25)), ((0.28, -0.3, 0.0), (0.3, 0.3, 0.25)),
+            ((-0.28, -0.3, 0.0), (0.28, -0.28, 0.25)), ((-0.28, 0.28, 0.0), (0.28, 0.3, 0.25)),
+        )
+    ]  # fmt: skip
+    bin_of_walls = trimesh.util.concatenate(walls)
+    shape = AttachedShape(Mesh(bin_of_walls.vertices, bin_of_walls.faces))
+    reason = no_room(two().add_frame("bin", "world", shapes=[shape]))
+    assert reason is not None
+    assert "meets 'bin', which never moves" in reason
+    assert re.search(r"; \d+ would have room if meshes were not checked as their convex hulls$", reason)
+    assert "whatever" not in reason
+    assert "whatever arm 'gantry' does" in str(
+        no_room(with_box(two().add_frame("bin", "world", shapes=[shape]), "lid", *LID))
+    )
 
 
 def test_neighbours_that_do_not_move_leave_no_room_for_fingers() -> None:

@@ -217,7 +217,7 @@ def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
     """Where no grasp fits, the only candidate says why."""
     scene = with_block(blocks_scene({}), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
     assert candidates(domain, scene, "pick-up", "a", "table__0__0") == [
-        Impossible("no two opposite sides of 'a' fit the hand 'hand'")
+        Impossible("no two opposite sides of 'a' fit the hand 'hand'", is_proved=True)
     ]
 
 

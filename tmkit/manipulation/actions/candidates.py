@@ -208,15 +208,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Impossible:
-    """No way to carry out an action, in any state: yield it as the only candidate, and no plan uses the action again.
+    """No way to carry out an action where things stand: yield it as the only candidate.
 
     Attributes:
         cause: why, in words, for the explanation; the same cause has the same words.
-        is_proved: whether that is proved; if it rests on samples, as grasps of meshes do, the action is tried again.
+        is_proved: whether it is proved for every state; then no plan uses the action again. What rests on samples, as
+            grasps of meshes do, on convex hulls, or on where things stand now is no such proof, and is tried again.
     """
 
     cause: str
-    is_proved: bool = True
+    is_proved: bool = False
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield the failure."""

@@ -4,8 +4,9 @@ A list of what failed how often leaves the user to guess. Two things that explai
 each by a question that leaves the rest of the problem out:
 
 * *No room for the hand*: is there any grasp of an object at which the open hand alone, there or on its straight way
-  there, is clear of what never moves? If not, no configuration of the arm takes the object where it stands: that is
-  proved for the grasps that there are, since the arm only adds obstacles.
+  there, is clear of what never moves? If not, no configuration of the arm takes the object with these grasps where it
+  stands: that is proved, since the arm only adds obstacles. Where it holds of the convex hulls of meshes alone, and not
+  of the meshes themselves, it explains why the search found nothing and is no proof; the sentence says so.
 * *No way from the start*: does the arm get from where it starts to configurations drawn from all that it can do? If it
   reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
   it rests on searches with a budget.
@@ -111,7 +112,9 @@ def no_room_for_hand(
     manipulator: Manipulator,
     approach: float,
 ) -> str | None:
-    """Return the proof that no grasp of an object where it stands has room for the open hand; None without one.
+    """Return why no grasp of an object where it stands has room for the open hand; None when one has.
+
+    It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
 
     Args:
         scene: the scene.
@@ -135,29 +138,33 @@ def no_room_for_hand(
     pairs = CollisionWorld(free).pairs
     still = {frame for frame in free.frame_names if frame not in hand and _is_still(free, frame)}
     margins = {(a, b): -math.inf for a, b, _ in pairs if not ({a, b} & hand and {a, b} & still)}
-    world = CollisionWorld(free, pair_margins=margins)
+    hulls, meshes = (CollisionWorld(free, pair_margins=margins, level=level) for level in ("hull", "exact"))
     fixed = {
         joint: float(value) for joint, value in zip(scene.joint_names, q, strict=True) if joint in free.joint_names
     }
+    with_room = 0
     for grasp in grasps:
         rows = []
         for back in np.linspace(0.0, approach, _STEPS):
             pose = root_from_item @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
             values = dict(zip(_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
             rows.append(free.configuration({**fixed, **values, **dict(manipulator.gripper_open)}))
-        met = world.contacts_batch(np.array(rows))
+        met = hulls.contacts_batch(np.array(rows))
         first = next((contacts for contacts in met if contacts), None)
         if first is None:
             return None
+        with_room += not np.any(meshes.in_collision_batch(np.array(rows)))
         bodies.update({frame for contact in first for frame in (contact.frame_a, contact.frame_b)} - hand)
     support = scene.parent(item)
     if len(bodies) > 1 and support in bodies:
         del bodies[support]
-    count = f"each of its {len(grasps)} grasps" if len(grasps) > 1 else "its only grasp"
+    tried = f"any of the {len(grasps)} grasps tried" if len(grasps) > 1 else "the only grasp tried"
     moves = "moves" if len(bodies) == 1 else "move"
+    always = "" if with_room else f", whatever arm '{manipulator.name}' does"
+    hulls_only = f"; {with_room} would have room if meshes were not checked as their convex hulls" if with_room else ""
     return (
-        f"'{item}' cannot be taken where it stands, whatever arm '{manipulator.name}' does: at {count} the open hand "
-        f"alone, there or on its straight way there, meets {_named(bodies)}, which never {moves}"
+        f"'{item}' cannot be taken where it stands by {tried}{always}: the open hand alone, at the grasp or on its "
+        f"straight way there, meets {_named(bodies)}, which never {moves}{hulls_only}"
     )
 
 
