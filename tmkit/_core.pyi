@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, overload
 import numpy
 import numpy.typing
 from numpy.typing import NDArray
+from pyrsistent import PMap
 
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic import (
@@ -1199,8 +1200,8 @@ class FrameSpecification:
         """Mass properties of the body, in the axes of this frame, or None."""
 
     @property
-    def attributes(self) -> dict[str, Any]:
-        """Its attributes, a new dict."""
+    def attributes(self) -> PMap[str, Any]:
+        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
 
     @property
     def twist(self) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -1663,9 +1664,16 @@ class SceneGraph:
             UnknownNameError: no such frame.
         """
 
-    def attributes(self, frame: str) -> dict[str, Any]:
+    def attributes(self, frame: str) -> PMap[str, Any]:
         """
-        Return the attributes of a frame, a new dict. O(log n).
+        Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
+
+        Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
+
+        Args:
+            frame: the frame.
+
+        Cost: O(log n + length of the attributes as JSON), some microseconds; more on first use of these attributes.
 
         Raises:
             UnknownNameError: no such frame.

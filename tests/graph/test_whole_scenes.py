@@ -331,10 +331,11 @@ def test_old_pickles_are_read() -> None:
 
 
 def test_attributes_are_values() -> None:
-    """What JSON can say goes in and comes out; anything else is refused, and what comes out is a copy."""
+    """What JSON can say goes in and comes out; anything else is refused, and what comes out cannot be changed."""
     scene = SceneGraph().set_attributes("world", {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}})
     assert scene.attributes("world") == {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}}
-    scene.attributes("world")["colour"] = "blue"
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        scene.attributes("world")["colour"] = "blue"  # type: ignore[index]  # which is what is tested
     assert scene.attributes("world")["colour"] == "red"
     assert scene.set_attribute("world", "colour", "red") is scene
     assert scene.frames_with_attribute("colour") == ("world",)

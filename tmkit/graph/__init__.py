@@ -53,6 +53,8 @@ from tmkit._core import (
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.graph.attributes import attribute_map as attribute_map  # the core calls the two
+    from tmkit.graph.attributes import attribute_text as attribute_text
     from tmkit.graph.display import tree_html, tree_svg, tree_text
     from tmkit.graph.folding import collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry, SceneHistory
@@ -87,7 +89,8 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 
 # What the core's methods of these names call.
 _METHODS = (
-    "relate", "add_pose", "add_twist", "gaussian_twist", "integrate", "collapse_fixed_frames", "tree_text", "tree_html"
+    "relate", "add_pose", "add_twist", "gaussian_twist", "integrate", "collapse_fixed_frames", "tree_text", "tree_html",
+    "attribute_map", "attribute_text"
 )  # fmt: skip
 _register(**{name: _imported_when_called(name) for name in _METHODS})
 

@@ -1,13 +1,13 @@
 // Free tags of frames: Python values as canonical JSON text, and back.
 #include "bindings.hpp"
+#include "registered.hpp"
 
 namespace tmkit::bindings {
 
 // A value of an attribute as canonical JSON text, and back.
 std::string attribute_text(const std::string& key, nb::handle value) {
     try {
-        return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value, nb::arg("sort_keys") = true,
-                                                                                nb::arg("allow_nan") = false));
+        return nb::cast<std::string>(registered_function(&Registered::attribute_text)(value));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
         throw Error(ErrorKind::scene,
@@ -16,8 +16,6 @@ std::string attribute_text(const std::string& key, nb::handle value) {
                         nb::cast<std::string>(nb::repr(value)));
     }
 }
-
-nb::object attribute_value(const std::string& text) { return nb::module_::import_("json").attr("loads")(text); }
 
 Attributes attributes_of(const AttributeMapping& values) {
     Attributes attributes;
@@ -44,10 +42,17 @@ const Attributes& attributes_on(const FrameRecord& record) {
     return record.details ? record.details->attributes : none;
 }
 
-nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes) {
-    nb::dict values;
-    for (const auto& [key, text] : attributes) values[nb::cast(key)] = attribute_value(text);
-    return nb::typed<nb::dict, nb::str, nb::any>(values);
+nb::object attribute_map(const Attributes& attributes) {
+    std::string text = "{";
+    for (const auto& [key, value] : attributes) {
+        text += text.size() > 1 ? ", \"" : "\"";
+        for (const char letter : key) {
+            if (letter == '"' || letter == '\\') text += '\\';
+            text += letter;
+        }
+        text += "\": " + value;
+    }
+    return registered_function(&Registered::attribute_map)(text + "}");
 }
 
 }  // namespace tmkit::bindings

@@ -127,10 +127,9 @@ inline Names tuple_of(const std::vector<std::string>& names) { return Names(nb::
 // Free tags of frames: values that JSON can say, kept as its canonical text.
 using AttributeMapping = nb::typed<nb::mapping, nb::str, nb::any>;
 std::string attribute_text(const std::string& key, nb::handle value);
-nb::object attribute_value(const std::string& text);
 Attributes attributes_of(const AttributeMapping& values);
 const Attributes& attributes_on(const FrameRecord& record);
-nb::typed<nb::dict, nb::str, nb::any> attribute_dict(const Attributes& attributes);
+nb::object attribute_map(const Attributes& attributes);
 Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text);
 Joint joint_of(const FrameRecord& record);
 

@@ -80,8 +80,8 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
     }, "The shapes on it.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
                      "Mass properties of the body, in the axes of this frame, or None.")
-        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_dict(f.attributes); },
-                     "Its attributes, a new dict.")
+        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_map(f.attributes); },
+                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
                      "Name of the reference body and (6,) the twist, or None.")
         .def_prop_ro("twist_noise",

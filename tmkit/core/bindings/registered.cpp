@@ -10,7 +10,7 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array<std::pair<const char*, nb::object Registered::*>, 10> entries{{
+constexpr std::array<std::pair<const char*, nb::object Registered::*>, 12> entries{{
     {"errors", &Registered::errors},
     {"argument_error", &Registered::argument_error},
     {"relate", &Registered::relate},
@@ -21,6 +21,8 @@ constexpr std::array<std::pair<const char*, nb::object Registered::*>, 10> entri
     {"collapse_fixed_frames", &Registered::collapse_fixed_frames},
     {"tree_text", &Registered::tree_text},
     {"tree_html", &Registered::tree_html},
+    {"attribute_map", &Registered::attribute_map},
+    {"attribute_text", &Registered::attribute_text},
 }};
 
 Registered* present = nullptr;

@@ -120,7 +120,7 @@ AttachedShape SharedParts::attached(nb::handle state) const {
 Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i, {});
     for (const auto& [key, text] : attributes)
-        if (key.empty() || attribute_text(key, attribute_value(text)) != text)
+        if (key.empty() || attribute_text(key, nb::module_::import_("json").attr("loads")(text)) != text)
             throw damaged_state("attribute '" + key + "' is not kept as JSON");
     std::sort(attributes.begin(), attributes.end());
     const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };

@@ -49,7 +49,11 @@ def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
         frame: the frame.
         sources: list of noise sources, to which those of the frame are added.
     """
-    document: Json = {"attributes": frame.attributes} if frame.attributes else {}
+    document: Json = {}
+    if attributes := frame.attributes:
+        from pyrsistent import thaw  # few scenes have attributes
+
+        document["attributes"] = thaw(attributes)
     if frame.noise is not None:
         document["noise"] = sources.noise_to_json(frame.noise)
     if frame.twist is not None:

@@ -255,7 +255,9 @@ def _frozen(value: object) -> object:
     """Return the value of an attribute as one that compares and hashes: lists as tuples, mappings as sorted pairs."""
     if isinstance(value, Mapping):
         return tuple(sorted((key, _frozen(item)) for key, item in value.items()))
-    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_frozen(item) for item in value)
+    return value
 
 
 def _range(what: str, values: Sequence[float]) -> Range:

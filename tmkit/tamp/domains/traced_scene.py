@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
 from tmkit.errors import TmkitError
 from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.spatial import Pose
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
 
 __all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "incremental"]
 
@@ -131,7 +134,7 @@ class TracedScene:
         """Return the shapes on a frame."""
         return self._read(self._scene.shapes, frame, "shapes")
 
-    def attributes(self, frame: str) -> dict[str, Any]:
+    def attributes(self, frame: str) -> PMap[str, Any]:
         """Return the attributes of a frame."""
         return self._read(self._scene.attributes, frame, "attributes")
 

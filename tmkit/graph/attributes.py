@@ -1,0 +1,32 @@
+"""Attributes of frames as immutable maps.
+
+The core stores each value as canonical JSON text: equality, digests and pickles need no Python. Users receive a
+persistent map; equal attributes, whatever the frame, version or scene, are one map while it is among the last used.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from pyrsistent import PMap, freeze, pmap, thaw
+
+__all__ = ["attribute_map", "attribute_text"]
+
+_REMEMBERED = 1024
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def attribute_map(text: str) -> PMap[str, Any]:
+    """Return a JSON object as an immutable map, lists and objects in it too.
+
+    Args:
+        text: the JSON object; control characters in its keys need no escape.
+    """
+    values: dict[str, Any] = json.loads(text, strict=False)
+    return pmap({key: freeze(value) if isinstance(value, (list, dict)) else value for key, value in values.items()})
+
+
+attribute_text = json.JSONEncoder(sort_keys=True, allow_nan=False, default=thaw).encode
+"""Return a JSON value, or an immutable one made of it, as canonical text."""
