@@ -9,7 +9,23 @@ from support.documented import option_types, undocumented_arguments, undocumente
 
 _TMKIT = Path(__file__).parent.parent / "tmkit"
 _CORE = _TMKIT / "_core.pyi"
-_PACKAGES = ("_support", "cli", "estimation", "formats", "graph", "relations", "robots", "spatial", "visualization")
+_PACKAGES = (
+    "_support",
+    "cli",
+    "estimation",
+    "formats",
+    "graph",
+    "manipulation",
+    "motion",
+    "pddl",
+    "plans",
+    "relations",
+    "robots",
+    "simulation",
+    "spatial",
+    "task_planning",
+    "visualization",
+)
 
 
 def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:

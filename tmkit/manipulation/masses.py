@@ -23,7 +23,12 @@ _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known
 
 
 def ball_inertia(mass: float, radius: float) -> Inertia:
-    """Return the inertia of a ball, kg and metres, about its middle."""
+    """Return the inertia of a uniform sphere about its center.
+
+    Args:
+        mass: kg.
+        radius: metres.
+    """
     return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
 
 

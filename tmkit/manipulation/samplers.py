@@ -191,11 +191,22 @@ class Samplers:
         return replace(self, _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements))
 
     def grasp_sampler(self, scene: SceneGraph, item: str) -> GraspSampler:
-        """Return the sampler that is asked for the grasps of an object."""
+        """Return the sampler of an object's grasps: that of the first rule that applies, or else the default.
+
+        Args:
+            scene: the scene.
+            item: the object.
+        """
         return next((rule.sampler for rule in self._grasps if rule.fits(scene, item)), sample_grasps)
 
     def placement_sampler(self, scene: SceneGraph, item: str, support: str) -> PlacementSampler:
-        """Return the sampler that is asked for the placements of an object on a support."""
+        """Return the sampler of an object's placements: that of the first rule that applies, or else the default.
+
+        Args:
+            scene: the scene.
+            item: the object.
+            support: the support.
+        """
         found = (rule.sampler for rule in self._placements if rule.fits(scene, item, support))
         return next(found, sample_placements)
 

@@ -115,7 +115,14 @@ class SweptVolume:
         return pair_distance(with_cloud, at, frame_a=name, frame_b=frame)
 
     def touches(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None, clearance: float = 0.0) -> bool:
-        """Tell whether the collision shapes of a frame come nearer to the swept cells than a clearance in metres."""
+        """Return whether a frame's collision shapes are nearer to the swept volume than a clearance.
+
+        Args:
+            scene: the scene.
+            frame: the frame.
+            q: (n_joints,) configuration; needed if the scene has joints.
+            clearance: metres.
+        """
         return self.distance(scene, frame, q=q) < clearance
 
 

@@ -73,7 +73,14 @@ class Exemption:
 
     @classmethod
     def of(cls, a: str, b: str, *, penetration: float, reason: str) -> Exemption:
-        """Build the exemption of two frames given in any order."""
+        """Create the exemption of two frames, in either order.
+
+        Args:
+            a: a frame.
+            b: a frame.
+            penetration: allowed depth in metres; infinity for any.
+            reason: why the pair is exempt.
+        """
         first, second = sorted((a, b))
         return cls(first, second, penetration, reason)
 
@@ -100,7 +107,14 @@ class CollisionRules:
     def from_start(
         cls, manipulator: Manipulator, scene: SceneGraph, *, q: ArrayLike, others: tuple[Manipulator, ...] = ()
     ) -> CollisionRules:
-        """Return the rules for plans that start in a scene at ``q`` (n_joints,)."""
+        """Return the rules of plans that start in a scene at a configuration.
+
+        Args:
+            manipulator: the arm.
+            scene: the start scene.
+            q: (n_joints,) start configuration.
+            others: other arms of the plan.
+        """
         rules = cls(manipulator, others=others)
         kept = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
         world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
@@ -162,7 +176,14 @@ class CollisionRules:
     def near_pairs(
         self, scene: SceneGraph, q: ArrayLike, *, margin: float, source: CollisionWorld | None = None
     ) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of frames that are not exempt and nearer to each other than ``margin`` at ``q``."""
+        """Return the pairs of frames that are not exempt and nearer to each other than a margin.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            margin: metres.
+            source: world whose geometry is reused.
+        """
         exemptions = self.exemptions(scene, touched=self.held(scene))
         world = self.world(scene, exemptions, margin=margin, source=source)
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
@@ -200,7 +221,13 @@ class CollisionRules:
     def check_world(
         self, scene: SceneGraph, exemptions: Iterable[Exemption], *, source: CollisionWorld | None = None
     ) -> CollisionWorld:
-        """Return the collision world of a version without margin, as a plan's checker asks it; see :meth:`world`."""
+        """Return the collision world without margin, with which plans are validated; see :meth:`world`.
+
+        Args:
+            scene: the scene.
+            exemptions: pairs that may collide.
+            source: world whose geometry is reused.
+        """
         return self.world(scene, exemptions, margin=-TOUCHING, source=source)
 
 

@@ -113,7 +113,12 @@ class PathQuery:
         return not self.world.in_collision(self.to_full(arm))
 
     def is_edge_free(self, first: ArrayLike, second: ArrayLike) -> bool:
-        """Tell whether the straight motion between two configurations (n,) of the arm is free, both ends included."""
+        """Return whether the straight motion between two configurations is collision-free, both ends included.
+
+        Args:
+            first: (n,) configuration of the moving joints.
+            second: (n,) configuration of the moving joints.
+        """
         return self.world.edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
 
     def solved(self, path: ArrayLike) -> FoundPath:

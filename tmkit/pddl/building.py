@@ -102,7 +102,12 @@ def make_action(
 
 
 def make_axiom(predicate: Predicate, condition: Formula) -> Axiom:
-    """Return the rule that a derived predicate holds of all its parameters that satisfy a condition."""
+    """Return the axiom of a derived predicate.
+
+    Args:
+        predicate: the predicate.
+        condition: formula in its parameters.
+    """
     return Axiom(predicate.name, predicate.parameters, condition)
 
 

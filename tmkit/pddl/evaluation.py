@@ -129,7 +129,12 @@ class Interpretation:
     # ------------------------------------------------------------------------------------------------- judging
 
     def holds(self, formula: Formula, binding: Binding | None = None) -> bool:
-        """Tell whether ``formula`` holds when its free variables have the values of ``binding``."""
+        """Return whether a formula holds.
+
+        Args:
+            formula: the formula.
+            binding: values of its free variables.
+        """
         bound: Binding = {} if binding is None else binding
         match formula:
             case Atom(predicate, terms):
@@ -155,14 +160,24 @@ class Interpretation:
                 return not any(True for _ in self.solutions(*_merged(Exists(parameters, _negated(body))), bound))
 
     def failures(self, formula: Formula, binding: Binding | None = None) -> tuple[Formula, ...]:
-        """Return the ground parts that make ``formula`` fail, conjunctions taken apart; none when it holds."""
+        """Return the ground conjuncts that make a formula fail; none if it holds.
+
+        Args:
+            formula: the formula.
+            binding: values of its free variables.
+        """
         bound: Binding = {} if binding is None else binding
         if isinstance(formula, And):
             return tuple(itertools.chain.from_iterable(self.failures(part, bound) for part in formula.parts))
         return () if self.holds(formula, bound) else (substitute(formula, bound),)
 
     def value(self, expression: Expression, binding: Binding) -> float | None:
-        """Return the value of a numeric expression, ``None`` when a function in it has no value or 0 divides."""
+        """Return the value of a numeric expression; ``None`` if a function has no value, or after a division by 0.
+
+        Args:
+            expression: the expression.
+            binding: values of its free variables.
+        """
         match expression:
             case Number(number):
                 return number
@@ -181,7 +196,12 @@ class Interpretation:
     # ------------------------------------------------------------------------------------------------ changing
 
     def change(self, effect: Effect, binding: Binding) -> Change:
-        """Return what a ground effect does to the facts."""
+        """Return the facts that an effect adds and deletes, and its cost.
+
+        Args:
+            effect: the effect.
+            binding: values of its free variables.
+        """
         change = Change()
         self._collect(effect, binding, change)
         return change

@@ -67,7 +67,12 @@ class Fact(NamedTuple):
 
     @classmethod
     def of(cls, predicate: str, *arguments: str) -> Fact:
-        """Return ``Fact(predicate, arguments)``; ``Fact.of("on", "a", "b")`` reads better than the nested tuple."""
+        """Return ``Fact(predicate, arguments)``, e.g. ``Fact.of("on", "a", "b")``.
+
+        Args:
+            predicate: name of the predicate.
+            arguments: names of objects.
+        """
         return cls(predicate, arguments)
 
 

@@ -207,6 +207,7 @@ class Problem:
         goal: the formula to bring about; it has no free variables.
         metric: what a plan should have little of.
         values: the values of numeric functions, by ground term.
+        source: the PDDL text, for messages.
 
     Raises:
         TaskError: an unknown name, a wrong number or type of arguments, a derived fact in ``init``.
@@ -298,7 +299,12 @@ class Problem:
     # -------------------------------------------------------------------------------------------- states of this task
 
     def holds(self, state: State, formula: Formula) -> bool:
-        """Tell whether a formula without free variables holds in a state, derived predicates included."""
+        """Return whether a formula without free variables holds in a state, derived predicates included.
+
+        Args:
+            state: the state.
+            formula: the formula.
+        """
         return Interpretation(self, state.facts).holds(formula)
 
     def derived(self, state: State) -> State:
@@ -306,7 +312,11 @@ class Problem:
         return State(Interpretation(self, state.facts).derived_facts())
 
     def why_not(self, state: State, action: GroundAction) -> tuple[Formula, ...]:
-        """Return the ground parts of the action's precondition that fail in a state; none when it is applicable.
+        """Return the ground conjuncts of an action's precondition that fail in a state; none if it is applicable.
+
+        Args:
+            state: the state.
+            action: the action.
 
         Raises:
             TaskError: the action is not one of the domain, or an argument is unknown or of a wrong type.
@@ -315,7 +325,11 @@ class Problem:
         return Interpretation(self, state.facts).failures(schema.precondition, binding)
 
     def apply(self, state: State, action: GroundAction) -> State:
-        """Return the state after the action: all conditions are judged before it, deletes come before adds.
+        """Return the state after an action; conditions are evaluated before it, deletes are applied before adds.
+
+        Args:
+            state: the state.
+            action: an applicable action.
 
         Raises:
             TaskError: the action is not applicable, or not one of the domain.

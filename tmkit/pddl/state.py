@@ -93,7 +93,12 @@ class State:
         return State, (self._sorted,)
 
     def change(self, *, add: Iterable[Fact] = (), delete: Iterable[Fact] = ()) -> State:
-        """Return the state without the facts of ``delete`` and then with those of ``add``."""
+        """Return the state without some facts and then with others.
+
+        Args:
+            add: facts to add.
+            delete: facts to delete.
+        """
         return State(self._facts.difference(delete).union(add))
 
     def difference(self, observed: State) -> StateDifference:

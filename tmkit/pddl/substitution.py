@@ -34,10 +34,14 @@ __all__ = ["atoms_of", "free_variables", "substitute"]
 
 
 def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
-    """Return ``formula`` with every free term that ``binding`` knows replaced by its value.
+    """Return a formula with free terms replaced.
 
     Variables of a quantifier hide those of the same name outside. Values must be objects, not variables, or variables
     that no quantifier of the formula binds.
+
+    Args:
+        formula: the formula.
+        binding: new terms by old ones.
     """
 
     def terms(old: tuple[str, ...]) -> tuple[str, ...]:

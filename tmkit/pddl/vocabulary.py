@@ -148,7 +148,12 @@ class Vocabulary:
         return self._above[name]
 
     def fits(self, given: Types, wanted: Types) -> bool:
-        """Tell whether a thing of the types ``given`` may stand where one of the types ``wanted`` is asked for."""
+        """Return whether an object of some types is allowed where others are required.
+
+        Args:
+            given: types of the object.
+            wanted: required types, any of which suffices.
+        """
         if given == wanted or "object" in wanted:
             return True
         if (given, wanted) not in self._fits:
@@ -207,14 +212,26 @@ class Vocabulary:
         return first, Fault(f"type '{first}' is above itself in the hierarchy")
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return what is wrong with the atom ``(name *terms)`` where ``variables`` are in scope."""
+        """Return the fault of the atom ``(name *terms)``, or None.
+
+        Args:
+            name: its predicate.
+            terms: its arguments.
+            variables: declared variables with their types.
+        """
         predicate = self.predicates.get(name)
         if predicate is None:
             return Fault(_unknown("predicate", name, self.predicates))
         return self.call_fault("predicate", predicate, terms, variables)
 
     def function_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return what is wrong with the function term ``(name *terms)`` where ``variables`` are in scope."""
+        """Return the fault of the function term ``(name *terms)``, or None.
+
+        Args:
+            name: its function.
+            terms: its arguments.
+            variables: declared variables with their types.
+        """
         function = self.functions.get(name)
         if function is None and name == TOTAL_COST:
             function = Function(TOTAL_COST)  # many published domains use it without declaring it
@@ -223,13 +240,25 @@ class Vocabulary:
         return self.call_fault("function", function, terms, variables)
 
     def term_fault(self, term: str, variables: Variables) -> Fault | None:
-        """Return what is wrong with the term where ``variables`` are in scope."""
+        """Return the fault of a term, or None.
+
+        Args:
+            term: object or variable.
+            variables: declared variables with their types.
+        """
         if is_variable(term):
             return None if term in variables else Fault(_unknown("variable", term, variables))
         return None if term in self.objects else Fault(_unknown("object", term, self.objects))
 
     def call_fault(self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return what is wrong with giving ``terms`` to a declared predicate, function or action, named by ``kind``."""
+        """Return the fault of the arguments of a predicate, function or action, or None.
+
+        Args:
+            kind: what it is, for the message.
+            declared: its declaration.
+            terms: its arguments.
+            variables: declared variables with their types.
+        """
         expected = len(declared.parameters)
         if len(terms) != expected:
             plural = "" if expected == 1 else "s"
@@ -250,7 +279,12 @@ class Vocabulary:
     # ------------------------------------------------------------------------------------------------ whole trees
 
     def formula_fault(self, formula: Formula, variables: Variables) -> Fault | None:
-        """Return the first fault of a formula tree where ``variables`` are in scope."""
+        """Return the first fault of a formula, or None.
+
+        Args:
+            formula: the formula.
+            variables: declared variables with their types.
+        """
         match formula:
             case Atom(predicate, terms):
                 return self.atom_fault(predicate, terms, variables)
@@ -269,7 +303,13 @@ class Vocabulary:
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
 
     def effect_fault(self, effect: Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
-        """Return the first fault of an effect tree; ``derived`` predicates must not be added or deleted."""
+        """Return the first fault of an effect, or None.
+
+        Args:
+            effect: the effect.
+            variables: declared variables with their types.
+            derived: names of derived predicates, which must not be added or deleted.
+        """
         match effect:
             case Add(atom) | Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
@@ -284,7 +324,12 @@ class Vocabulary:
                 return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
 
     def expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
-        """Return the first fault of a numeric expression."""
+        """Return the first fault of a numeric expression, or None.
+
+        Args:
+            expression: the expression.
+            variables: declared variables with their types.
+        """
         match expression:
             case Number():
                 return None
@@ -294,9 +339,13 @@ class Vocabulary:
                 return _first(self.expression_fault(part, variables) for part in parts)
 
     def parameters_fault(self, parameters: tuple[Parameter, ...], *, distinct: bool = True) -> Fault | None:
-        """Return the first fault of a parameter list: no variable, an unknown type, a name that is not ``distinct``.
+        """Return the first fault of a parameter list, or None: not a variable, an unknown type, a repeated name.
 
         The parameters of declarations need not be distinct, since nothing refers to them: ``(in ?obj ?obj)``.
+
+        Args:
+            parameters: the parameters.
+            distinct: whether names must be unique.
         """
         seen: set[str] = set()
         for parameter in parameters:
@@ -311,7 +360,12 @@ class Vocabulary:
 
 
 def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
-    """Return what is wrong with stating or changing ``predicate`` directly."""
+    """Return the fault of stating or changing a predicate directly, or None.
+
+    Args:
+        predicate: its name.
+        derived: names of derived predicates.
+    """
     if predicate not in derived:
         return None
     return Fault(f"predicate '{predicate}' is derived; it follows from axioms and cannot be stated or changed")

@@ -43,7 +43,11 @@ class ClassChange:
 
 
 def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> SceneGraph:
-    """Return the version in which the changes have been made, one after the other.
+    """Return the scene after changes of classes, in order.
+
+    Args:
+        scene: the scene.
+        changes: the changes.
 
     Raises:
         UnknownNameError: no such frame.

@@ -62,7 +62,12 @@ class ObjectAt:
                 raise ConfigurationError(f"{name} of a goal must be positive, not {value}")
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        """Return why the goal does not hold; None if it holds.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         metres, radians = self.pose.distance(scene.pose(self.frame, self.reference, q=q))
         if metres > self.metres:
             return f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be {self.metres * 1000:g} mm"
@@ -104,7 +109,12 @@ class ObjectIn:
     region: str
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        """Return why the goal does not hold; None if it holds.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         return (
             None if lies_in_region(scene, self.frame, self.region, q=q) else f"'{self.frame}' is not in '{self.region}'"
         )
@@ -153,7 +163,12 @@ class ArmAt:
         object.__setattr__(self, "joints", dict(self.joints))
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return in words why the goal does not hold in a scene at a configuration (n_joints,); None when it does."""
+        """Return why the goal does not hold; None if it holds.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         names = scene.joint_names
         for joint, value in self.joints.items():
             off = abs(float(q[names.index(joint)]) - value)

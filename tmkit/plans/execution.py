@@ -55,7 +55,12 @@ class Executor(Protocol):
         ...
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Begin an action; ``number`` counts from 1."""
+        """Begin an action.
+
+        Args:
+            number: index of the step, from 1.
+            step: the step.
+        """
         ...
 
     def follow(self, motion: TimedMotion) -> None:
@@ -63,15 +68,30 @@ class Executor(Protocol):
         ...
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close the hand of an arm that stands still on ``segment.held``, an object or a handle."""
+        """Close the gripper of an arm at rest on ``segment.held``, an object or a handle.
+
+        Args:
+            arm: the arm.
+            segment: the grasp.
+        """
         ...
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open the hand of an arm that stands still to ``segment.gripper``, or switch its vacuum off."""
+        """Open the gripper of an arm at rest to ``segment.gripper``, or switch its vacuum off.
+
+        Args:
+            arm: the arm.
+            segment: the release.
+        """
         ...
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """End an action: the world should be as ``step.scene`` at ``step.q`` says."""
+        """End an action; the world should be in the state ``step.scene`` at ``step.q``.
+
+        Args:
+            number: index of the step, from 1.
+            step: the step.
+        """
         ...
 
     def finish(self) -> None:

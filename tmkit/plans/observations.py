@@ -77,6 +77,10 @@ class CameraModel:
     def of(cls, scene: SceneGraph, frame: str) -> CameraModel:
         """Return the model that a frame's attributes describe.
 
+        Args:
+            scene: the scene.
+            frame: frame of the class ``camera``.
+
         Raises:
             SceneError: the frame is no camera, or an attribute is missing, negative or no number.
         """
@@ -100,7 +104,13 @@ class CameraModel:
         )
 
     def fault(self, scene: SceneGraph, target: str, *, q: NDArray[np.float64]) -> str | None:
-        """Return in words why the middle of a frame is not seen at a configuration (n_joints,); None when it is."""
+        """Return why the origin of a frame is not visible; None if it is.
+
+        Args:
+            scene: the scene.
+            target: the frame.
+            q: (n_joints,) configuration.
+        """
         x, y, z = scene.pose(target, self.frame, q=q).translation
         distance, angle = math.hypot(x, y, z), atan2(math.hypot(x, y), z)
         if not self.nearest <= distance <= self.farthest:
@@ -156,7 +166,11 @@ class PlannedObservation:
         return world.pose(self.target, self.camera, q=q) @ Pose.exp(error)
 
     def expected(self, scene: SceneGraph, *, q: NDArray[np.float64]) -> SceneGraph:
-        """Return the scene after this look, should what is expected be measured.
+        """Return the scene after this observation, if the expected pose is measured.
+
+        Args:
+            scene: the scene before it.
+            q: (n_joints,) configuration.
 
         Raises:
             SceneError: no such camera, or none that says how well it sees.
@@ -173,7 +187,12 @@ class PlannedObservation:
 def with_observations(
     scene: SceneGraph, observations: Iterable[PlannedObservation], *, q: NDArray[np.float64]
 ) -> SceneGraph:
-    """Return the scene after looks, one after the other at one configuration (n_joints,), as they are expected.
+    """Return the scene after observations, in order, if the expected poses are measured.
+
+    Args:
+        scene: the scene before them.
+        observations: the observations.
+        q: (n_joints,) configuration.
 
     Raises:
         SceneError: no such camera, or none that says how well it sees.

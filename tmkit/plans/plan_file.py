@@ -176,7 +176,11 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
-    """Make a plan of plain values.
+    """Create a plan from the values of its JSON file.
+
+    Args:
+        document: the values.
+        source: the file, for messages.
 
     Raises:
         PlanFileError: a value that is missing or does not fit; the message says which.

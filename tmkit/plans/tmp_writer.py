@@ -36,7 +36,11 @@ def tmp_footer(actions: int) -> str:
 
 
 def save_tmp_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan in the original's format: all of it, or nothing; the same plan has the same bytes.
+    """Write a plan in the TMKit format, completely or not at all; the same plan gives the same bytes.
+
+    Args:
+        plan: the plan.
+        path: the file.
 
     Raises:
         PlanFileError: a step observes something or moves a joint of the scene by its handle, which the format cannot

@@ -88,7 +88,12 @@ class Reparenting:
     slip: CovarianceRows | None = None
 
     def applied(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
-        """Return the version after the change, which happens at a configuration (n_joints,)."""
+        """Return the scene after the change.
+
+        Args:
+            scene: the scene before it.
+            q: (n_joints,) configuration.
+        """
         if self.slip is None and not scene.noisy_frames:
             return scene.reparent(self.frame, self.parent, pose=self.pose)
         kept = scene.reparent(self.frame, self.parent, q=q, covariance=self.slip)

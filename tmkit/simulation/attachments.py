@@ -27,7 +27,14 @@ _HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
 
 
 def link_pose(bullet: Any, client: int, *, body: Body, link: int) -> Pose:
-    """Return root_from_link."""
+    """Return the pose of a link relative to the root.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        body: the body.
+        link: index of the link, or ``BASE``.
+    """
     if link == BASE:
         position, quaternion = bullet.getBasePositionAndOrientation(body.index, physicsClientId=client)
         return Pose(position, quaternion) @ body.base_from_inertial.inverse()
@@ -56,7 +63,13 @@ class Attachments:
         return tuple(dict.fromkeys(name for name, _ in self._constraints))
 
     def attach(self, child: Body, name: str, *, parent: Body, frame: str) -> None:
-        """Fix an object, or the frame of a mechanism, to a frame of another body as it is now.
+        """Fix an object, or the frame of a mechanism, to a frame of another body by a constraint.
+
+        Args:
+            child: body of the object.
+            name: the object, or the frame of the mechanism.
+            parent: body of the frame.
+            frame: the frame.
 
         Raises:
             SimulationError: it is attached to this frame already.
@@ -85,7 +98,12 @@ class Attachments:
         self._constraints[name, frame] = constraint
 
     def detach(self, name: str, frame: str | None = None) -> None:
-        """Let go of an object that is attached to a frame, or to any; nothing happens when it is not attached."""
+        """Remove the constraints of an object; nothing happens if there are none.
+
+        Args:
+            name: the object.
+            frame: frame that it is attached to; any by default.
+        """
         for key in [key for key in self._constraints if key[0] == name and frame in (None, key[1])]:
             self._bullet.removeConstraint(self._constraints.pop(key), physicsClientId=self._client)
 

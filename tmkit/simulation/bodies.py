@@ -249,6 +249,14 @@ def set_friction(
 
     Fingers bear a moment about the normal of a contact, too: what is soft touches by a patch, and of the patch the
     engine keeps a point or two, about which what is held would swing.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        scene: the scene.
+        bodies: bodies of the simulation.
+        fingers: frames of the fingers.
+        settings: friction of fingers and objects.
     """
     of_kind = {
         "fixed": settings.fixed_friction,
@@ -283,7 +291,14 @@ def _given_friction(scene: SceneGraph, body: Body) -> dict[int, float]:
 def ignore_meant_overlaps(
     bullet: Any, client: int, *, bodies: Sequence[Body], allowed: Iterable[tuple[str, str, str]]
 ) -> None:
-    """Let pairs without a movable object be, when the scene allows them or they overlap as they stand now."""
+    """Disable collisions of pairs of static bodies that the scene allows, or that overlap at the start.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        bodies: bodies of the simulation.
+        allowed: pairs of frames, with the reason.
+    """
     place = {frame: body for body in bodies for frame in body.links}
     frames = frames_of_links(bodies)
     pairs = {(a, b) for a, b, _ in allowed if a in place and b in place}

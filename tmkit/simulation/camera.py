@@ -70,7 +70,12 @@ class Camera:
             raise SimulationError(f"a picture is 1 to 4096 pixels wide and high, not {self.width} x {self.height}")
 
     def resized(self, width: int, height: int) -> Camera:
-        """Return the same view for a picture of another size."""
+        """Return the same view with another size of the picture.
+
+        Args:
+            width: pixels.
+            height: pixels.
+        """
         return Camera(self.position, self.target, self.up, self.field_of_view, width, height)
 
     def axes(self) -> NDArray[np.float64]:

@@ -38,7 +38,12 @@ class Contacts:
         self._probe: int | None = None
 
     def of_link(self, body: Body, link: int) -> tuple[str, ...]:
-        """Return the frames whose shapes touch those of a link, sorted."""
+        """Return the frames in contact with a link, sorted.
+
+        Args:
+            body: the body.
+            link: index of the link.
+        """
         contacts = self._bullet.getContactPoints(bodyA=body.index, physicsClientId=self._client)
         return tuple(sorted({self._frames[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= TOUCHING}))
 

@@ -40,7 +40,13 @@ def connect(bullet: Any, *, gui: bool) -> int:
 
 
 def set_up(bullet: Any, client: int, *, settings: PhysicsSettings) -> None:
-    """Give a connection its gravity, time step and solver."""
+    """Set gravity, time step and solver of a connection.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        settings: the settings.
+    """
     bullet.setGravity(0.0, 0.0, -settings.gravity, physicsClientId=client)
     bullet.setPhysicsEngineParameter(
         fixedTimeStep=settings.time_step,

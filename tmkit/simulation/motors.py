@@ -230,12 +230,24 @@ class Motors:
                 self._bullet.resetJointState(drive.body, index, float(position), 0.0, physicsClientId=self._client)
 
     def tell(self, q: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
-        """Tell all joints but the fingers where to be now (n,), and how fast to go on (n,)."""
+        """Set the targets of all joints but the fingers.
+
+        Args:
+            q: (n_joints,) radians or metres.
+            velocity: (n_joints,) per second.
+        """
         for drive in self._drives:
             self._tell(drive, q, velocity, drive.forces)
 
     def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, robot: str) -> None:
-        """Tell the fingers of a robot where to be now (n,), how fast to go on (n,), and how hard each presses, N."""
+        """Set the targets of the fingers of an arm.
+
+        Args:
+            q: (n_joints,) radians or metres.
+            velocity: (n_joints,) per second.
+            force: force of each finger in N.
+            robot: name of the arm.
+        """
         for hand in self._hands[robot]:
             self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
 

@@ -60,7 +60,12 @@ class Pieces:
 
 
 def is_movable(scene: SceneGraph, frame: str) -> bool:
-    """Say whether a frame is an object that may be carried: of the class, and not held by a moving joint."""
+    """Return whether a frame is a movable object: of the class, and without an actuated joint.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+    """
     return scene.joint(frame).type not in _MOVING_JOINTS and any(
         name in MOVABLE_CLASSES for name in scene.classes(frame)
     )

@@ -35,7 +35,11 @@ _PALETTE_SAMPLES = 6
 
 
 def check_output(path: str | Path, *, film: bool) -> Path:
-    """Prove that a picture or film can be written there, without writing it.
+    """Check that a picture or film can be written, without writing it.
+
+    Args:
+        path: the file.
+        film: whether it is a film.
 
     Raises:
         OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
@@ -61,7 +65,11 @@ def _failure(target: Path, reason: str) -> OutputError:
 
 
 def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
-    """Write one picture (height, width, 3).
+    """Write a picture.
+
+    Args:
+        path: the file.
+        pixels: (height, width, 3).
 
     Returns:
         The path.

@@ -188,7 +188,13 @@ def _is_triangles(placed: PlacedShape, *, still: bool) -> bool:
 
 
 def remove_margins(bullet: Any, client: int, *, body: int) -> None:
-    """Take away the millimetre by which pybullet inflates the convex hulls of a body without links."""
+    """Remove the margin of 1 mm that pybullet adds to the convex hulls of a body without links.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        body: index of the body.
+    """
     bullet.changeDynamics(body, -1, collisionMargin=0.0, physicsClientId=client)
 
 

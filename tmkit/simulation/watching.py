@@ -51,6 +51,7 @@ class Watch:
         plan: the plan.
         position_tolerance: metres an object may be from its planned place without a remark.
         rotation_tolerance: radians an object may be turned from its planned place without a remark.
+        world: scene to compare with at the start; that of the plan by default.
     """
 
     def __init__(
@@ -104,7 +105,12 @@ class Watch:
                     self._astray.add(name)
 
     def enter_step(self, number: int, step: PlanStep) -> None:
-        """Tell that a step begins."""
+        """Record that a step begins.
+
+        Args:
+            number: index of the step, from 1.
+            step: the step.
+        """
         self._touched.clear()
         self._held_back = False
         self._step = number
@@ -119,7 +125,13 @@ class Watch:
         self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
-        """Tell that the hand has closed on an object."""
+        """Record that the gripper has closed on an object.
+
+        Args:
+            name: the object.
+            segment: the grasp.
+            by_constraint: whether the object is held by a constraint.
+        """
         robot, simulation = self._robot, self._simulation
         parent, pose = robot.tip, simulation.pose(name, robot.tip)
         if segment.reparenting is not None:
@@ -130,7 +142,12 @@ class Watch:
             self._say(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
     def released(self, name: str, robot: Manipulator) -> None:
-        """Tell that the hand of an arm is about to open."""
+        """Record that the gripper of an arm is about to open.
+
+        Args:
+            name: the object.
+            robot: the arm.
+        """
         self._measure_carried()
         carried = self._carried.pop(robot.name, None)
         if carried is not None and carried.name == name:

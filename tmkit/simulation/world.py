@@ -54,6 +54,15 @@ class Simulation:
 
     Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`. One simulation must
     not be used from two threads at once; two simulations are independent of each other.
+
+    Args:
+        bullet: the module ``pybullet``.
+        client: index of the connection.
+        scene: the scene.
+        q: (n_joints,) start configuration.
+        robots: the arms.
+        passive: joints without a motor.
+        settings: physics settings.
     """
 
     def __init__(
@@ -298,7 +307,11 @@ class Simulation:
         self.command(values)
 
     def set_object_pose(self, name: str, root_from_object: Pose) -> None:
-        """Put a movable object somewhere, at rest, without physics.
+        """Set the pose of a movable object, with zero velocity.
+
+        Args:
+            name: the object.
+            root_from_object: pose relative to the root.
 
         Raises:
             UnknownNameError: no such movable object.
@@ -341,7 +354,11 @@ class Simulation:
         self._steps += count
 
     def attach(self, name: str, frame: str) -> None:
-        """Fix a movable object, or a handle, to a frame as it is now: the alternative to holding it by friction.
+        """Fix a movable object, or a handle, to a frame by a constraint, instead of holding it by friction.
+
+        Args:
+            name: the object or handle.
+            frame: the frame.
 
         Raises:
             UnknownNameError: no such object or frame.
@@ -350,7 +367,12 @@ class Simulation:
         self._attachments.attach(self._body(name), name, parent=self._body(frame), frame=frame)
 
     def detach(self, name: str, frame: str | None = None) -> None:
-        """Let go of an object that was attached to a frame, or to any; nothing happens when it was not."""
+        """Remove the constraints of an object; nothing happens if there are none.
+
+        Args:
+            name: the object or handle.
+            frame: frame that it is attached to; any by default.
+        """
         self.client  # noqa: B018  raises when closed
         self._attachments.detach(name, frame)
 
@@ -379,7 +401,12 @@ class Simulation:
     # --- touching -------------------------------------------------------------------------------------------------
 
     def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
-        """Say whether a movable object, or a handle, and some frames collide; they do when the simulation begins.
+        """Enable or disable collisions of a movable object, or a handle, with frames; they are enabled at first.
+
+        Args:
+            name: the object or handle.
+            frames: the frames.
+            enabled: whether they collide.
 
         Raises:
             UnknownNameError: no such object or frame.
@@ -389,11 +416,15 @@ class Simulation:
         self._contacts.allow(child, name, others=others, enabled=enabled)
 
     def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
-        """Let the engine find the contacts of an object, or a handle, with some frames anew.
+        """Recompute the contacts of an object, or a handle, with frames.
 
         The engine keeps points of contact for as long as two shapes stay where they are relative to each other, with
         the normals that they had in the world when they were found. So what is turned while it is held would be pushed
         along directions of long ago, and stick to the fingers when these open.
+
+        Args:
+            name: the object or handle.
+            frames: the frames.
 
         Raises:
             UnknownNameError: no such object or frame.

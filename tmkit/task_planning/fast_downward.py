@@ -138,7 +138,12 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             return TranslatedTask.unfinished(problem)
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
-        """Translate a problem: :meth:`translate`, by its name in :class:`~tmkit.task_planning.TaskPlanner`."""
+        """Translate a problem; :meth:`translate` under its name in :class:`~tmkit.task_planning.TaskPlanner`.
+
+        Args:
+            problem: the problem.
+            time_limit: seconds.
+        """
         return self.translate(problem, time_limit=time_limit)
 
     # ---------------------------------------------------------------------------------------------------- searching

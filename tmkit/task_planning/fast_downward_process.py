@@ -134,7 +134,13 @@ class Outcome:
 
 
 class RunningSearch:
-    """A chain of searches that runs."""
+    """A chain of searches that runs.
+
+    Args:
+        searches: command lines of the searches.
+        program: the executable.
+        folder: working directory.
+    """
 
     def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
         self._searches, self._program, self._folder = searches, program, folder
@@ -241,7 +247,12 @@ class Searches:
 
 
 def together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
-    """Return what two runs did together."""
+    """Return the sum of the statistics of two runs.
+
+    Args:
+        first: the first run.
+        second: the second run.
+    """
     return replace(
         first,
         expanded=first.expanded + second.expanded,

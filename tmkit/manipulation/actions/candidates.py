@@ -58,12 +58,23 @@ class ActionContext:
         return self._sampling().samplers
 
     def grasps(self, item: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
-        """Return the grasps of an object by an arm, the first unless another is named; see :meth:`Sampling.grasps`."""
+        """Return the grasps of an object by an arm; see :meth:`Sampling.grasps`.
+
+        Args:
+            item: the object.
+            robot: name of the arm; the first by default.
+        """
         arm = None if robot is None else self.arm(robot).manipulator
         return self._sampling().grasps(self.scene, item, manipulator=arm)
 
     def placements(self, item: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
-        """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`."""
+        """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`.
+
+        Args:
+            item: the object.
+            support: the surface, region or object.
+            robot: name of the arm; the first by default.
+        """
         self.asked.append((item, support))
         arm = None if robot is None else self.arm(robot).manipulator
         return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng, manipulator=arm)
@@ -117,7 +128,13 @@ class Pick:
     slip: CovarianceRows | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for it, and failures in between."""
+        """Yield motions of the action, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         arm = arm if self.robot is None else context.arm(self.robot)
         return arm.pick(
             context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
@@ -146,11 +163,23 @@ class Place:
 
     @classmethod
     def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
-        """Return the candidate that puts an object where a placement says, with the first arm or a named one."""
+        """Return the candidate that puts an object at a placement.
+
+        Args:
+            item: the object.
+            placement: support, and pose relative to it.
+            robot: name of the arm; the first by default.
+        """
         return cls(item, placement.support, placement.support_from_item, robot)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for it, and failures in between."""
+        """Yield motions of the action, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         arm = arm if self.robot is None else context.arm(self.robot)
         return arm.place(
             context.scene,
@@ -179,7 +208,13 @@ class MoveTo:
     robot: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield the motion to it, or why there is none."""
+        """Yield motions of the action, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         arm = arm if self.robot is None else context.arm(self.robot)
         return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
 
@@ -197,7 +232,12 @@ class Change:
     choice: str = ""
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield the one way to do it.
+        """Yield the changed scene; there is no motion.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
 
         Raises:
             SceneError: a class that is added though it is there, or removed though it is not.
@@ -220,6 +260,12 @@ class Impossible:
     is_proved: bool = False
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield the failure."""
+        """Yield the failure.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         del arm, context, seed
         yield MotionFailure("choosing", self.cause, is_final=self.is_proved, kind=FailureKind.NO_CHOICE)

@@ -55,7 +55,13 @@ class Handover:
     exchange: Pose
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for it, one for each way in which both arms reach the object, and failures in between."""
+        """Yield motions of the action, one for each pose that both arms reach, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         del arm
         exchange = _Exchange(self, context.arm(self.giver), context.arm(self.taker), context, seed)
         return exchange.attempts()

@@ -44,7 +44,12 @@ class Look:
     robot: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions to views of the object, the look itself where the camera is fixed, and failures in between.
+        """Yield motions to views of the object, or the look alone if the camera is fixed, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
 
         Raises:
             SceneError: the frame is no camera, or does not say how well it sees.

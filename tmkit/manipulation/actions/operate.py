@@ -60,7 +60,12 @@ class Operate:
     robot: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for it, one for each way to reach the handle, and failures in between.
+        """Yield motions of the action, one for each way to reach the handle, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
 
         Raises:
             ConfigurationError: the handle is none of the joint.

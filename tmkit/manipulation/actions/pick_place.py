@@ -270,7 +270,13 @@ class ArmMotion:
         return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
 
     def require_hold(self, phase: Phase, path: Configuration, *, item: str, what: str) -> None:
-        """Prove that the hand holds an object along a path (k, n_joints).
+        """Check that the gripper bears the weight of an object along a path.
+
+        Args:
+            phase: scene and collision rules of the path.
+            path: (k, n_joints) configurations.
+            item: the held object.
+            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: the object is too heavy to be held like that.

@@ -143,14 +143,23 @@ class MotionPieces:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
         Without it two blocks that stand side by side would keep the arm from doing anything.
+
+        Args:
+            scene: the scene at the start of the action.
+            q: (n_joints,) configuration.
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
     @timed(PlanningPhase.COLLISION)
     def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
-        """Return the pairs of an object and the still world that are nearer than the margin where it comes to rest.
+        """Return the pairs of an object and the static world that are nearer than the margin where it is put.
 
         Without it nothing could be put where two tables of one height overlap.
+
+        Args:
+            scene: the scene before the object is put down.
+            q: (n_joints,) configuration.
+            change: new parent and pose of the object.
         """
         resting = scene.reparent(change.frame, change.parent, pose=change.pose)
         kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
@@ -164,7 +173,14 @@ class MotionPieces:
     def phase(
         self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
     ) -> Phase:
-        """Return the phase of a version in which ``touched`` is handled; see :class:`CollisionRules`."""
+        """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
+
+        Args:
+            scene: the version.
+            near: pairs that are exempt from the planning margin.
+            touched: object that the gripper may touch.
+            support: frame that this object may touch.
+        """
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
         world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
         check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
@@ -174,7 +190,15 @@ class MotionPieces:
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
     ) -> Iterator[Configuration | MotionFailure]:
-        """Yield free configurations (n_joints,) with the tool at a pose, nearest to ``q`` first; else one failure."""
+        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure.
+
+        Args:
+            phase: scene and collision rules.
+            root_from_tool: pose of the tool frame relative to the root.
+            q: (n_joints,) reference configuration.
+            seed: seed of inverse kinematics.
+            what: name of the motion, for the failure.
+        """
         arm = self.manipulator
         with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
@@ -213,7 +237,13 @@ class MotionPieces:
         return found.q
 
     def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
-        """Return the straight path (k, n_joints) by which the tool backs off along its z axis."""
+        """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
+
+        Args:
+            phase: scene and collision rules.
+            start: (n_joints,) configuration.
+            what: name of the motion, for the failure.
+        """
         root_from_tool = self._tool(phase, start)
         return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
 
@@ -232,7 +262,14 @@ class MotionPieces:
         return self._line(phase, start, target, what)
 
     def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
-        """Return a free path (k, n_joints) from start to goal, with room to spare where one is soon found so.
+        """Return a collision-free path (k, n_joints), with a larger clearance if one is found quickly.
+
+        Args:
+            phase: scene and collision rules.
+            start: (n_joints,) configuration.
+            goal: (n_joints,) configuration; the gripper stays as at the start.
+            seed: seed of the motion planner.
+            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: none was found; it says why, and what was in the way.
@@ -300,7 +337,13 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
-        """Prove that the hand can open or close where the arm stands.
+        """Check that the gripper can move between two configurations.
+
+        Args:
+            phase: scene and collision rules.
+            start: (n_joints,) configuration.
+            end: (n_joints,) configuration that differs in gripper joints only.
+            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: something is in the way of the fingers.
@@ -313,15 +356,32 @@ class MotionPieces:
             raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
 
     def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
-        """Return ``q`` with the given finger joint values."""
+        """Return a configuration with other values of gripper joints.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            values: radians or metres by joint.
+        """
         return scene.configuration(dict(values), base=q)
 
     def with_gripper_of(self, q: Configuration, like: Configuration, scene: SceneGraph) -> Configuration:
-        """Return ``q`` with the fingers as in ``like``."""
+        """Return ``q`` with the gripper as in ``like``.
+
+        Args:
+            q: (n_joints,) configuration.
+            like: (n_joints,) configuration.
+            scene: the scene.
+        """
         return self.with_gripper(scene, q, self.gripper_of(like, scene))
 
     def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
-        """Return the finger joint values of a configuration."""
+        """Return the values of the gripper joints of a configuration.
+
+        Args:
+            q: (n_joints,) configuration.
+            scene: the scene.
+        """
         names = scene.joint_names
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 

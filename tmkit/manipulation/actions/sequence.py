@@ -37,7 +37,13 @@ class Sequence:
     item: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for all of it, and failures of its parts in between."""
+        """Yield motions of all parts, and failures of parts in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of the motion planner.
+        """
         return self._after(Refinement((), context.scene, context.q, ""), 0, arm, context, seed)
 
     def _after(

@@ -66,7 +66,12 @@ class HandCheck:
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
-        """Tell whether a scene has the hand whole: tip, tool, contact links and finger joints, with shapes."""
+        """Return whether a scene contains the complete hand: tip, tool, contact links and finger joints, with shapes.
+
+        Args:
+            scene: the scene.
+            manipulator: the arm.
+        """
         tip = manipulator.tip
         if tip not in scene or manipulator.tool not in scene:
             return False

@@ -123,7 +123,13 @@ def antipodal_pairs(
 
 
 def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:
-    """Return pairs that are no near copies of an earlier one, at most so many, and so many of nearly one direction."""
+    """Return pairs of contact points without near duplicates.
+
+    Args:
+        pairs: candidates, best first.
+        limit: maximal number of pairs.
+        of_axis: maximal number of pairs with nearly parallel axes.
+    """
     kept: list[ContactPair] = []
     for pair in pairs:
         if len(kept) == limit:

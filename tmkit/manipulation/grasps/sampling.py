@@ -93,16 +93,27 @@ def grasps_of(
 
 
 def all_grasps_are_known(scene: SceneGraph, item: str) -> bool:
-    """Tell whether :func:`grasps_of` giving none proves that there are none: it does not for what is sampled.
+    """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
     It does for one box, cylinder, ball or capsule; meshes are sampled, and of several shapes some grasps are not tried.
+
+    Args:
+        scene: the scene.
+        item: the object.
     """
     solids = [attached for attached in scene.shapes(item) if attached.collision]
     return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
 
 
 def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> tuple[str, ...]:
-    """Return in words what is wrong with the way a closed hand holds an object; nothing when every finger is at it."""
+    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        manipulator: the arm.
+        item: the object.
+    """
     faults: list[str] = []
     for link in manipulator.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=item)
@@ -146,7 +157,14 @@ def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
 
 
 def firmly_held(scene: SceneGraph, item: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
-    """Tell for grasps (n) of an object whether the hand bears its weight whichever way it is turned."""
+    """Return for each grasp whether the gripper bears the object's weight in every orientation.
+
+    Args:
+        scene: the scene.
+        item: the object.
+        grasps: grasps of the object.
+        manipulator: the arm.
+    """
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, item, manipulator=manipulator, tool_from_item=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
@@ -273,6 +291,10 @@ def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
     """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
 
     The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
+
+    Args:
+        scene: the scene.
+        manipulator: an arm with a suction gripper.
     """
     radius = _rim_radius(scene, manipulator)
     turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)

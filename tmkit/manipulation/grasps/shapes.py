@@ -33,12 +33,22 @@ Vector = NDArray[np.float64]
 
 
 def fits(width: float, manipulator: Manipulator) -> bool:
-    """Tell whether a hand closes on something of a width and, open, has room around it."""
+    """Return whether an object of a width fits between the fingers, with clearance when the gripper is open.
+
+    Args:
+        width: metres along the closing direction.
+        manipulator: the arm.
+    """
     return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
 
 
 def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a box (3,) by a parallel hand."""
+    """Yield the grasps of a box by a parallel gripper.
+
+    Args:
+        size: (3,) side lengths in metres.
+        manipulator: the arm.
+    """
     axes = np.eye(3)
     for along in (2, 0, 1):
         for side in (1.0, -1.0):
@@ -98,7 +108,12 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
 
 
 def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a ball by a parallel hand: from 18 sides, in four turns."""
+    """Yield the grasps of a sphere by a parallel gripper: from 18 directions, in four rotations.
+
+    Args:
+        radius: metres.
+        manipulator: the arm.
+    """
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
@@ -113,7 +128,12 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
 
 
 def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a box (3,) by a suction cup whose rim has a radius, metres."""
+    """Yield the grasps of a box by a suction cup.
+
+    Args:
+        size: (3,) side lengths in metres.
+        rim: radius of the cup in metres.
+    """
     axes = np.eye(3)
     for along in (2, 0, 1):
         if min(size[i] for i in range(3) if i != along) < 2.0 * rim:
@@ -126,7 +146,13 @@ def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
 
 
 def suction_caps(radius: float, length: float, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a cylinder by a suction cup."""
+    """Yield the grasps of a cylinder by a suction cup.
+
+    Args:
+        radius: of the cylinder, metres.
+        length: of the cylinder, metres.
+        rim: radius of the cup in metres.
+    """
     if radius < rim:
         return
     for side in (1.0, -1.0):

@@ -34,7 +34,13 @@ class Grasp:
 
 
 def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
-    """Return the tool frame at a position, with its z axis along ``approach`` and its y axis along ``closing``."""
+    """Return the pose of the tool frame; its z axis is ``approach``, its y axis ``closing``.
+
+    Args:
+        position: (3,) metres.
+        approach: (3,) unit vector.
+        closing: (3,) unit vector, orthogonal to ``approach``.
+    """
     (a, b, c), (x, y, z) = closing.tolist(), approach.tolist()
     across = (b * z - c * y, c * x - a * z, a * y - b * x)
     return Pose.from_rotation_matrix(position, np.column_stack([across, closing, approach]))

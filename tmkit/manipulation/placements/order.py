@@ -31,7 +31,14 @@ def ranked_places(
     rng: np.random.Generator,
     settings: PlacementSettings,
 ) -> Iterator[tuple[str, Iterator[tuple[Posture, NDArray[np.float64]]]]]:
-    """Yield kinds of places in words with the places, best first; of each, far ones first when packing."""
+    """Yield kinds of positions with their positions, best kind first.
+
+    Args:
+        postures: stable orientations of the object.
+        origin: (2,) current position of the object.
+        rng: generator of random positions.
+        settings: packed or spread out.
+    """
     sign = -1.0 if settings.is_packed else 1.0
     kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
     for kind in kinds if settings.is_packed else reversed(kinds):

@@ -102,7 +102,18 @@ def postures_on(
     *,
     may_overhang: bool,
 ) -> Iterator[Posture]:
-    """Yield the object in its ways of resting, in quarter turns along the area's sides, the smallest turn first."""
+    """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first.
+
+    Args:
+        scene: the scene.
+        item: the object.
+        surface: the support surface.
+        solids: collision shapes of the object.
+        q: (n_joints,) configuration; needed if the scene has joints.
+        manipulator: the arm, whose parts do not block positions; None if there is none.
+        settings: stability and spacing.
+        may_overhang: whether the object may extend beyond the surface.
+    """
     faces = stable_faces(scene, item, q=q)
     upright = [face for face in faces if face.is_upright]
     if upright and not settings.any_face:

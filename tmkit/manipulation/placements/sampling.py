@@ -100,6 +100,15 @@ def placements_on_surface(
 ) -> Iterator[Placement]:
     """Yield places for an object on the level tops of a frame, near to where it is first; see the function above.
 
+    Args:
+        scene: the scene.
+        item: the object.
+        support: frame with a level surface.
+        q: (n_joints,) configuration; needed if the scene has joints.
+        rng: generator of random positions.
+        manipulator: the arm, whose parts do not block positions.
+        settings: stability, spacing and order; defaults if omitted.
+
     Raises:
         SceneError: the support has no level top, or an object that cannot rest.
         UnknownNameError: no such frame.

@@ -96,7 +96,13 @@ def stable_faces(
 
 
 def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) -> Vector:
-    """Return the centre of mass (3,) of an object and all that hangs off it, in its frame."""
+    """Return the centre of mass (3,) of an object and its descendants, in its frame.
+
+    Args:
+        scene: the scene.
+        item: the object.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
     masses: list[tuple[float, Vector]] = []
     for frame in scene.subtree(item):
         inertia = scene.inertia(frame)

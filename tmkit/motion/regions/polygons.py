@@ -60,7 +60,12 @@ class ConvexPolygon:
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
-        """Return the rectangle between two corners (2,)."""
+        """Return the rectangle between two corners (2,).
+
+        Args:
+            lower: (2,) corner.
+            upper: (2,) opposite corner.
+        """
         (x0, y0), (x1, y1) = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
@@ -102,7 +107,12 @@ class ConvexPolygon:
         return np.asarray(np.min(offsets - product(given, normals.T), axis=1))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
-        """Tell whether another polygon lies in this one, at most ``tolerance`` metres beyond an edge."""
+        """Return whether another polygon is inside this one.
+
+        Args:
+            other: the other polygon.
+            tolerance: metres that it may extend beyond an edge.
+        """
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
 
     def separation(self, other: ConvexPolygon) -> float:
@@ -150,9 +160,13 @@ class ConvexPolygon:
 
 
 def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | None:
-    """Return all positions of a footprint's origin at which the footprint lies in an area; None where it fits nowhere.
+    """Return the positions of a footprint's origin with the footprint inside an area; None if there are none.
 
     A footprint that just fits one way has a segment of positions, or a single one.
+
+    Args:
+        area: the area.
+        footprint: polygon relative to its origin.
     """
     normals, offsets = area.edges
     room = offsets - np.max(product(footprint.vertices, normals.T), axis=0)
@@ -167,9 +181,14 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
 
 
 def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: float = 0.0) -> ConvexPolygon:
-    """Return the positions of a footprint's origin at which it comes nearer to an obstacle than ``spacing`` metres.
+    """Return the positions of a footprint's origin at which it is nearer to an obstacle than a distance.
 
     On the polygon's edges it is that far away, at its corners up to 8 % farther: an octagon stands for the circle.
+
+    Args:
+        obstacle: the obstacle.
+        footprint: polygon relative to its origin.
+        spacing: distance in metres.
     """
     mirrored = ConvexPolygon(_read_only(-footprint.vertices))
     found = obstacle.widened(mirrored)
@@ -177,7 +196,12 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
-    """Return the points (k, 2) where the edges of two polygons cross or touch, parallel ones left out."""
+    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges.
+
+    Args:
+        first: a polygon.
+        second: a polygon.
+    """
     starts_a, starts_b = first.vertices, second.vertices
     along_a, along_b = (np.roll(part, -1, axis=0) - part for part in (starts_a, starts_b))
     between = starts_b[None, :, :] - starts_a[:, None, :]

@@ -30,12 +30,23 @@ _UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=boo
 
 
 def solids_of(scene: SceneGraph, frame: str) -> Solids:
-    """Return the collision shapes of a frame."""
+    """Return the collision shapes of a frame.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+    """
     return tuple(attached for attached in scene.shapes(frame) if attached.collision)
 
 
 def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solids:
-    """Return the collision shapes of a frame and all that hangs off it, in the frame's coordinates at ``q``."""
+    """Return the collision shapes of a frame and its descendants, in the frame's coordinates.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
     found: list[AttachedShape] = []
     for below in scene.subtree(frame):
         here = solids_of(scene, below)
@@ -47,7 +58,12 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
 
 
 def collision_solids(scene: SceneGraph, item: str, q: ArrayLike | None) -> Solids:
-    """Return the solids of an object and of what is on it; see :func:`solids_under`.
+    """Return the collision shapes of an object and what is on it; see :func:`solids_under`.
+
+    Args:
+        scene: the scene.
+        item: the object.
+        q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
         SceneError: the object has no collision shape, or is a plane.
@@ -61,7 +77,12 @@ def collision_solids(scene: SceneGraph, item: str, q: ArrayLike | None) -> Solid
 
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
-    """Return the largest coordinate along a unit vector (3,) of any point of the solids, metres."""
+    """Return the largest coordinate of solids along a direction, metres.
+
+    Args:
+        solids: at least one.
+        direction: (3,) unit vector.
+    """
     along = plain_numbers(direction, "direction")
     return max(
         dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))

@@ -59,7 +59,11 @@ class SupportSurface:
         return None if common is None else SupportSurface(self.support, self.support_from_surface, common)
 
     def rectangle(self, lower: ArrayLike, upper: ArrayLike) -> SupportSurface:
-        """Return the rectangle of it between two corners (2,) in its own x and y, metres.
+        """Return a rectangle of this surface.
+
+        Args:
+            lower: (2,) corner in its own x and y, metres.
+            upper: (2,) opposite corner.
 
         Raises:
             SceneError: the rectangle reaches beyond the surface.

@@ -93,7 +93,12 @@ class Spelling:
         self._originals: list[Token] = []
 
     def verbatim(self, spelling: str, original: Token) -> None:
-        """Append ``spelling`` as it is; whatever is said about it concerns ``original``."""
+        """Append a word unchanged.
+
+        Args:
+            spelling: the word.
+            original: token that errors about it refer to.
+        """
         self._words.append(spelling)
         self._originals.append(original)
 

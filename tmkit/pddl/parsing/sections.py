@@ -220,7 +220,12 @@ class SectionReader:
         return parameters, scope
 
     def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
-        """Take note of the derived predicates; the first axiom that is part of a negative cycle is refused."""
+        """Record the derived predicates; the first axiom of a negative cycle is rejected.
+
+        Args:
+            axioms: the axioms.
+            groups: their lists, in the same order.
+        """
         self._derived = frozenset(axiom.predicate for axiom in axioms)
         if cyclic := negative_cycle(axioms):
             head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
@@ -234,13 +239,23 @@ class SectionReader:
     # ------------------------------------------------------------------------------------------------------ problems
 
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
-        """Return the facts and the numeric values of ``(:init ...)``."""
+        """Return the facts and the numeric values of ``(:init ...)``.
+
+        Args:
+            group: the list.
+            words: declared types, predicates, functions and objects.
+        """
         reader = InitReader(self.source, words, derived=self._derived)
         reader.read(group)
         return State(reader.facts), reader.values
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
-        """Return a formula; an empty list always holds."""
+        """Return the formula of a goal; an empty list always holds.
+
+        Args:
+            group: the list.
+            words: declared types, predicates, functions and objects.
+        """
         return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
@@ -266,5 +281,10 @@ class SectionReader:
 
 
 def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
-    """Return the formula with objects renamed."""
+    """Return a formula with objects renamed.
+
+    Args:
+        formula: the formula.
+        spelling: new names by old ones.
+    """
     return substitute(formula, {old: new for old, new in spelling.items() if old != new})

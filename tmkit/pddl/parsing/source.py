@@ -103,7 +103,12 @@ class Source:
         return token.offset - self._line_starts[self.line_of(token) - 1] + 1
 
     def error(self, token: Token, reason: str) -> TaskError:
-        """Return the error that ``token`` is wrong for that reason, with its line, column and a caret."""
+        """Return an error at a token, with its line, column and a caret.
+
+        Args:
+            token: the token.
+            reason: what is wrong.
+        """
         number = self.line_of(token)
         start = self._line_starts[number - 1]
         end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)

@@ -98,7 +98,12 @@ class TreeBuilder:
         return Spelling(self._source, keywords=self._keywords, functions=self._functions)
 
     def require(self, group: Group, rule: Rule) -> None:
-        """Check that a list follows a rule of the grammar."""
+        """Check that a list follows a rule of the grammar.
+
+        Args:
+            group: the list.
+            rule: the rule.
+        """
         spelling = self.spelling()
         spelling.group(group)
         spelling.require(rule)
@@ -121,7 +126,12 @@ class TreeBuilder:
         return token.text
 
     def parameters(self, parts: Iterable[Token | Group], *, distinct: bool = True) -> tuple[Parameter, ...]:
-        """Return a list of typed variables; types are declared, and names are unique if they must be ``distinct``."""
+        """Return a list of typed variables, whose types are declared.
+
+        Args:
+            parts: the words of the list.
+            distinct: whether names must be unique.
+        """
         found: dict[int | str, Parameter] = {}
         for number, (token, types) in enumerate(typed_items(parts)):
             name = token.text
@@ -133,7 +143,11 @@ class TreeBuilder:
     # ---------------------------------------------------------------------------------------------------- formulas
 
     def formula(self, group: Group, scope: Scope) -> Formula:
-        """Return the formula that a list is, where the variables ``scope`` are declared.
+        """Return the formula of a list.
+
+        Args:
+            group: the list.
+            scope: declared variables with their types.
 
         Raises:
             TaskError: the list is not well formed, or names something wrongly.
@@ -185,7 +199,14 @@ class TreeBuilder:
         return Comparison(group.head, self.expression(left, scope), self.expression(right, scope))
 
     def atom(self, group: Group, scope: Scope, *, rule: Rule, whole: Group | None = None) -> Atom:
-        """Return the atom that a list is; if it is not plain, it, or the ``whole`` around it, must follow ``rule``."""
+        """Return the atom of a list.
+
+        Args:
+            group: the list.
+            scope: declared variables with their types.
+            rule: rule of the grammar that it must follow if it is not simple.
+            whole: list around it that must follow the rule instead.
+        """
         words = tuple([part.text for part in group.parts if isinstance(part, Token) and is_term(part.text)])
         if len(words) != len(group.parts) or not words or words[0][0] == "?" or words[0] in self._keywords:
             self.require(whole or group, rule)
@@ -201,7 +222,12 @@ class TreeBuilder:
     # ------------------------------------------------------------------------------------------------- expressions
 
     def expression(self, part: Token | Group, scope: Scope) -> Expression:
-        """Return the numeric expression that a part of a well-formed list is."""
+        """Return the numeric expression of a part of a well-formed list.
+
+        Args:
+            part: the part.
+            scope: declared variables with their types.
+        """
         if isinstance(part, Token) and is_number(part.text):
             return Number(float(part.text))
         if isinstance(part, Group) and part.head in _OPERATORS:
@@ -209,7 +235,12 @@ class TreeBuilder:
         return self.function_term(part, scope)
 
     def function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
-        """Return the function term that a part of a well-formed list is."""
+        """Return the function term of a part of a well-formed list.
+
+        Args:
+            part: the part.
+            scope: declared variables with their types.
+        """
         words = part.parts if isinstance(part, Group) else (part,)
         name, *terms = (word.first.text for word in words)
         self._check(self._vocabulary.function_fault(name, tuple(terms), scope), words)
@@ -218,7 +249,11 @@ class TreeBuilder:
     # ----------------------------------------------------------------------------------------------------- effects
 
     def primitive_effect(self, group: Group, scope: Scope) -> Effect:
-        """Return the effect that a list is: an atom that is added or deleted, or a cost.
+        """Return the effect of a list: an atom that is added or deleted, or a cost.
+
+        Args:
+            group: the list.
+            scope: declared variables with their types.
 
         Raises:
             TaskError: the list is not well formed, or names something wrongly.
@@ -244,5 +279,10 @@ class TreeBuilder:
 
 
 def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
-    """Return ``scope`` with the parameters, which hide variables of the same name."""
+    """Return a scope with parameters, which hide variables of the same name.
+
+    Args:
+        scope: declared variables with their types.
+        parameters: the parameters.
+    """
     return {**scope, **{parameter.name: parameter.types for parameter in parameters}}
