@@ -51,7 +51,12 @@ _LEAST_GAIN = 1e-9  # radians: less is rounding
 
 
 def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Return the steps with what their actions cost by the problem's metric."""
+    """Return the steps with the costs of their actions in the problem's metric.
+
+    Args:
+        problem: the problem.
+        steps: steps of a plan.
+    """
     if problem.metric is not Metric.TOTAL_COST:
         return steps
     costs = validate_task_plan(problem, [step.action for step in steps]).costs

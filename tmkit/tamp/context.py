@@ -111,7 +111,13 @@ class PlanningContext:
         object.__setattr__(self, "sampling", Sampling(self.samplers, first, self.seed))
 
     def with_question(self, scene: SceneGraph, problem: Problem, *, limits: PlanningLimits) -> PlanningContext:
-        """Return the same means for another scene, goal and limits, for a run that tells nobody how far it is."""
+        """Return the same context for another scene, goal and limits, without progress reports.
+
+        Args:
+            scene: the start scene.
+            problem: the PDDL problem.
+            limits: planning limits.
+        """
         limits = replace(limits, improvements=0, explaining=0.0)
         return replace(self, scene=scene, problem=problem, limits=limits, on_progress=None, gives_reasons=False)
 
@@ -130,19 +136,36 @@ class PlanningContext:
         return log.is_over() or (self.limits.iterations is not None and log.iterations >= self.limits.iterations)
 
     def report(self, log: SearchLog, phase: str, step: int, steps: int) -> None:
-        """Tell whoever wants to know how far planning is."""
+        """Report progress, if requested.
+
+        Args:
+            log: log of the run.
+            phase: current phase.
+            step: index of the current step.
+            steps: number of steps; 0 if unknown.
+        """
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
             self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton))
 
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
-        """Ask the task planner for a skeleton."""
+        """Compute a skeleton with the task planner.
+
+        Args:
+            log: log of the run.
+            task: the prepared task.
+        """
         self.report(log, "task", 0, 0)
         with log.clock.phase(PlanningPhase.TASK):
             return self.task_planner.search(task, time_limit=log.seconds_left())
 
     def arms(self, clock: PhaseClock, number: int) -> dict[str, ArmMotion]:
-        """Return what works out the motions of the arms, with the budget of an iteration."""
+        """Return the motion generators of the arms, with the budget of an iteration.
+
+        Args:
+            clock: times of phases.
+            number: index of the iteration.
+        """
         budget = MotionBudget(path_iterations=self.limits.path_iterations * budget_growth(number))
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.motion_planner
@@ -154,7 +177,14 @@ class PlanningContext:
         return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
 
     def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> RefinementTree:
-        """Return an empty refinement tree."""
+        """Return an empty refinement tree.
+
+        Args:
+            log: log of the run.
+            problem: the PDDL problem.
+            domain: the domain.
+            seed: seed of samplers and motion planner.
+        """
         sampling = self.sampling if seed == self.seed else Sampling(self.samplers, self.manipulators[0], seed)
         tree = RefinementTree(
             self.scene,
@@ -171,7 +201,12 @@ class PlanningContext:
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:
-        """Return the plan with these steps, whose actions may be those of a domain that was searched in its place."""
+        """Return the plan of some steps.
+
+        Args:
+            steps: the steps.
+            searched: domain of the steps' actions, if it is not that of the plan.
+        """
         domain = self.domain
         if searched is not None:
             steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)

@@ -129,6 +129,11 @@ class RefinementNode:
 class Expansion:
     """The motions of one action in one node: those found so far, and more when asked.
 
+    Args:
+        tree: the tree.
+        node: node before the action.
+        action: the ground action.
+
     Attributes:
         children: nodes that the motions found so far lead to.
         failures: what failed.
@@ -242,7 +247,12 @@ class RefinementTree:
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
-        """Return what was tried of an action in a node, and may go on."""
+        """Return the expansion of a node by an action; it is created at the first call.
+
+        Args:
+            node: node before the action.
+            action: the ground action.
+        """
         found = node.expansions.get(action)
         if found is None:
             found = node.expansions[action] = Expansion(self, node, action)
@@ -257,7 +267,12 @@ class RefinementTree:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
-        """Return what was tried in vain of the same action in the same scene, if that was up to this bound."""
+        """Return a failed expansion of the same action in the same scene, or None.
+
+        Args:
+            expansion: the expansion, not yet attempted.
+            attempts: minimal number of attempts of the failed one.
+        """
         known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
         if known is None or known is expansion or expansion.attempts:
             return None
@@ -266,7 +281,14 @@ class RefinementTree:
     def attempts(
         self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]
     ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
-        """Yield what comes of each candidate of an action in a node."""
+        """Yield the result of each candidate of an action in a node.
+
+        Args:
+            node: node before the action.
+            action: the ground action.
+            restart: index of the restart, which changes the seed.
+            asked: list to which the requested placements, (object, support), are added.
+        """
         key = _key(node.key, f"{action} {restart}")
         context = ActionContext(
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
@@ -287,9 +309,15 @@ class RefinementTree:
     def child(
         self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
     ) -> RefinementNode | MotionFailure:
-        """Return the node that a motion leads to, once it is proved to be what PDDL predicts.
+        """Return the node after a motion, after checking its derived state against the predicted one.
 
         Where that is a matter of probability and not probable enough, the motion has failed.
+
+        Args:
+            expansion: the expansion.
+            candidate: the candidate.
+            refinement: the motion.
+            predicted: state that PDDL predicts.
         """
         parent = expansion.node
         derived = self._compare(parent, expansion.action, predicted, refinement)

@@ -200,7 +200,14 @@ class _Search:
 def removable_bodies(
     scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
 ) -> tuple[str, ...]:
-    """Return the bodies that may be taken away in thought: those in the way, then those that actions failed to move."""
+    """Return the bodies whose removal is tried: obstacles first, then objects that actions failed to move.
+
+    Args:
+        scene: the start scene.
+        manipulators: the arms.
+        goal: the goal, whose objects are kept.
+        diagnosis: causes of failures.
+    """
     kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
     movable = set(movable_frames(scene))
     words = _words(str(goal))
@@ -218,7 +225,12 @@ def removable_bodies(
 
 
 def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
-    """Return the scene with bodies out of the way: movable ones are gone, of others the shapes are."""
+    """Return the scene without bodies: movable ones are removed, others lose their shapes.
+
+    Args:
+        scene: the scene.
+        names: frames of the bodies.
+    """
     movable = set(movable_frames(scene))
     for name in names:
         has_joints = any(scene.joint(frame).is_actuated for frame in scene.subtree(name))

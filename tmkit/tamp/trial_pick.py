@@ -70,7 +70,7 @@ def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) ->
         )
     last: TrialPick | None = None
     for number, place in enumerate(_places(scene, arm, seed)):
-        tried = with_cube(scene, place)
+        tried = _with_cube(scene, place)
         result = plan(tried, goal=f"(holding {OBJECT})", robot=arm, seed=seed, time_limit=60.0, suggest=False)
         last = TrialPick("" if result.plan is not None else result.explanation, tried, result)
         if result.plan is not None or number + 1 == _PLANS:
@@ -83,7 +83,7 @@ def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) ->
     )
 
 
-def with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
+def _with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
     """Return the scene with a cube whose centre is at ``place`` (3,) in the root's axes, on a small support."""
     x, y, z = (float(value) for value in place)
     cube, table = AttachedShape(Box((CUBE,) * 3)), AttachedShape(Box(_TABLE))

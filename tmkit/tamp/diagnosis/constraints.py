@@ -31,6 +31,10 @@ _MOST_EQUIVALENT = 128  # constraints that follow from one
 def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
     """Return the facts on which a cause depends, sorted.
 
+    Args:
+        cause: the cause of a failure.
+        domain: the domain.
+
     Raises:
         SceneError: the domain's own method refuses the scene.
     """
@@ -46,9 +50,15 @@ def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
 def with_equivalent(
     action: GroundAction, context: Sequence[Fact], cause: Cause, domain: PlanningDomain
 ) -> tuple[tuple[GroundAction, tuple[Fact, ...]], ...]:
-    """Return the constraints that follow from one by exchanging equivalent objects, without itself, in a fixed order.
+    """Return the constraints that follow by exchanging symmetric objects, without the given one, in fixed order.
 
     None follow when no object of the constraint has an equivalent, or when there would be too many.
+
+    Args:
+        action: the action that is excluded.
+        context: facts under which it is excluded.
+        cause: cause of its failure.
+        domain: the domain.
     """
     named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
     if domain.places(named, cause.node.state):

@@ -109,7 +109,11 @@ class PlanningDomain:
         return TaskError.at(path, reason, line=line)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, best first.
+        """Yield candidates of an action, best first.
+
+        Args:
+            action: the ground action.
+            context: scene and configuration before the action, samplers and arms.
 
         Raises:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
@@ -127,7 +131,12 @@ class PlanningDomain:
         return action
 
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return facts added for planning that tell where objects are; none in a domain as it is."""
+        """Return facts, added for planning, that describe where objects are; none in this class.
+
+        Args:
+            names: PDDL names of objects.
+            state: the state.
+        """
         del self, names, state
         return ()
 
@@ -137,7 +146,13 @@ class PlanningDomain:
         return self.semantics.probabilistic_predicates
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return why facts of probabilistic predicates do not hold."""
+        """Return why probabilistic facts do not hold.
+
+        Args:
+            facts: the facts.
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         return "; ".join(self.semantics.explain_unmet(fact, scene, q) for fact in facts)
 
 

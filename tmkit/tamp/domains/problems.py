@@ -72,7 +72,13 @@ def metric_of(domain: Domain) -> Metric:
 
 
 def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *, objects: Mapping[str, str]) -> Formula:
-    """Return a goal in PDDL over the objects of a scene, parsed.
+    """Parse a PDDL goal over the objects of a scene.
+
+    Args:
+        text: the goal.
+        scene: the scene.
+        domain: the domain.
+        objects: type of each object.
 
     Raises:
         TaskError: the text is no goal over these objects; for a frame that lacks a class, the message names the class.
@@ -124,7 +130,12 @@ def _compare_with_scene(
 
 
 def replace_goal(problem: Problem, goal: Formula) -> Problem:
-    """Return a problem with another goal."""
+    """Return a problem with another goal.
+
+    Args:
+        problem: the problem.
+        goal: the new goal.
+    """
     return Problem(
         problem.name,
         problem.domain,
@@ -139,6 +150,11 @@ def replace_goal(problem: Problem, goal: Formula) -> Problem:
 
 def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
     """Return a problem with other objects and initial facts.
+
+    Args:
+        problem: the problem.
+        objects: types of each object.
+        init: initial facts.
 
     Raises:
         TaskError: the goal speaks of an object that is gone.

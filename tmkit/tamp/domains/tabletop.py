@@ -111,7 +111,12 @@ def _bounds(
 
 
 def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
-    """Return frames in groups of one shape and mass, in the order given; colours do not count."""
+    """Return frames in groups of equal shape and mass, regardless of color, in the given order.
+
+    Args:
+        scene: the scene.
+        frames: names of frames.
+    """
     groups: dict[object, list[str]] = {}
     for frame in frames:
         solids = tuple((part.shape, part.pose, part.level) for part in scene.shapes(frame) if part.collision)
@@ -127,7 +132,14 @@ def about_z(angle: float) -> list[float]:
 
 
 def turns_nearest_first(context: ActionContext, item: str, support: str, *, count: int = 4) -> list[float]:
-    """Return ``count`` equal turns about the support's z axis, the one that turns the object least first."""
+    """Return rotations about the support's z axis in radians, equally spaced, the nearest to the current one first.
+
+    Args:
+        context: scene and configuration.
+        item: the object.
+        support: the support.
+        count: number of rotations.
+    """
     x_axis = context.scene.pose(item, support, q=context.q).rotate([1.0, 0.0, 0.0])
     now = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
@@ -135,7 +147,13 @@ def turns_nearest_first(context: ActionContext, item: str, support: str, *, coun
 
 
 def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Manipulator) -> list[Grasp]:
-    """Return the grasps of an object: those that hold it whichever way the hand turns, from above, turning it least."""
+    """Return the grasps of an object: firm ones first, then from above, then those with the smallest rotation.
+
+    Args:
+        context: scene and configuration.
+        item: the object.
+        manipulator: the arm.
+    """
     scene, q = context.scene, context.q
     root_from_item = scene.pose(item, scene.root(item), q=q)
     tool = scene.pose(manipulator.tool, scene.root(item), q=q)
@@ -152,14 +170,24 @@ def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Man
 
 
 def why_no_grasp(item: str, manipulator: Manipulator) -> str:
-    """Return in words why an object has no grasp at all."""
+    """Return why an object has no grasp.
+
+    Args:
+        item: the object.
+        manipulator: the arm.
+    """
     if manipulator.gripper_kind == "suction":
         return f"no face of '{item}' is large enough for the cup '{manipulator.tip}'"
     return f"no two opposite sides of '{item}' fit the hand '{manipulator.tip}'"
 
 
 def held_object(scene: SceneGraph, items: Sequence[str], *, manipulator: Manipulator) -> str | None:
-    """Return the object that hangs off the hand, if any.
+    """Return the object that is a child of an arm's tip, or None.
+
+    Args:
+        scene: the scene.
+        items: names of objects.
+        manipulator: the arm.
 
     Raises:
         SceneError: there are two.

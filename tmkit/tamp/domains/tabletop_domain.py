@@ -57,6 +57,11 @@ class StandingThings(DomainSemantics):
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield what each stated thing is to be on, or that the hand is to hold it.
 
+        Args:
+            scene: the goal scene.
+            objects: type of each object.
+            stated: frames of the objects in the goal.
+
         Raises:
             SceneError: a thing that hangs off nothing the domain knows.
         """
@@ -84,11 +89,20 @@ class StandingThings(DomainSemantics):
         return item, Fact.of("holding", next(name for name, frame in self.frames(scene).items() if frame == item))
 
     def is_support(self, scene: SceneGraph, frame: str) -> bool:
-        """Tell whether things may stand on a frame: here, whether it has the class of the supports."""
+        """Return whether objects may stand on a frame: by default, whether it has the class of supports.
+
+        Args:
+            scene: the scene.
+            frame: the frame.
+        """
         return self.support in scene.classes(frame)
 
     def support_of(self, scene: SceneGraph, item: str) -> str:
-        """Return the frame that a thing is on.
+        """Return the support of an object.
+
+        Args:
+            scene: the scene.
+            item: the object.
 
         Raises:
             SceneError: it hangs off nothing the domain knows.
@@ -101,7 +115,11 @@ class StandingThings(DomainSemantics):
         return parent
 
     def stands_on(self, scene: SceneGraph, item: str) -> str:
-        """Return the frame that a thing is on, once it is checked that it stands there as it should.
+        """Return the support of an object, after checking that it stands on it upright.
+
+        Args:
+            scene: the scene.
+            item: the object.
 
         Raises:
             SceneError: it hangs off nothing the domain knows, or leans, floats, or stands beside it.
@@ -109,12 +127,23 @@ class StandingThings(DomainSemantics):
         return _checked_support(scene, item, self)
 
     def require_placed(self, scene: SceneGraph, item: str, support: str) -> None:
-        """Refuse a thing that does not stand on its support as it should."""
+        """Check that an object stands on its support.
+
+        Args:
+            scene: the scene.
+            item: the object.
+            support: its support.
+        """
         del support
         require_standing(scene, item)
 
     def picks(self, context: ActionContext, item: str) -> Iterator[Candidate]:
-        """Yield the grasps of a thing, from above first, or that there are none."""
+        """Yield the grasps of an object, from above first, or the candidate ``Impossible``.
+
+        Args:
+            context: scene and configuration.
+            item: the object.
+        """
         grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
         if not grasps:
             yield Impossible(why_no_grasp(item, self.manipulator), is_proved=all_grasps_are_known(context.scene, item))

@@ -72,7 +72,12 @@ class TracedScene:
         self._reads: set[Key] = set()  # of the kept function that runs
 
     def recall(self, function: Callable[..., Any], args: tuple[Hashable, ...]) -> Any:
-        """Return the value of a kept function, from the memo or by a call that notes what it reads."""
+        """Return the cached value of a function, or call it and record what it reads.
+
+        Args:
+            function: the function.
+            args: its arguments.
+        """
         key = function, args
         found = self._memo.get(key)
         if found is None:
@@ -155,7 +160,13 @@ class TracedScene:
         return self._read(self._scene.frames_of_class, name, "class")
 
     def pose(self, target: str, reference: str, *, q: ArrayLike | None = None) -> Pose:
-        """Return reference_from_target."""
+        """Return the pose of ``target`` relative to ``reference``.
+
+        Args:
+            target: a frame.
+            reference: a frame.
+            q: (n_joints,) configuration; needed if the scene has joints.
+        """
         if q is not None:
             self._reads.add(JOINTS)
         try:

@@ -106,7 +106,14 @@ class GoalDomain(PlanningDomain):
     def state(
         self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
     ) -> State:
-        """Return the basic facts that hold in a scene, with what attains goals and which of them are met."""
+        """Return the basic facts that hold in a scene, with those of continuous goals.
+
+        Args:
+            scene: the scene.
+            objects: type of each object.
+            q: (n_joints,) configuration.
+            view: traced view of the scene, which caches.
+        """
         plain = super().state(scene, objects, q, view=view)
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
@@ -117,7 +124,12 @@ class GoalDomain(PlanningDomain):
         return plain.change(add=added)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action: where it attains goals, those that meet them."""
+        """Yield candidates of an action; of one that achieves continuous goals, those that meet them.
+
+        Args:
+            action: the ground action.
+            context: scene and configuration before the action, samplers and arms.
+        """
         added = set(added_facts(self.domain, action))
         attained = [goal for goal in self.goals if goal.facts & added]
         if not attained:
@@ -239,7 +251,13 @@ def extended_domain(
 
 
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
-    """Return the goal that joins PDDL goals and those of a domain extended by them, and in PDDL the former alone."""
+    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone.
+
+    Args:
+        texts: PDDL goals.
+        domain: the domain, which contains the continuous goals.
+        scene: the scene.
+    """
     objects = domain.semantics.objects(scene)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
@@ -289,7 +307,12 @@ def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
 
 
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
-    """Yield the facts that an action adds, conditions left aside."""
+    """Yield the facts that an action adds, regardless of conditions.
+
+    Args:
+        domain: the PDDL domain.
+        action: the ground action.
+    """
     schema = domain.action(action.name)
     binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
     waiting = [schema.effect]

@@ -85,7 +85,14 @@ class RelocationDomain(GoalDomain):
     def state(
         self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
     ) -> State:
-        """Return the basic facts that hold in a scene, with where objects are and which goals are met."""
+        """Return the basic facts that hold in a scene, with those of relocations and continuous goals.
+
+        Args:
+            scene: the scene.
+            objects: type of each object.
+            q: (n_joints,) configuration.
+            view: traced view of the scene, which caches.
+        """
         plain = super().state(scene, objects, q, view=view)
         resting = {fact.arguments[0] for fact in plain if fact.predicate in self.placing}
         met = {goal.goal.frame for goal in self.goals if goal.met in plain}
@@ -103,7 +110,12 @@ class RelocationDomain(GoalDomain):
         return action if name is None else GroundAction(name, action.arguments)
 
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return the facts of a state that tell where objects are, beside those of the domain."""
+        """Return the added facts of a state that describe where objects are.
+
+        Args:
+            names: PDDL names of objects.
+            state: the state.
+        """
         wanted = set(names)
         found = [goal.met for goal in self.goals if pddl_name(goal.goal.frame) in wanted]
         found += [Fact(predicate, (name,)) for name in sorted(wanted) for predicate in (self.at_start, self.relocated)]
@@ -115,14 +127,25 @@ class RelocationDomain(GoalDomain):
         return super().probabilistic_predicates | {self.at_start, self.relocated}
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return in words why facts do not hold."""
+        """Return why facts do not hold.
+
+        Args:
+            facts: the facts.
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         own = [fact for fact in facts if fact.predicate in (self.at_start, self.relocated)]
         others = [fact for fact in facts if fact not in own]
         causes = [super().explain_unmet(others, scene, q)] if others else []
         return "; ".join([*causes, *(f"'{fact.arguments[0]}' would be where it was at the start" for fact in own)])
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action; places that are in nothing's way come first."""
+        """Yield candidates of an action; placements that are no obstacle come first.
+
+        Args:
+            action: the ground action.
+            context: scene and configuration before the action, samplers and arms.
+        """
         stated = self.stated(action)
         if stated is not action:
             return self._elsewhere(PlanningDomain.candidates(self, stated, context), context)

@@ -263,7 +263,14 @@ def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Pro
 
 
 def integral(density: Callable[[float], float], first: float, last: float, *, turns: list[float]) -> Probability:
-    """Return an integral, in pieces of at most one unit that end where the integrand turns."""
+    """Return an integral by Gauss-Legendre quadrature, in intervals of at most one unit.
+
+    Args:
+        density: the integrand.
+        first: lower limit.
+        last: upper limit.
+        turns: points at which the integrand is not smooth.
+    """
     points = [first, *(turn for turn in turns if first < turn < last), last]
     points += list(np.arange(math.ceil(first), last))
     edges = np.unique(np.clip(points, first, last))
@@ -362,7 +369,11 @@ def share_of(holds: NDArray[np.bool_]) -> Probability:
 
 
 def checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
-    """Return a mean (n,) and a covariance (n, n), made symmetric, as arrays.
+    """Check a mean and a covariance, and return them as arrays, the covariance symmetric.
+
+    Args:
+        mean: (n,).
+        covariance: (n, n), positive semidefinite.
 
     Raises:
         ConfigurationError: shapes that do not fit, a number that is not finite, or no covariance.

@@ -44,7 +44,16 @@ def handle_faults(
     before: Segment | None,
     after: Segment | None,
 ) -> Iterator[str]:
-    """Yield in words what is wrong with a segment that handles a handle; see :func:`segment_rules.segment_faults`."""
+    """Yield the faults of a segment that moves a handle; see :func:`segment_rules.segment_faults`.
+
+    Args:
+        segment: the segment.
+        scene: the scene before it.
+        q: (n_joints,) configuration before it.
+        rules: collision rules.
+        before: the previous segment.
+        after: the next segment.
+    """
     handle, kind = str(segment.held), segment.kind
     joint = mechanism_joint(scene, handle, arms=rules.arms)
     if joint is None:

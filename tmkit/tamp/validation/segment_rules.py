@@ -28,7 +28,6 @@ __all__ = [
     "LOADED",
     "handling_supports",
     "is_at_handle",
-    "is_giving_way",
     "is_straight",
     "segment_exemptions",
     "segment_faults",
@@ -70,7 +69,7 @@ def segment_faults(
     kind, in_hand = segment.kind, rules.held(scene)
     if kind is SegmentKind.OPERATE:
         yield "it names no handle that it moves"
-    gives_way = is_giving_way(segment, before)
+    gives_way = _is_giving_way(segment, before)
     if kind is SegmentKind.TRANSIT and segment.held is not None:
         yield f"it handles '{segment.held}', which a transit does not"
     if kind is not SegmentKind.TRANSIT and segment.held is None:
@@ -92,11 +91,16 @@ def segment_faults(
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
-    """Whether what a segment handles is no movable object, so that it has to be a handle."""
+    """Return whether a segment handles something that is not a movable object, thus a handle.
+
+    Args:
+        segment: the segment.
+        scene: the scene before it.
+    """
     return segment.held is not None and segment.held not in movable_frames(scene)
 
 
-def is_giving_way(segment: Segment, before: Segment | None) -> bool:
+def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
     """Whether a hand lets go of what another hand has just taken from it: a release that changes no parent."""
     return (
         segment.kind is SegmentKind.RELEASE
@@ -172,7 +176,7 @@ def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, a
     if segment.kind is SegmentKind.GRASP:
         giver = next((arm for arm in rules.others if scene.parent(change.frame) == arm.tip), None)
         if giver is not None and not (
-            after is not None and after.robot == giver.name and is_giving_way(after, segment)
+            after is not None and after.robot == giver.name and _is_giving_way(after, segment)
         ):
             yield f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of it then"
 
