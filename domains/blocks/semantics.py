@@ -18,28 +18,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Impossible, Pick, Place
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known
+from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import movable_frames
-from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.robots import is_movable, movable_frames
 from tmkit.spatial import Pose
+from tmkit.spatial.elementary import cos, sin
 from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
-from tmkit.tamp.domains.infeasibility import too_high
-from tmkit.tamp.domains.tabletop import (
+from tmkit.tamp.domains import (
     RELEASE_GAP,
-    STANDS_WITHIN,
-    about_z,
-    grasps_steepest_first,
+    STANDING_TOLERANCE,
     pddl_names,
+    pick_candidates,
+    quat_xyzw_about_z,
     require_standing,
     shape_bounds,
+    too_high,
     turns_nearest_first,
-    why_no_grasp,
 )
 
 RESOLUTION = 0.1
@@ -136,11 +133,11 @@ class Semantics(DomainSemantics):
                 block = wanted[block].arguments[1]
                 under.append(blocks[block])
             if under and scene.parent(blocks[fact.arguments[0]]) != under[0]:
-                height = sum(_height(scene, frame) - STANDS_WITHIN for frame in under)
+                height = sum(_height(scene, frame) - STANDING_TOLERANCE for frame in under)
                 towers.append((min(floors, default=-math.inf) + height, fact.arguments[0]))
         for bottom, block in sorted(towers):
             arm, item = self.manipulator, blocks[block]
-            found = too_high(scene, item, bottom=bottom - STANDS_WITHIN, fact=wanted[block], manipulator=arm)
+            found = too_high(scene, item, bottom=bottom - STANDING_TOLERANCE, fact=wanted[block], manipulator=arm)
             if found is not None:
                 yield found
                 return
@@ -169,13 +166,7 @@ class Semantics(DomainSemantics):
         block, target = action.arguments
         item = blocks[block]
         if action.name in ("pick-up", "unstack"):
-            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
-            if not grasps:
-                yield Impossible(
-                    why_no_grasp(item, self.manipulator), is_proved=all_grasps_are_known(context.scene, item)
-                )
-            for grasp in grasps:
-                yield Pick(item, grasp)
+            yield from pick_candidates(context, item, manipulator=self.manipulator)
         elif action.name == "stack":
             for pose in self._on_block(context, item, blocks[target]):
                 yield Place(item, blocks[target], pose)
@@ -195,13 +186,13 @@ class Semantics(DomainSemantics):
         scene = context.scene
         height = _top(scene, below) - _bottom(scene, item) + RELEASE_GAP
         for turn in turns_nearest_first(context, item, below):
-            yield Pose([0.0, 0.0, height], about_z(turn))
+            yield Pose([0.0, 0.0, height], quat_xyzw_about_z(turn))
 
     def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64]) -> bool:
         """Tell whether the arm brings its tool to a point, pointing down, in any of four directions."""
         for turn in range(4):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
-            target = Pose(root_from_point.translation, about_z(turn * math.pi / 2)) @ down
+            target = Pose(root_from_point.translation, quat_xyzw_about_z(turn * math.pi / 2)) @ down
             found = inverse_kinematics(
                 scene, self.manipulator.tool, target=target, joints=self.manipulator.joints, q=q, restarts=10
             )
@@ -212,7 +203,7 @@ class Semantics(DomainSemantics):
 
 @incremental
 def _block_names(scene: SceneGraph) -> dict[str, str]:
-    return pddl_names(movable_frames(scene), called="blocks")
+    return pddl_names(movable_frames(scene), kind="blocks")
 
 
 @incremental
@@ -228,9 +219,9 @@ def _standing(scene: SceneGraph, frame: str, tip: str) -> Fact:
     parent, name = scene.parent(frame), pddl_name(frame)
     if parent == tip:
         return Fact.of("holding", name)
-    is_on_block = parent is not None and not set(MOVABLE_CLASSES).isdisjoint(scene.classes(parent))
+    is_on_block = parent is not None and is_movable(scene, parent)
     below = pddl_name(str(parent)) if is_on_block else _location_of(scene, frame, tip)
-    require_standing(scene, frame, called="block")
+    require_standing(scene, frame, kind="block")
     return Fact.of("on" if is_on_block else "ontable", name, below)
 
 
@@ -239,7 +230,7 @@ def _location_of(scene: SceneGraph, frame: str, tip: str) -> str:
     if parent is None or "surface" not in scene.classes(parent):
         surfaces = ", ".join(scene.frames_of_class("surface")) or "none"
         raise SceneError(
-            f"block '{frame}' hangs off '{parent}', which is no block, no surface (class 'surface': {surfaces}) "
+            f"block '{frame}' has parent '{parent}', which is no block, no surface (class 'surface': {surfaces}) "
             f"and not the hand '{tip}'",
             frame=frame,
         )
@@ -310,7 +301,7 @@ def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, i
     for shift, turn in shifts:
         point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, item=item, surface=surface)
         if _cell_at(point[0], point[1]) == cell:
-            yield Pose(point, about_z(turn))
+            yield Pose(point, quat_xyzw_about_z(turn))
 
 
 def _moved_inside(

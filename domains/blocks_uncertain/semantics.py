@@ -22,12 +22,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import atan2, cos, product, sin
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.spatial.elementary import atan2, cos, product, sin
 from tmkit.tamp import (
     DomainSemantics,
     Infeasibility,
@@ -38,7 +38,7 @@ from tmkit.tamp import (
     point_inside,
     stands_on,
 )
-from tmkit.tamp.domains.tabletop import pddl_names, shape_bounds
+from tmkit.tamp.domains import pddl_names, shape_bounds
 
 ASKED = 0.95
 """The probability from which on a believed fact holds."""

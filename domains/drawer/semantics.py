@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Operate, Pick, Place
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known
+from tmkit.manipulation import ActionContext, Candidate, Grasp, Operate, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.tamp import DomainSemantics, pddl_name
-from tmkit.tamp.domains.tabletop import grasps_steepest_first
+from tmkit.tamp.domains import pick_candidates
 
 _PLACEMENTS = 400  # placements among which is chosen
 _AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed
@@ -76,7 +75,7 @@ class Semantics(DomainSemantics):
                 facts.append(Fact.of("in", pddl_name(item), places[parent]))
             else:
                 known = ", ".join(places) or "none"
-                what = f"'{item}' hangs off '{parent}', which is no place (class surface or drawer: {known}), no hand"
+                what = f"'{item}' has parent '{parent}', which is no place (class surface or drawer: {known}), no hand"
                 raise SceneError(what, frame=item)
         for drawer in scene.frames_of_class("drawer"):
             closed, opened = _limits(scene, drawer)
@@ -100,13 +99,7 @@ class Semantics(DomainSemantics):
             closed, opened = _limits(scene, drawer)
             yield from self._operations(context, drawer, opened if action.name == "open-drawer" else closed)
         elif action.name == "take":
-            grasps = grasps_steepest_first(context, arguments[0], manipulator=self.manipulator)
-            if not grasps:
-                yield Impossible(
-                    f"the hand cannot hold '{arguments[0]}'", is_proved=all_grasps_are_known(scene, arguments[0])
-                )
-            for grasp in grasps:
-                yield Pick(arguments[0], grasp)
+            yield from pick_candidates(context, arguments[0], manipulator=self.manipulator)
         else:
             yield from _placements(context, *arguments)
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import dot, norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import (
@@ -22,7 +21,6 @@ from tmkit.manipulation import (
     Candidate,
     Grasp,
     Handover,
-    Impossible,
     Pick,
     Place,
     Placement,
@@ -30,10 +28,11 @@ from tmkit.manipulation import (
     handovers,
     placements_on_surface,
 )
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.spatial.elementary import dot, norm
 from tmkit.tamp import DomainSemantics, pddl_name
+from tmkit.tamp.domains import no_grasp
 
 PLACE_CLASSES = ("surface", "region")
 """Classes that mark a frame as a place."""
@@ -97,7 +96,7 @@ class Semantics(DomainSemantics):
             else:
                 known = ", ".join(places) or "none"
                 raise SceneError(
-                    f"item '{item}' hangs off '{parent}', which is no place (class {' or '.join(PLACE_CLASSES)}: "
+                    f"item '{item}' has parent '{parent}', which is no place (class {' or '.join(PLACE_CLASSES)}: "
                     f"{known}) and no hand",
                     frame=item,
                 )
@@ -115,9 +114,7 @@ class Semantics(DomainSemantics):
         if action.name == "pick":
             grasps = self._grasps(context, item, arm)
             if not grasps:
-                yield Impossible(
-                    f"the hand of '{arm}' cannot hold '{item}'", is_proved=all_grasps_are_known(context.scene, item)
-                )
+                yield no_grasp(context.scene, item, manipulator=context.arm(arm).manipulator)
             for grasp in grasps:
                 yield Pick(item, grasp, arm)
         else:

@@ -20,15 +20,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import norm
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Grasp, Pick, Place
+from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
+from tmkit.spatial.elementary import norm
 from tmkit.tamp import incremental, pddl_name
-from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
-from tmkit.tamp.domains.tabletop_domain import StandingThings
+from tmkit.tamp.domains import TabletopSemantics, pick_candidates, shape_bounds, standing_pose, turns_nearest_first
 
 _WIDER = 1e-4  # metres that make a disc wider than another
 _ABOVE_ROD = 0.015  # metres between a rod's top and the foot of a disc that is carried to it
@@ -36,14 +35,14 @@ _LEAST_LIFT = 0.06  # metres by which discs are lifted where there is no rod
 _STEEP, _IN_THE_MIDDLE = -0.9, 0.01  # z of a direction from above; metres from a disc's axis
 
 
-class Semantics(StandingThings):
+class Semantics(TabletopSemantics):
     """The meaning of the towers of Hanoi for one arm.
 
     Args:
         manipulator: the arm that moves the discs.
     """
 
-    thing, support, relation = "disc", "place", "on"
+    object_type, support_type, relation = "disc", "place", "on"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return what lies on what, what fits on what, and what is held.
@@ -62,7 +61,7 @@ class Semantics(StandingThings):
         for disc in discs:
             if disc == held:
                 continue
-            below = self.stands_on(scene, disc)
+            below = self.checked_support_of(scene, disc)
             if below in covered:
                 raise SceneError(f"discs '{covered[below]}' and '{disc}' lie both on '{below}'", frame=disc)
             covered[below] = disc
@@ -78,8 +77,8 @@ class Semantics(StandingThings):
         disc, other = (frames[name] for name in action.arguments)
         if action.name == "take":
             lift = self._lift(context.scene, disc, context.scene.local_pose(disc).translation[2], other)
-            picks = list(self.picks(context, disc))
-            yield from (pick for pick in picks if not isinstance(pick, Pick))
+            picks = list(pick_candidates(context, disc, manipulator=self.manipulator))
+            yield from (pick for pick in picks if isinstance(pick, Impossible))
             known = [replace(pick, lift=lift) for pick in picks if isinstance(pick, Pick)]
             yield from sorted(known, key=lambda pick: _is_over_middle(context, disc, pick.grasp))
         else:

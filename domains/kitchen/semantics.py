@@ -20,19 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import acos
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known
-from tmkit.motion.regions.solids import outline, solids_of
+from tmkit.manipulation import ActionContext, Candidate, Change, MoveTo, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ClassChange
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
+from tmkit.spatial.elementary import acos
 from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
-from tmkit.tamp.domains.infeasibility import crowded, oversized, ungraspable
-from tmkit.tamp.domains.tabletop import grasps_steepest_first, pddl_names, shape_bounds
+from tmkit.tamp.domains import crowded, footprint, oversized, pddl_names, pick_candidates, shape_bounds, ungraspable
 
 REGION_CLASSES = ("region", "surface")
 """Classes that mark a frame as a region."""
@@ -151,14 +148,7 @@ class Semantics(DomainSemantics):
         item = pddl_names(movable_frames(scene))[action.arguments[0]]
         region = pddl_names(_region_frames(scene))[action.arguments[1]]
         if action.name == "pick":
-            grasps = grasps_steepest_first(context, item, manipulator=self.manipulator)
-            if not grasps:
-                yield Impossible(
-                    f"the hand '{self.manipulator.tip}' cannot hold '{item}'",
-                    is_proved=all_grasps_are_known(scene, item),
-                )
-            for grasp in grasps:
-                yield Pick(item, grasp)
+            yield from pick_candidates(context, item, manipulator=self.manipulator)
         elif action.name == "place":
             yield from self._places(context, item, region)
         elif action.name == "clean":
@@ -203,7 +193,7 @@ class _Region:
         """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
         pose, (low, high) = self.pose_of(scene, item), shape_bounds(scene, item)
         around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
-        return around if around <= 0.0 else self._beyond(outline(solids_of(scene, item), pose).vertices)
+        return around if around <= 0.0 else self._beyond(footprint(scene, item, pose))
 
     def _beyond(self, corners: NDArray[np.float64]) -> float:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
@@ -220,7 +210,7 @@ def _region_of(scene: SceneGraph, item: str, regions: Sequence[_Region], tip: st
     if not on_parent:
         known = ", ".join(region.frame for region in regions) or "none"
         raise SceneError(
-            f"item '{item}' hangs off '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
+            f"item '{item}' has parent '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
             f"{known}) and not the hand '{tip}'",
             frame=item,
         )
@@ -261,7 +251,7 @@ def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
         )
         support = frame if is_solid else next(above, None)
         if support is None:
-            what = f"region '{frame}' takes part in no collision and hangs off nothing that does"
+            what = f"region '{frame}' has no collision shape, and no ancestor that has one"
             raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
         found.append(_Region(frame, name, support, *shape_bounds(scene, frame, only_solid=is_solid)))
     return tuple(found)

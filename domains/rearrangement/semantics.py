@@ -20,18 +20,23 @@ from tmkit.manipulation import ActionContext, Candidate, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.tamp import pddl_name
-from tmkit.tamp.domains.tabletop import equivalence_classes, standing_pose, turns_nearest_first
-from tmkit.tamp.domains.tabletop_domain import StandingThings
+from tmkit.tamp.domains import (
+    TabletopSemantics,
+    equivalence_classes,
+    pick_candidates,
+    standing_pose,
+    turns_nearest_first,
+)
 
 
-class Semantics(StandingThings):
+class Semantics(TabletopSemantics):
     """The meaning of the rearrangement domain for one arm.
 
     Args:
         manipulator: the arm that moves the items.
     """
 
-    thing, support, relation = "item", "place", "at"
+    object_type, support_type, relation = "item", "place", "at"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is, which places are free, and what is held.
@@ -47,7 +52,7 @@ class Semantics(StandingThings):
         for item in movable_frames(scene):
             if item == held:
                 continue
-            place = self.stands_on(scene, item)
+            place = self.checked_support_of(scene, item)
             if place in taken:
                 raise SceneError(f"items '{taken[place]}' and '{item}' are both at place '{place}'", frame=item)
             taken[place] = item
@@ -64,7 +69,7 @@ class Semantics(StandingThings):
         frames = self.frames(context.scene)
         item, place = (frames[name] for name in action.arguments)
         if action.name == "take":
-            yield from self.picks(context, item)
+            yield from pick_candidates(context, item, manipulator=self.manipulator)
         else:
             for turn in turns_nearest_first(context, item, place):
                 yield Place(item, place, standing_pose(context.scene, item, place, point=(0.0, 0.0), turn=turn))

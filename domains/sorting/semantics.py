@@ -17,16 +17,21 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import norms
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
+from tmkit.spatial.elementary import norms
 from tmkit.tamp import incremental
-from tmkit.tamp.domains.infeasibility import oversized
-from tmkit.tamp.domains.tabletop import shape_bounds, standing_pose, turns_nearest_first
-from tmkit.tamp.domains.tabletop_domain import StandingThings
+from tmkit.tamp.domains import (
+    TabletopSemantics,
+    oversized,
+    pick_candidates,
+    shape_bounds,
+    standing_pose,
+    turns_nearest_first,
+)
 
 _ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
 _GRID = 0.01  # metres between points that are looked at
@@ -36,14 +41,14 @@ _MOST = 16  # points tried for one item
 _APART = 0.04  # metres between them
 
 
-class Semantics(StandingThings):
+class Semantics(TabletopSemantics):
     """The meaning of the sorting domain for one arm.
 
     Args:
         manipulator: the arm that moves the items.
     """
 
-    thing, support, relation = "item", "area", "in"
+    object_type, support_type, relation = "item", "area", "in"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each item is, where it belongs, and what is held.
@@ -61,7 +66,7 @@ class Semantics(StandingThings):
             facts.extend(Fact.of("belongs", names[item], names[area]) for area in belongs)
             if item == held:
                 continue
-            area = self.stands_on(scene, item)
+            area = self.checked_support_of(scene, item)
             facts.append(Fact.of("in", names[item], names[area]))
             if area in belongs:
                 facts.append(Fact.of("sorted", names[item]))
@@ -77,7 +82,7 @@ class Semantics(StandingThings):
         frames = self.frames(context.scene)
         item, area = (frames[name] for name in action.arguments)
         if action.name == "take":
-            yield from self.picks(context, item)
+            yield from pick_candidates(context, item, manipulator=self.manipulator)
         elif not _has_room(context.scene, item, area):
             fact = Fact("in", action.arguments)
             proof = oversized(context.scene, area, item=item, fact=fact, overhang=_OVERHANG)

@@ -49,7 +49,7 @@ class Semantics(DomainSemantics):
             elif parent is not None and objects.get(parent) == "tray":
                 facts.append(Fact.of("in", item, parent))
             else:
-                raise SceneError(f"item '{item}' hangs off '{parent}', which is no tray and not the hand", frame=item)
+                raise SceneError(f"item '{item}' has parent '{parent}', which is no tray and not the hand", frame=item)
         if not any(fact.predicate == "holding" for fact in facts):
             facts.append(Fact.of("handempty"))
         return State(facts)

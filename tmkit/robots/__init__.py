@@ -17,7 +17,7 @@ from tmkit.robots.pair_distance import pair_distance
 if TYPE_CHECKING:
     from tmkit.robots.chains import JointChain
     from tmkit.robots.manipulator import Manipulator
-    from tmkit.robots.movable import movable_frames
+    from tmkit.robots.movable import is_movable, movable_frames
     from tmkit.robots.robot_check import Reach, RobotReport, check_robot
     from tmkit.robots.robot_files import find_manipulator, load_manipulator
     from tmkit.robots.robot_notes import JointRow
@@ -40,6 +40,7 @@ __all__ = [
     "guess_manipulator",
     "home_configuration",
     "infer_arm",
+    "is_movable",
     "load_manipulator",
     "manipulator_from_srdf",
     "movable_frames",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tmkit.graph import SceneGraph
 
-__all__ = ["MOVABLE_CLASSES", "movable_frames"]
+__all__ = ["MOVABLE_CLASSES", "is_movable", "movable_frames"]
 
 MOVABLE_CLASSES = ("movable", "moveable")
 """Classes that mark a frame as an object that may be carried."""
@@ -14,3 +14,13 @@ def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
     found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
     return tuple(sorted(found, key=scene.frame_id))  # ids grow with insertion
+
+
+def is_movable(scene: SceneGraph, frame: str) -> bool:
+    """Return whether a frame has an object class (``movable`` or ``moveable``).
+
+    Args:
+        scene: the scene.
+        frame: name of the frame.
+    """
+    return not set(MOVABLE_CLASSES).isdisjoint(scene.classes(frame))

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 
 from tmkit.graph import Fixed, SceneGraph
 from tmkit.manipulation.masses import ball_inertia, lumped_inertia
+from tmkit.robots import is_movable
 
-__all__ = ["MARKER_MASS", "Piece", "Pieces", "is_movable", "partition", "with_masses"]
-
-MOVABLE_CLASSES = ("movable", "moveable")
+__all__ = ["MARKER_MASS", "Piece", "Pieces", "is_free_object", "partition", "with_masses"]
 
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
 MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
@@ -59,16 +58,14 @@ class Pieces:
     objects: tuple[Piece, ...]
 
 
-def is_movable(scene: SceneGraph, frame: str) -> bool:
-    """Return whether a frame is a movable object: of the class, and without an actuated joint.
+def is_free_object(scene: SceneGraph, frame: str) -> bool:
+    """Return whether a frame is a movable object without an actuated joint.
 
     Args:
         scene: the scene.
         frame: the frame.
     """
-    return scene.joint(frame).type not in _MOVING_JOINTS and any(
-        name in MOVABLE_CLASSES for name in scene.classes(frame)
-    )
+    return scene.joint(frame).type not in _MOVING_JOINTS and is_movable(scene, frame)
 
 
 def partition(scene: SceneGraph) -> Pieces:
@@ -80,7 +77,7 @@ def partition(scene: SceneGraph) -> Pieces:
     for frame in order:
         parent = scene.parent(frame)
         above = owner[parent] if parent is not None else None
-        if is_movable(scene, frame):
+        if is_free_object(scene, frame):
             objects.append(frame)
             owner[frame] = frame
         elif parent is not None and above is None and scene.joint(frame).type in _MOVING_JOINTS:

@@ -134,7 +134,7 @@ def test_covered_locations_are_not_clear(domain: PlanningDomain) -> None:
 
 
 def test_a_held_block_is_neither_clear_nor_anywhere(domain: PlanningDomain) -> None:
-    """A block that hangs off the hand is held."""
+    """A block whose parent is the hand is held."""
     scene = blocks_scene({"a": (1, 1), "b": (0, 0)}).reparent("a", "hand", pose=Pose([0.0, 0.0, -0.12]))
     assert facts(domain, scene) == {"(holding a)", "(ontable b table__0__0)", "(clear b)"}
 
@@ -157,7 +157,7 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
     [
         (
             {"parent": "world"},
-            "block 'a' hangs off 'world', which is no block, no surface .*surface': table.*hand 'hand'",
+            "block 'a' has parent 'world', which is no block, no surface .*surface': table.*hand 'hand'",
         ),
         ({"position": [0.0, 0.0, 0.075]}, "blocks 'b' and 'a' stand both at location 'table__0__0'"),
         (
@@ -169,7 +169,7 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
         ({"position": [0.1, 0.1, 0.055]}, "block 'a' has its bottom 20 mm below the top of 'table'"),
         ({"rpy": [math.pi / 2, 0.0, 0.0]}, "block 'a' leans by 90 degrees on 'table'; a block stands upright"),
         ({"rpy": [math.pi, 0.0, 0.0]}, "block 'a' leans by 180 degrees on 'table'"),
-        ({"parent": "b", "position": [0.0, 0.1, 0.05]}, "block 'a' hangs off 'b', but stands beside it"),
+        ({"parent": "b", "position": [0.0, 0.1, 0.05]}, "block 'a' has parent 'b', but stands beside it"),
     ],
 )
 def test_scenes_without_a_meaning(domain: PlanningDomain, change: dict[str, Any], message: str) -> None:

@@ -37,7 +37,7 @@ def test_the_state_says_where_items_are() -> None:
 @pytest.mark.parametrize(
     ("parent", "pose", "message"),
     [
-        ("table", Pose(), "item 'red_one' hangs off 'table', which is no place .*left, middle, right"),
+        ("table", Pose(), "item 'red_one' has parent 'table', which is no place .*left, middle, right"),
         ("right", Pose([0.0, 0.0, 0.061]), "items 'red_one' and 'blue_one' are both at place 'right'"),
         ("left", Pose([0.0, 0.0, 0.1]), "'red_one' has its bottom 39 mm above the top of 'left'"),
     ],

@@ -73,7 +73,7 @@ def test_a_place_on_a_surface_is_a_location(tmp_path: Path, domain: PlanningDoma
 
 
 def test_a_block_in_the_hand_is_to_be_held(tmp_path: Path, domain: PlanningDomain) -> None:
-    """A block that hangs off the hand in the goal is wanted there."""
+    """A block whose parent is the hand in the goal is wanted there."""
     goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "hand")))
     assert goal_of_scene(goal, start(), domain=domain) == "(and (holding b))"
 
@@ -112,7 +112,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
         ([frame("a", "b"), frame("b", "a")], FileFormatError, r"goal.robray:4"),
         ([], SceneError, "states no movable object of the start .movable there: a, b, c"),
         ([frame("z", "table", "[0, 0, 0.075]")], SceneError, "states no movable object"),
-        ([frame("a", "rail")], SceneError, "'a' hangs off 'rail', which is no block"),
+        ([frame("a", "rail")], SceneError, "'a' has parent 'rail', which is no block"),
         ([frame("a", "table", "[3, 0, 0.075]")], SceneError, "stands at .3.000, 0.000., beside the surface"),
     ],
 )

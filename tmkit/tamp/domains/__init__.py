@@ -1,10 +1,66 @@
-"""Domains: PDDL and its semantics in a scene.
+"""Domains: PDDL and its semantics in a scene, with helpers for writing your own.
 
-A domain is PDDL text and a semantics: the objects of a scene, the facts that hold in it, and the candidates that carry
-out an action. ``protocols`` defines what a semantics implements, ``loading`` reads a domain from a folder or takes it
-as Python objects, ``problems`` derives a PDDL problem from a scene, ``state_derivation`` derives the state of one scene
-version from that of another.
+A domain is PDDL text and a :class:`tmkit.tamp.DomainSemantics`: the objects of a scene, the facts that hold in it, and
+the candidates that carry out an action. The names of this package help to write one:
 
-Two modules help to write a semantics: ``tabletop`` measures how objects rest on surfaces, and ``infeasibility`` proves
-goals impossible whatever the motions. :mod:`tmkit.tamp.uncertainty` is for domains that plan under uncertainty.
+* :class:`TabletopSemantics` is a base class for domains in which objects stand on supports;
+* functions measure how objects stand, compute poses and turns for putting them down, and order grasps;
+* :func:`crowded`, :func:`oversized`, :func:`too_high` and :func:`ungraspable` prove goals impossible whatever the
+  motions.
+
+:mod:`tmkit.tamp.uncertainty` is for domains that plan under uncertainty, and :mod:`tmkit.spatial.elementary` for plans
+with the same bytes on every CPU.
 """
+
+# Modules: ``semantics`` is the base class, ``loading`` reads a domain from a folder or takes it as Python objects,
+# ``problems`` derives a PDDL problem from a scene, ``state_derivation`` the state of one scene version from another.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.tamp.domains.infeasibility import crowded, oversized, too_high, ungraspable
+    from tmkit.tamp.domains.tabletop import (
+        RELEASE_GAP,
+        STANDING_TOLERANCE,
+        equivalence_classes,
+        footprint,
+        grasps_steepest_first,
+        held_object,
+        no_grasp,
+        pddl_names,
+        pick_candidates,
+        quat_xyzw_about_z,
+        require_standing,
+        shape_bounds,
+        standing_pose,
+        turns_nearest_first,
+    )
+    from tmkit.tamp.domains.tabletop_semantics import TabletopSemantics
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "RELEASE_GAP",
+    "STANDING_TOLERANCE",
+    "TabletopSemantics",
+    "crowded",
+    "equivalence_classes",
+    "footprint",
+    "grasps_steepest_first",
+    "held_object",
+    "no_grasp",
+    "oversized",
+    "pddl_names",
+    "pick_candidates",
+    "quat_xyzw_about_z",
+    "require_standing",
+    "shape_bounds",
+    "standing_pose",
+    "too_high",
+    "turns_nearest_first",
+    "ungraspable",
+]

@@ -1,18 +1,18 @@
-"""Things that stand on things: what semantics of towers, trays, places and tables have in common.
+"""Objects that stand on objects: helpers for the semantics of towers, trays, places and tables.
 
 In such domains an object stands upright on the top of its parent, its frame's z axis along that of the parent. These
-functions measure how high it stands, in which turns it may be put down, and refuse an object of which none of this is
-true, so that the semantics of one domain says only what its own words mean.
+functions measure how high it stands, compute poses and turns in which it may be put down, order its grasps, and refuse
+an object that does not stand.
 
 Invariants: functions of their arguments alone, in a fixed order; tops and bottoms are those of the collision shapes,
-in the frame's own axes.
+in the frame's own axes. All lengths are in metres, angles in radians.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,51 +20,54 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import acos, atan2, cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.grasps.sampling import Grasp, firmly_held
+from tmkit.manipulation.actions.candidates import ActionContext, Impossible, Pick
+from tmkit.manipulation.grasps.sampling import Grasp, all_grasps_are_known, firmly_held
+from tmkit.motion.regions.solids import outline, solids_of
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.semantics import pddl_name
 
 __all__ = [
     "RELEASE_GAP",
-    "STANDS_WITHIN",
-    "about_z",
+    "STANDING_TOLERANCE",
     "equivalence_classes",
+    "footprint",
     "grasps_steepest_first",
     "held_object",
+    "no_grasp",
     "pddl_names",
+    "pick_candidates",
+    "quat_xyzw_about_z",
     "require_standing",
     "shape_bounds",
     "standing_pose",
     "turns_nearest_first",
-    "why_no_grasp",
 ]
 
 RELEASE_GAP = 1e-4
-"""Metres above its support at which an object is let go: less than anybody sees, more than rounding."""
+"""Metres above its support at which an object is released: more than rounding errors."""
 
-STANDS_WITHIN = 0.005
-"""Metres that an object may be above or below the top of what it stands on."""
+STANDING_TOLERANCE = 0.005
+"""Metres that the bottom of an object may be above or below the top of its parent."""
 
-_TILT = 0.1  # radians that it may lean
+_TILT = 0.1  # radians that an object may lean
 
 
-def pddl_names(frames: Iterable[str], *, called: str = "frames") -> dict[str, str]:
-    """Return frames by their PDDL name, in the order given.
+def pddl_names(frames: Iterable[str], *, kind: str = "frames") -> dict[str, str]:
+    """Return frames by their PDDL names, in the order given.
 
     Args:
         frames: the frames.
-        called: what they are, for the message.
+        kind: what they are, in the plural, for the message.
 
     Raises:
-        SceneError: two frames have one name in PDDL.
+        SceneError: two frames have the same name in PDDL.
     """
     found: dict[str, str] = {}
     for frame in frames:
         name = pddl_name(frame)
         if name in found:
-            what = f"{called} '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
+            what = f"{kind} '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
             raise SceneError(f"{what}; rename one", frame=frame)
         found[name] = frame
     return found
@@ -73,15 +76,17 @@ def pddl_names(frames: Iterable[str], *, called: str = "frames") -> dict[str, st
 def shape_bounds(
     scene: SceneGraph, frame: str, *, only_solid: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper corner (3,) of a frame's shapes, in the frame.
+    """Return the lower and upper corner (3,) of the box around a frame's shapes, in metres in the frame's axes.
+
+    The arrays are read-only, and kept for shapes that were measured before.
 
     Args:
         scene: the scene.
         frame: the frame.
-        only_solid: whether only shapes count that collide.
+        only_solid: whether only collision shapes count.
 
     Raises:
-        SceneError: it has no such shape.
+        SceneError: the frame has no such shape.
     """
     bounds = _bounds(scene.shapes(frame), only_solid)
     if bounds is None:
@@ -96,7 +101,7 @@ def shape_bounds(
 def _bounds(
     shapes: tuple[AttachedShape, ...], only_solid: bool, /
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return the corners of the box around shapes: a function of values, asked again in every version of a scene."""
+    """Return the corners of the box around shapes; kept, as it is needed in every version of a scene."""
     corners = []
     for attached in shapes:
         if attached.collision or not only_solid:
@@ -111,11 +116,13 @@ def _bounds(
 
 
 def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
-    """Return frames in groups of equal shape and mass, regardless of color, in the given order.
+    """Return frames in groups of equal collision shapes, mass and centre of mass, in the order given.
+
+    For :meth:`tmkit.tamp.DomainSemantics.equivalence_classes`, with PDDL names in the place of frames.
 
     Args:
         scene: the scene.
-        frames: names of frames.
+        frames: the frames.
     """
     groups: dict[object, list[str]] = {}
     for frame in frames:
@@ -126,117 +133,156 @@ def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[s
     return list(groups.values())
 
 
-def about_z(angle: float) -> list[float]:
-    """Return the quaternion (4,) xyzw of a turn about z, in radians."""
+def quat_xyzw_about_z(angle: float) -> list[float]:
+    """Return the quaternion (4,) xyzw of a rotation by an angle in radians about z; the same bits on every CPU."""
     return [0.0, 0.0, sin(angle / 2), cos(angle / 2)]
 
 
-def turns_nearest_first(context: ActionContext, item: str, support: str, *, count: int = 4) -> list[float]:
-    """Return rotations about the support's z axis in radians, equally spaced, the nearest to the current one first.
+def turns_nearest_first(context: ActionContext, object: str, support: str, *, count: int = 4) -> list[float]:
+    """Return turns about the support's z axis in equal steps, the one that turns the object least first, in radians.
 
     Args:
-        context: scene and configuration.
-        item: the object.
-        support: the support.
-        count: number of rotations.
+        context: the scene and configuration before the action.
+        object: frame of the object.
+        support: frame that the object is to stand on.
+        count: number of turns; 4 for quarter turns.
     """
-    x_axis = context.scene.pose(item, support, q=context.q).rotate([1.0, 0.0, 0.0])
+    x_axis = context.scene.pose(object, support, q=context.q).rotate([1.0, 0.0, 0.0])
     now = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
     return sorted(turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn))
 
 
-def grasps_steepest_first(context: ActionContext, item: str, *, manipulator: Manipulator) -> list[Grasp]:
-    """Return the grasps of an object: firm ones first, then from above, then those with the smallest rotation.
+def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: Manipulator) -> list[Grasp]:
+    """Return the grasps of an object in a good order for picking it from a table.
+
+    First come the grasps that hold it however the hand turns, among these the ones from above, and among these the ones
+    for which the hand turns least.
 
     Args:
-        context: scene and configuration.
-        item: the object.
+        context: the scene and configuration before the action, and its samplers.
+        object: frame of the object.
         manipulator: the arm.
     """
     scene, q = context.scene, context.q
-    root_from_item = scene.pose(item, scene.root(item), q=q)
-    tool = scene.pose(manipulator.tool, scene.root(item), q=q)
+    root_from_object = scene.pose(object, scene.root(object), q=q)
+    tool = scene.pose(manipulator.tool, scene.root(object), q=q)
 
     def order(choice: tuple[Grasp, bool]) -> tuple[bool, float, float]:
         grasp, is_firm = choice
-        root_from_tool = root_from_item @ grasp.object_from_tool
+        root_from_tool = root_from_object @ grasp.object_from_tool
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
         return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    grasps = context.grasps(item)
-    firm = firmly_held(scene, item, grasps, manipulator)
+    grasps = context.grasps(object)
+    firm = firmly_held(scene, object, grasps, manipulator)
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
-def why_no_grasp(item: str, manipulator: Manipulator) -> str:
-    """Return why an object has no grasp.
+def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Impossible:
+    """Return the candidate of an action that is impossible because an object has no grasp.
 
-    Args:
-        item: the object.
-        manipulator: the arm.
-    """
-    if manipulator.gripper_kind == "suction":
-        return f"no face of '{item}' is large enough for the cup '{manipulator.tip}'"
-    return f"no two opposite sides of '{item}' fit the hand '{manipulator.tip}'"
-
-
-def held_object(scene: SceneGraph, items: Sequence[str], *, manipulator: Manipulator) -> str | None:
-    """Return the object that is a child of an arm's tip, or None.
+    It is a proof unless the grasps are only sampled, as those of meshes are.
 
     Args:
         scene: the scene.
-        items: names of objects.
+        object: frame of the object.
+        manipulator: the arm.
+    """
+    if manipulator.gripper_kind == "suction":
+        cause = f"no face of '{object}' is large enough for the cup '{manipulator.tip}'"
+    else:
+        cause = f"no two opposite sides of '{object}' fit the hand '{manipulator.tip}'"
+    return Impossible(cause, is_proved=all_grasps_are_known(scene, object))
+
+
+def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipulator) -> Iterator[Pick | Impossible]:
+    """Yield picks of an object, ordered as by :func:`grasps_steepest_first`, or :func:`no_grasp`.
+
+    Args:
+        context: the scene and configuration before the action, and its samplers.
+        object: frame of the object.
+        manipulator: the arm.
+    """
+    grasps = grasps_steepest_first(context, object, manipulator=manipulator)
+    if not grasps:
+        yield no_grasp(context.scene, object, manipulator=manipulator)
+    for grasp in grasps:
+        yield Pick(object, grasp)
+
+
+def held_object(scene: SceneGraph, objects: Sequence[str], *, manipulator: Manipulator) -> str | None:
+    """Return the object whose parent is the hand, or None.
+
+    Args:
+        scene: the scene.
+        objects: frames of the objects.
         manipulator: the arm.
 
     Raises:
         SceneError: there are two.
     """
-    held = [item for item in items if scene.parent(item) == manipulator.tip]
+    held = [object for object in objects if scene.parent(object) == manipulator.tip]
     if len(held) > 1:
         raise SceneError(f"'{held[0]}' and '{held[1]}' are both in the hand, which holds one", frame=held[1])
     return held[0] if held else None
 
 
-def require_standing(scene: SceneGraph, item: str, *, called: str = "") -> None:
-    """Refuse an object that lies, floats, is sunk in, or stands beside what it hangs off.
+def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
+    """Refuse an object that leans, floats, is sunk in, or stands beside its parent.
+
+    It may lean by 0.1 rad, and its bottom may be :data:`STANDING_TOLERANCE` above or below the parent's top.
 
     Args:
         scene: the scene.
-        item: frame of the object.
-        called: what it is, for the message.
+        object: frame of the object; one without a parent is not checked.
+        kind: what it is, as "block", for the message.
 
     Raises:
-        SceneError: it does not stand; the message says by how much.
+        SceneError: it does not stand; the message has the difference.
     """
-    below, pose = scene.parent(item), scene.local_pose(item)
+    below, pose = scene.parent(object), scene.local_pose(object)
     if below is None:
         return
-    named = f"{called} '{item}'" if called else f"'{item}'"
+    named = f"{kind} '{object}'" if kind else f"'{object}'"
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
         what = f"{named} leans by {math.degrees(tilt):.0f} degrees on '{below}'"
-        rule = f"a {called} stands upright" if called else "it should stand upright"
-        raise SceneError(f"{what}; {rule}, its z axis along that of what it stands on", frame=item)
+        rule = f"a {kind} stands upright" if kind else "it should stand upright"
+        raise SceneError(f"{what}; {rule}, its z axis along that of its parent", frame=object)
     x, y, z = pose.translation
     lower, upper = shape_bounds(scene, below)
-    gap = z + float(shape_bounds(scene, item)[0][2] - upper[2])
-    if abs(gap) > STANDS_WITHIN:
+    gap = z + float(shape_bounds(scene, object)[0][2] - upper[2])
+    if abs(gap) > STANDING_TOLERANCE:
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
-        raise SceneError(f"{named} has its bottom {where}, which it hangs off and should stand on", frame=item)
+        raise SceneError(f"{named} has its bottom {where}, its parent, on which it should stand", frame=object)
     if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
-        raise SceneError(f"{named} hangs off '{below}', but stands beside it", frame=item)
+        raise SceneError(f"{named} has parent '{below}', but stands beside it", frame=object)
 
 
-def standing_pose(scene: SceneGraph, item: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
-    """Return support_from_item of an object that is let go upright on its support's top.
+def standing_pose(scene: SceneGraph, object: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
+    """Return support_from_object of an object that is released upright on its support's top.
 
     Args:
         scene: the scene.
-        item: frame of the object.
-        support: frame of what it comes to stand on.
-        point: (2,) where, x and y in the support's frame.
-        turn: radians about the support's z axis.
+        object: frame of the object.
+        support: frame of the support.
+        point: (2,) x and y of the object's frame in the support's frame, in metres.
+        turn: angle about the support's z axis, in radians.
+
+    Raises:
+        SceneError: one of them has no collision shape.
     """
-    height = float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, item)[0][2]) + RELEASE_GAP
-    return Pose([point[0], point[1], height], about_z(turn))
+    height = float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, object)[0][2]) + RELEASE_GAP
+    return Pose([point[0], point[1], height], quat_xyzw_about_z(turn))
+
+
+def footprint(scene: SceneGraph, object: str, pose: Pose) -> NDArray[np.float64]:
+    """Return the corners (n, 2) of the convex outline of an object seen along z, counterclockwise, in metres.
+
+    Args:
+        scene: the scene.
+        object: frame of the object; its collision shapes count.
+        pose: reference_from_object; the corners are in the axes of that reference.
+    """
+    return outline(solids_of(scene, object), pose).vertices

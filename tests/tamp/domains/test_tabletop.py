@@ -1,0 +1,166 @@
+"""Helpers for semantics of objects that stand on supports: known answers on boxes, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.blocks import blocks_scene
+from support.gantry import BLOCK, GANTRY
+
+from tmkit.errors import SceneError
+from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
+from tmkit.manipulation import ActionContext, Candidate
+from tmkit.pddl import Fact, GroundAction, State
+from tmkit.robots import is_movable, movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.domains import (
+    RELEASE_GAP,
+    TabletopSemantics,
+    equivalence_classes,
+    footprint,
+    held_object,
+    no_grasp,
+    pddl_names,
+    quat_xyzw_about_z,
+    require_standing,
+    shape_bounds,
+    standing_pose,
+)
+
+
+def two_blocks() -> SceneGraph:
+    """Return blocks a and b on the table."""
+    return blocks_scene({"a": (0, 0), "b": (0.2, 0)}, table=0.4)
+
+
+class Semantics(TabletopSemantics):
+    """Items on surfaces."""
+
+    object_type, support_type, relation = "item", "surface", "at"
+
+    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+        """Return where each item is, and what is held."""
+        del objects, q
+        held, hand = self.held(scene)
+        items = (frame for frame in movable_frames(scene) if frame != held)
+        return State([hand, *(Fact.of("at", frame, self.checked_support_of(scene, frame)) for frame in items)])
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield none."""
+        del action, context
+        return iter(())
+
+
+def test_names_are_those_of_pddl() -> None:
+    """Names keep their order; two frames of one PDDL name are refused."""
+    assert pddl_names(["Block A", "b"]) == {"block_a": "Block A", "b": "b"}
+    with pytest.raises(SceneError, match="discs 'A' and 'a' have the same name in PDDL: 'a'; rename one"):
+        pddl_names(["A", "a"], kind="discs")
+
+
+def test_bounds_are_those_of_collision_shapes() -> None:
+    """Two spheres of 0.1 m, 0.4 m apart, and one that takes part in no collision."""
+    shapes = [AttachedShape(Sphere(0.1), Pose([x, 0.0, 0.0])) for x in (0.0, 0.4)]
+    scene = SceneGraph().add_frame("a", "world", shapes=[*shapes, AttachedShape(Sphere(1.0), collision=False)])
+    lower, upper = shape_bounds(scene, "a")
+    np.testing.assert_allclose([lower, upper], [[-0.1, -0.1, -0.1], [0.5, 0.1, 0.1]])
+    np.testing.assert_allclose(shape_bounds(scene, "a", only_solid=False)[0], [-1.0, -1.0, -1.0])
+    assert not lower.flags.writeable
+    with pytest.raises(SceneError, match="frame 'world' has no collision shape"):
+        shape_bounds(scene, "world")
+
+
+@given(x=st.floats(-0.19, 0.19), y=st.floats(-0.19, 0.19), turn=st.floats(-math.pi, math.pi))
+def test_an_object_put_at_a_standing_pose_stands(x: float, y: float, turn: float) -> None:
+    """Its bottom is released a tenth of a millimetre above the support, wherever and however turned."""
+    scene = two_blocks()
+    pose = standing_pose(scene, "a", "table", point=(x, y), turn=turn)
+    top = shape_bounds(scene, "table")[1][2]
+    assert pose.translation.tolist() == pytest.approx([x, y, top + BLOCK / 2 + RELEASE_GAP])
+    assert pose.distance(Pose([x, y, pose.translation[2]], [0, 0, math.sin(turn / 2), math.cos(turn / 2)])) == (
+        pytest.approx((0.0, 0.0), abs=1e-12)
+    )
+    require_standing(scene.reparent("a", "table", pose=pose), "a")
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        (Pose([0.0, 0.0, 0.02]), "block 'a' has its bottom 20 mm above the top of 'b', its parent, on which it should"),
+        (Pose([0.0, 0.0, -0.01]), "block 'a' has its bottom 10 mm below the top of 'b'"),
+        (Pose([0.1, 0.0, 0.0]), "block 'a' has parent 'b', but stands beside it"),
+        (
+            Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.0, 0.0]),
+            "block 'a' leans by 17 degrees on 'b'; a block stands",
+        ),
+    ],
+)
+def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) -> None:
+    """The message has the difference and the parent."""
+    scene = two_blocks()
+    on_b = standing_pose(scene, "a", "b", point=(0.0, 0.0), turn=0.0)
+    require_standing(scene.reparent("a", "b", pose=on_b), "a", kind="block")
+    with pytest.raises(SceneError, match=message):
+        require_standing(scene.reparent("a", "b", pose=on_b @ offset), "a", kind="block")
+
+
+def test_equivalence_classes_are_of_shape_and_mass() -> None:
+    """A taller block is in a class of its own; the order is kept."""
+    scene = two_blocks().add_frame("c", "table", shapes=[AttachedShape(Box([BLOCK, BLOCK, 0.09]))])
+    assert equivalence_classes(scene, ["c", "b", "a"]) == [["c"], ["b", "a"]]
+
+
+def test_the_footprint_is_the_outline_seen_from_above() -> None:
+    """That of a box turned by 45 degrees is a square on its corner."""
+    scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Box([2.0, 2.0, 1.0]))])
+    corners = footprint(scene, "a", Pose([1.0, 0.0, 5.0], quat_xyzw_about_z(math.pi / 4)))
+    root = math.sqrt(2.0)
+    expected = [[1.0, -root], [1.0 + root, 0.0], [1.0, root], [1.0 - root, 0.0]]
+    assert sorted(np.round(corners, 9).tolist()) == sorted(np.round(expected, 9).tolist())
+
+
+def test_a_hand_holds_one_object() -> None:
+    """None, one, or an error that names both."""
+    scene = two_blocks()
+    assert held_object(scene, ["a", "b"], manipulator=GANTRY) is None
+    scene = scene.reparent("a", GANTRY.tip, pose=Pose())
+    assert held_object(scene, ["a", "b"], manipulator=GANTRY) == "a"
+    with pytest.raises(SceneError, match="'a' and 'b' are both in the hand, which holds one"):
+        held_object(scene.reparent("b", GANTRY.tip, pose=Pose()), ["a", "b"], manipulator=GANTRY)
+
+
+def test_no_grasp_is_a_proof_for_a_box() -> None:
+    """The cause names object and hand."""
+    found = no_grasp(two_blocks(), "a", manipulator=GANTRY)
+    assert found.cause == f"no two opposite sides of 'a' fit the hand '{GANTRY.tip}'"
+    assert found.is_proved
+
+
+def test_movable_is_a_class() -> None:
+    """A block is, the table is not."""
+    scene = two_blocks()
+    assert (is_movable(scene, "a"), is_movable(scene, "table")) == (True, False)
+
+
+def test_tabletop_semantics_has_objects_supports_and_goals() -> None:
+    """Three attributes and two methods make a semantics."""
+    scene, semantics = two_blocks(), Semantics(GANTRY)
+    objects = semantics.objects(scene)
+    assert objects == {"a": "item", "b": "item", "table": "surface"}
+    q = scene.zero_configuration()
+    assert sorted(map(str, semantics.state(scene, objects, q))) == ["(at a table)", "(at b table)", "(handempty)"]
+    held = scene.reparent("a", GANTRY.tip, pose=Pose())
+    assert sorted(map(str, semantics.state(held, objects, q))) == ["(at b table)", "(holding a)"]
+    assert [str(fact) for fact in semantics.goal_facts(held, objects, ["a", "b"])] == ["(holding a)", "(at b table)"]
+
+
+def test_tabletop_semantics_refuses_other_parents() -> None:
+    """The message names the parent, the supports, and the hand."""
+    scene = two_blocks().reparent("a", "world")
+    with pytest.raises(SceneError, match=r"item 'a' has parent 'world', which is no surface \(class 'surface'"):
+        Semantics(GANTRY).support_of(scene, "a")
