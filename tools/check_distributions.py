@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+DATA = ("domains/", "scenes/", "examples/cell/", "examples/trays/")
 BUILT = re.compile(r"tmkit/_core\.[^/]+\.so|tmkit/_libraries/libtmkit-[^/]+|[^/]+\.dist-info/.+")
 
 
@@ -30,7 +31,7 @@ def tracked_files() -> set[str]:
 def wanted_in_wheel(files: set[str]) -> set[str]:
     """Return the paths in the wheel of the repository's files that belong into it."""
     package = {name for name in files if name.startswith("tmkit/") and not name.startswith("tmkit/core/")}
-    return package | {f"tmkit/data_files/{name}" for name in files if name.startswith(("domains/", "scenes/"))}
+    return package | {f"tmkit/data_files/{name}" for name in files if name.startswith(DATA)}
 
 
 def problems(wheel: Path, sdist: Path) -> Iterator[str]:

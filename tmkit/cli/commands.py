@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import planning, robots, scenes, tasks
+from tmkit.cli import built_in, new, planning, robots, scenes, tasks
 from tmkit.cli.common import require_writable
+from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Reporter, current_reporter
@@ -39,7 +40,7 @@ def _print_version(value: bool) -> None:
 
 
 app = typer.Typer(
-    help="Task-and-motion planning: from a PDDL goal to a checked plan played in a simulator.",
+    help="Task-and-motion planning: from a PDDL goal to a validated plan, executed in a simulator.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -59,8 +60,10 @@ app.command("task")(tasks.task)
 app.command("check")(planning.check)
 app.command("simulate")(planning.simulate)
 app.add_typer(scenes.app, name="scene")
-if robots.app.registered_commands:
-    app.add_typer(robots.app, name="robot")
+app.add_typer(robots.app, name="robot")
+app.command("list")(built_in.list_built_in)
+app.add_typer(new.app, name="new")
+app.command("completion")(completion)
 
 
 # --- what every command has -------------------------------------------------------------------------------------------
@@ -83,11 +86,14 @@ def _log_to(path: Path | None) -> None:
 
 def _options_of_all(
     verbose: Annotated[
-        int, typer.Option("-v", "--verbose", count=True, callback=_be_more_verbose, help="Say more; -vv: still more.")
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, callback=_be_more_verbose, help="Increase verbosity; -vv: further."
+        ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")] = False,
     log_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", callback=_log_to, help="Write all of the log to a file.")
+        Path | None, typer.Option(metavar="FILE", callback=_log_to, help="Write the whole log to a file.")
     ] = None,
 ) -> None:
     """Only the options of this function are used."""
@@ -95,6 +101,7 @@ def _options_of_all(
 
 def command_line() -> Callable[..., Any]:
     """Return the whole command, ready to be called."""
+    prepare_completion()
     template = typer.Typer(add_completion=False)
     template.command()(_options_of_all)
     options = [option for option in typer.main.get_command(template).params if option.name != "help"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tmkit._support.terminal import printable
+from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Work, current_reporter
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
@@ -48,41 +49,61 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 
-Scenes = Annotated[list[str], typer.Argument(metavar="SCENE", help="Scene files, or names of ours; merged in order.")]
+Scenes = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCENE",
+        help="Scene files, or built-in names; merged in order.",
+        autocompletion=complete_names(Kind.SCENES),
+    ),
+]
 AllowFolders = Annotated[
     list[Path] | None,
-    typer.Option("--allow", metavar="DIR", help="A folder that the scene may read meshes and includes in; repeatable."),
+    typer.Option(
+        "--allow", metavar="DIR", help="A folder from which the scene may read meshes and includes; repeatable."
+    ),
 ]
 Packages = Annotated[
     list[str] | None,
-    typer.Option(
-        "--package", metavar="NAME=DIR", help="The folder of a package that package:// URIs name; repeatable."
-    ),
+    typer.Option("--package", metavar="NAME=DIR", help="The folder of a package in package:// URIs; repeatable."),
 ]
 Meshes = Annotated[
     str,
     typer.Option(
         metavar="load|available|skip",
-        help="Of robot descriptions: all meshes, those that can be read, or none (kinematics).",
+        help="Meshes of robot descriptions: all, those that can be read, or none.",
     ),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on the standard output.")]
-Seed = Annotated[int, typer.Option(help="Makes the run repeatable.", min=0)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON to the standard output.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random generators; the same seed gives the same result.", min=0)]
 DomainOption = Annotated[
-    str | None, typer.Option("--domain", metavar="NAME|DIR", help="The domain's folder, when it is not ours.")
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME|DIR",
+        help="The folder of the domain, if it is not built in.",
+        autocompletion=complete_names(Kind.DOMAINS),
+    ),
 ]
 SemanticsOption = Annotated[
     str | None,
     typer.Option(
-        "--semantics", metavar="NAME|DIR|FILE.py", help="What the domain's words mean, when not in the file beside it."
+        "--semantics",
+        metavar="NAME|DIR|FILE.py",
+        help="The domain semantics, if not the semantics.py beside the domain.",
     ),
 ]
 
 
 RobotOption = Annotated[
     list[str] | None,
-    typer.Option("--robot", metavar="NAME|FILE", help="The arm, panda when left out; repeatable, for several arms."),
+    typer.Option(
+        "--robot",
+        metavar="NAME|FILE",
+        help="The arm, by default panda; repeatable, for several arms.",
+        autocompletion=complete_names(Kind.ROBOTS),
+    ),
 ]
 
 

@@ -46,12 +46,12 @@ GoalIn = Annotated[
     list[str] | None,
     typer.Option("--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."),
 ]
-GoalArm = Annotated[
-    str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Where joints are to be in the end.")
-]
+GoalArm = Annotated[str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Joint values at the end.")]
 GoalFile = Annotated[
     Path | None,
-    typer.Option("--goal-file", metavar="FILE.json", help="A list of such goals with tolerances, and of PDDL."),
+    typer.Option(
+        "--goal-file", metavar="FILE.json", help="A list of such goals with tolerances, and of goals in PDDL."
+    ),
 ]
 
 

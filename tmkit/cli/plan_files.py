@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit.cli.common import load
+from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:
@@ -24,13 +25,16 @@ TmpScenes = Annotated[
     typer.Option(
         "--scene",
         metavar="SCENE",
-        help="For a .tmp plan: a scene it starts in; repeatable, merged in order. For 'check' of a JSON plan: yours.",
+        help="For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare with its own.",
     ),
 ]
 TmpRobot = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, if not its own; repeatable, for several."
+        "--robot",
+        metavar="NAME|FILE",
+        help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
+        autocompletion=complete_names(Kind.ROBOTS),
     ),
 ]
 TmpGoal = Annotated[
@@ -38,7 +42,7 @@ TmpGoal = Annotated[
 ]
 TmpStart = Annotated[
     str | None,
-    typer.Option("--start", metavar="FILE|k=v,...", help="For a .tmp plan: joint values that it does not give itself."),
+    typer.Option("--start", metavar="FILE|k=v,...", help="For a .tmp plan: joint values that it does not contain."),
 ]
 
 

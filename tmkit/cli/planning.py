@@ -33,6 +33,7 @@ from tmkit.cli.common import (
     say,
     write_json,
 )
+from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
 from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file
@@ -54,11 +55,13 @@ _DEMO_GOAL = "(and (on a b) (on b c))"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where plan, report and pictures go.")] = Path("tmkit-demo"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder for plan, report and pictures.")] = Path(
+        "tmkit-demo"
+    ),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a tower of three blocks with a Panda, check it, play it in physics, and draw pictures of it."""
+    """Plan a tower of three blocks with a Panda, validate the plan, simulate it, and draw pictures of it."""
     folder = make_folder(out)
     tell = _say_nothing if as_json else say
     tell(f"Goal: {_DEMO_GOAL}")
@@ -99,7 +102,12 @@ def demo(
 def plan(
     scenes: Scenes,
     domain: Annotated[
-        str, typer.Option(metavar="NAME|DIR|FILE.pddl", help="The PDDL domain with its semantics.")
+        str,
+        typer.Option(
+            metavar="NAME|DIR|FILE.pddl",
+            help="The PDDL domain with its semantics.",
+            autocompletion=complete_names(Kind.DOMAINS),
+        ),
     ] = "blocks",
     semantics: SemanticsOption = None,
     problem: Annotated[Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")] = None,
@@ -120,42 +128,47 @@ def plan(
     seed: Seed = 0,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Try so many seeds, from --seed on; the first in order with a plan.", min=1),
+        typer.Option(
+            metavar="K", help="Plan with K seeds from --seed on, and return the first plan in their order.", min=1
+        ),
     ] = None,
-    processes: Annotated[int, typer.Option(metavar="N", help="Try so many seeds at a time.", min=1)] = 1,
+    processes: Annotated[int, typer.Option(metavar="N", help="Number of seeds that are tried in parallel.", min=1)] = 1,
     time_limit: Annotated[
         float | None,
         typer.Option(
             metavar="S",
-            help="Seconds after which to stop, for each seed; by default 30, or no limit with --max-iterations.",
+            help="Time limit for each seed, in seconds; by default 30, or none with --max-iterations.",
             min=0.001,
             show_default=False,
         ),
     ] = None,
     max_iterations: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Iterations of the search after which to stop, for each seed.", min=1),
+        typer.Option(metavar="N", help="Limit of search iterations for each seed.", min=1),
     ] = None,
     improve: Annotated[
         str,
-        typer.Option(metavar="N|all", help="Iterations that improve the plan, or until the time is up."),
+        typer.Option(metavar="N|all", help="Iterations that improve the plan; 'all': until the time limit."),
     ] = "0",
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="PLAN.json", help="Where to write it; PLAN.tmp: in the original's format."
+            "-o",
+            "--output",
+            metavar="PLAN.json",
+            help="File of the plan; PLAN.tmp: in the format of the original TMKit.",
         ),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="Where to draw what was in the way, when there is no plan."),
+        typer.Option(metavar="FILE.png", help="Picture of the collision that prevents the plan, if there is none."),
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Find actions and motions that bring about a goal."""
+    """Find actions and motions that reach a goal."""
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
     if (problem is None) is (goals is None and goal_scene is None):
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
@@ -213,7 +226,7 @@ def check(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Work a plan out again, at finer steps than the planner's, and say whether it holds.
+    """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
     A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene and --robot; a .tmp
     plan, in the format of the original TMKit, needs --scene.
@@ -242,11 +255,11 @@ def check(
 def simulate(
     path: PlanFile,
     gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
-    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.mp4", help="Write a film.")] = None,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture of the end.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.mp4", help="Record a video.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = None,
     grasp: Annotated[
-        str, typer.Option(metavar="contact|constraint", help="Hold by friction, or by a constraint.")
+        str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
     ] = "contact",
     scenes: TmpScenes = None,
     robot: TmpRobot = None,
@@ -259,7 +272,7 @@ def simulate(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Play a plan in physics and report where every object ended.
+    """Execute a plan in the physics simulator and report the final pose of every object.
 
     A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
     """

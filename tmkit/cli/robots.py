@@ -24,6 +24,7 @@ from tmkit.cli.common import (
     require_writable,
     say,
 )
+from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at robots.", no_args_is_help=True)
+app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
 _PICTURE_SAMPLES = 10
 """Configurations of the picture for each that is checked: it only asks whether they are free."""
@@ -51,27 +52,31 @@ def check(
     scenes: Scenes,
     robot: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]", help="The arm; left out, it is guessed."),
+        typer.Option(
+            metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]",
+            help="The arm; by default it is inferred.",
+            autocompletion=complete_names(Kind.ROBOTS),
+        ),
     ] = None,
-    base: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame that a guessed arm stands on.")] = None,
-    tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame of a guessed arm's hand.")] = None,
-    samples: Annotated[int, typer.Option(help="Random configurations to look at.", min=1)] = 2000,
+    base: Annotated[str | None, typer.Option(metavar="FRAME", help="The base frame of an inferred arm.")] = None,
+    tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")] = None,
+    samples: Annotated[int, typer.Option(help="Number of random configurations that are checked.", min=1)] = 2000,
     seed: Seed = 0,
     write_robot: Annotated[
-        Path | None, typer.Option(metavar="OUT.toml", help="Write the arm's description, to be mended by hand.")
+        Path | None, typer.Option(metavar="OUT.toml", help="Write the robot description, to be edited by hand.")
     ] = None,
     write_srdf: Annotated[
-        Path | None, typer.Option(metavar="OUT.srdf", help="Write the arm and the pairs that need no check.")
+        Path | None, typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw where the tool comes (needs the extra 'viewer').")
+        Path | None, typer.Option(metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'viewer').")
     ] = None,
     write_scene: Annotated[
         Path | None, typer.Option(metavar="OUT.json", help="Write the robot with the tool frame that was inferred.")
     ] = None,
     trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
     trial_picture: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or where it was tried.")
+        Path | None, typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or its attempt.")
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,

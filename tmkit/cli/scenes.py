@@ -31,7 +31,7 @@ __all__ = ["app"]
 
 _DEEPEST_SHOWN = 50  # levels
 
-app = typer.Typer(help="Look at scene files.", no_args_is_help=True)
+app = typer.Typer(help="Print, check and convert scene files.", no_args_is_help=True)
 
 
 @app.command()
@@ -42,7 +42,7 @@ def dump(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Print the frames of a scene, merged from all files; parents that none declares are shown as roots."""
+    """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False)
@@ -66,7 +66,7 @@ def check(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Look for slips in a scene: things that overlap, joints without limits, frames without use."""
+    """Check a scene for overlapping objects, joints without limits, and frames without effect."""
     from tmkit.formats import check_scene
 
     remarks: list[ImportNote] = []
@@ -95,7 +95,7 @@ def convert(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Write a scene, merged from all files, in another format; what that cannot say is refused."""
+    """Write a scene, merged from all files, in another format; what the format cannot express is an error."""
     from tmkit.formats import convert_scene
 
     require_writable(output)

@@ -25,9 +25,10 @@ def task(
     domain: Annotated[Path, typer.Argument(metavar="DOMAIN.pddl", help="The PDDL domain.")],
     problem: Annotated[Path, typer.Argument(metavar="PROBLEM.pddl", help="The PDDL problem.")],
     planner: Annotated[
-        str, typer.Option(metavar="|".join(_PLANNERS), help="Soon, as cheap as possible, or as short as possible (Z3).")
+        str,
+        typer.Option(metavar="|".join(_PLANNERS), help="Satisficing, cost-optimal, or with the fewest actions (Z3)."),
     ] = _PLANNERS[0],
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds after which to stop.", min=0.001)] = 60.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)] = 60.0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="PLAN", help="Write the plan, one action a line.")
     ] = None,
