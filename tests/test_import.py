@@ -198,21 +198,3 @@ print([hasattr(tk.graph, name) for name in ("no_such_name", "_private", "__wrapp
 """
     run = run_python(code, folder=tmp_path)
     assert (run.stdout, run.stderr) == ("PoseSemantics adjoint tree_svg\n[False, False, False]\n", "")
-
-
-def test_only_simulating_needs_pybullet(tmp_path: Path) -> None:
-    """Where pybullet cannot be imported, a plan is found and validated; ``simulate`` names what to install."""
-    code = """
-import sys
-sys.modules["pybullet"] = None  # its import fails; the Panda of pybullet_data is only read
-import tmkit as tk
-scene = tk.load_scene("panda_table", "blocks1")
-result = tk.plan(scene, goal="(holding a)", robot="panda")
-print(tk.validate_plan(result.plan).ok)
-try:
-    tk.simulate(result.plan)
-except tk.errors.MissingExtraError as error:
-    print(error)
-"""
-    run = run_python(code, folder=tmp_path)
-    assert run.stdout.startswith("True\nsimulating needs pybullet: pip install 'pybullet>=3.2.7'"), run.stderr

@@ -31,6 +31,7 @@ from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
 from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.package_uris import install_hint
 from tmkit.formats.spec.model import MeshSpec
 from tmkit.graph import (
     Box,
@@ -203,7 +204,8 @@ def _mesh_from_json(node: JsonNode, loader: MeshLoader) -> Shape:
         node.only("kind", "source")
         found = _from_source(source, loader)
         if found is None:
-            raise node.error(f"the mesh '{source}' is not installed here; give its folder by package_path")
+            hint = install_hint(source)
+            raise node.error(f"the mesh '{source}' is not installed here; {hint}give its folder by package_path")
         return found
     node.only("faces", "kind", "source", "vertices")
     vertices = np.frombuffer(_bytes(node.get("vertices"), 24), dtype="<f8").reshape(-1, 3)

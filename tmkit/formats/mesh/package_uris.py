@@ -6,7 +6,8 @@ lies. A :class:`PackageResolver` looks, in this order, in
 1. the folder that the user gave for NAME, and the folders to search (a folder that holds NAME, or is NAME itself),
 2. the folders of ``ROS_PACKAGE_PATH``, in the same way,
 3. what is installed in Python: tmkit's own data (``package://tmkit/scenes/...``), a package called NAME (found without
-   importing it), or a distribution called NAME that installs a ``share/NAME`` folder under its prefix,
+   importing it), a distribution called NAME that installs a ``share/NAME`` folder under its prefix, or a copy of its
+   files in tmkit (``scenes/packages/NAME``),
 4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
    ``package://meshes/...`` for the folder beside them,
 5. for a reader that makes remarks, the same folders without NAME: descriptions are copied out of their packages.
@@ -35,7 +36,7 @@ from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.mesh.sandbox import SITES, below, holds_itself, is_public, project_folders, real_path
 
-__all__ = ["MESH_CHOICES", "PackageResolver"]
+__all__ = ["MESH_CHOICES", "PackageResolver", "install_hint"]
 
 MESH_CHOICES = ("load", "available", "skip")
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
@@ -278,6 +279,13 @@ class PackageResolver:
         if name == "tmkit":
             yield from data_roots()
         yield from _installed(name)
+        yield from (root / "scenes" / "packages" / name for root in data_roots())  # in place of what is not installed
+
+
+def install_hint(uri: str) -> str:
+    """Return the command that installs the package of a URI, as the begin of a sentence; empty if it is not known."""
+    command = _INSTALLED_BY.get(_split(uri)[0])
+    return f"{command}, or " if command else ""
 
 
 def _split(uri: str) -> tuple[str, str]:
@@ -330,7 +338,8 @@ def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
 def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     """Say shortly where a package was looked for, and what was nearly right."""
     existing = [root for root in looked if os.path.isdir(root)]
-    if existing:
+    parts = [root / "scenes" / "packages" / name for root in data_roots()]  # of packages, and not the packages
+    if existing and existing[0] not in parts:
         return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
     if name in _INSTALLED_BY:
         return (
