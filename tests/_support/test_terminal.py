@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tmkit import cli
 from tmkit._support.terminal import printable
-from tmkit.formats import scene_to_json
+from tmkit.formats import scene_to_dict
 from tmkit.graph import SceneGraph, tree_html
 
 Run = Callable[..., tuple[int, str, str]]
@@ -38,7 +38,7 @@ def evil_scene(folder: Path) -> Path:
     """Write a scene whose frame, joint-free class and root have names that a terminal would obey."""
     scene = SceneGraph("world\x1b[2J").add_frame(EVIL, "world\x1b[2J", classes=["red\x1b[31m"])
     path = folder / "evil.json"
-    path.write_text(json.dumps(scene_to_json(scene)))
+    path.write_text(json.dumps(scene_to_dict(scene)))
     return path
 
 
@@ -68,7 +68,7 @@ def test_commands_print_names_without_what_terminals_obey(run: Run, tmp_path: Pa
 def test_errors_are_printed_without_what_terminals_obey(run: Run, tmp_path: Path) -> None:
     """A name in an error message is escaped on the terminal."""
     path = tmp_path / "broken.json"
-    document = scene_to_json(SceneGraph())
+    document = scene_to_dict(SceneGraph())
     document["frames"].append({"name": "a", "parent": "nowhere\x1b[31m"})
     path.write_text(json.dumps(document))
     code, out, err = run("scene", "dump", path)

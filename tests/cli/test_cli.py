@@ -627,8 +627,8 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
         ok = False
         remarks = (SimulationNote(1, "the block fell"),)
 
-        def to_json(self) -> str:
-            return "{}"
+        def to_dict(self) -> dict[str, object]:
+            return {}
 
     monkeypatch.setattr(planning, "_simulate", lambda *_, **__: Missed())
     outcome = run("demo", "--out", "demo")

@@ -67,7 +67,7 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
     goals = [
         "(handempty)",
         {"object": "a", "at": "table", "pose": pose},
-        exact.to_json(),
+        exact.to_dict(),
         {"object": "a", "in": "tray"},
         {"joints": {"j1": 0.5}},
     ]

@@ -10,7 +10,7 @@ import pytest
 import tmkit as tk
 from tmkit.cli.goals import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
-from tmkit.formats import read_tmp, scene_from_json, scene_to_json
+from tmkit.formats import read_tmp, scene_from_dict, scene_to_dict
 from tmkit.formats.mesh.array_files import read_points
 from tmkit.robots import manipulator_from_srdf
 from tmkit.tamp import load_tmp_plan
@@ -30,10 +30,10 @@ def test_a_solid_too_large_for_its_inertia(tmp_path: Path, shape: str) -> None:
 
 def test_half_a_character_in_a_name() -> None:
     """A lone surrogate, which JSON can write and no text can hold, is refused with its key."""
-    document = json.loads(json.dumps(scene_to_json(tk.SceneGraph())))
+    document = json.loads(json.dumps(scene_to_dict(tk.SceneGraph())))
     document["frames"][0]["body"] = "wor\ud800ld"
     with pytest.raises((FileFormatError, SceneError), match=r"body.*half a character"):
-        scene_from_json(document, source="scene.json")
+        scene_from_dict(document, source="scene.json")
 
 
 def test_nothing_is_told_of_folders_that_may_not_be_read(tmp_path: Path) -> None:

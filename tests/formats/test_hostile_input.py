@@ -10,7 +10,7 @@ from formats.conftest import Loader
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MeshError
-from tmkit.formats import load_scene, scene_dump, scene_from_json, scene_to_json
+from tmkit.formats import load_scene, scene_dump, scene_from_dict, scene_to_dict
 
 DEEP = 100_000
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -189,4 +189,4 @@ def test_a_chain_of_ten_thousand_frames(load: Loader) -> None:
     text = "\n".join(f"frame f{i} {{ parent {f'f{i - 1}' if i else 'world'}; }}" for i in range(10_000))
     scene = load(text)
     assert len(scene_dump(scene)["frames"]) == 10_001
-    assert scene_from_json(scene_to_json(scene)) == scene
+    assert scene_from_dict(scene_to_dict(scene)) == scene

@@ -178,7 +178,7 @@ def test_errors_survive_pickling(tmp_path: Path) -> None:
 def test_the_same_files_give_the_same_scene_in_every_process() -> None:
     """Nothing depends on the hash seed, the working directory or what was loaded before."""
     program = (
-        "import tmkit.formats as f, json; print(json.dumps(f.scene_to_json(f.load_scene('panda_table', 'blocks2'))))"
+        "import tmkit.formats as f, json; print(json.dumps(f.scene_to_dict(f.load_scene('panda_table', 'blocks2'))))"
     )
     texts = []
     for seed, folder in (("1", "/"), ("2", str(Path(__file__).parent))):

@@ -6,7 +6,7 @@ import json
 
 from engine import Target, main
 
-from tmkit.formats import load_scene, scene_to_json
+from tmkit.formats import load_scene, scene_to_dict
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
 
 
@@ -18,7 +18,7 @@ def target() -> Target:
     )
     scene = scene.add_frame("b", "a", shapes=[AttachedShape(Mesh(corners, faces))])
     return Target(
-        "json", "main.json", load_scene, [json.dumps(scene_to_json(scene), indent=1).encode()],
+        "json", "main.json", load_scene, [json.dumps(scene_to_dict(scene), indent=1).encode()],
         tokens=b'{ } [ ] , : null true false NaN Infinity "" "a" "b" "world" "mesh" "box" "free" "mimic"'.split(),
         nestings=[(b"[", b"]"), (b'{"a":', b"}")],
     )  # fmt: skip

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.effort import scaled_examples
 
 from tmkit.errors import CapacityError, SceneError, StampError, TmkitError
-from tmkit.formats.json.scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, StampedPoses, diff
 from tmkit.spatial import Pose
 
@@ -239,7 +239,7 @@ def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
     assert first.apply(diff(first, scene)) == scene
     assert scene.apply(diff(scene, first)) == first
     assert pickle.loads(pickle.dumps(scene)) == scene
-    assert scene_from_json(scene_to_json(scene)) == scene
+    assert scene_from_dict(scene_to_dict(scene)) == scene
 
 
 # --- what is refused at once ------------------------------------------------------------------------------------------

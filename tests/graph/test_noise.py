@@ -13,7 +13,7 @@ from support.effort import scaled_examples
 
 from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.formats.json.scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import AttachedShape, EdgeNoise, collapse_fixed_frames, diff
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -74,7 +74,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     scene = start.reparent("f7", free[int(random.integers(len(free)))]) if free else start
     twins = [
         pickle.loads(pickle.dumps(scene)),
-        scene_from_json(scene_to_json(scene)),
+        scene_from_dict(scene_to_dict(scene)),
         SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names]),
         start.apply(diff(start, scene)),
     ]
@@ -287,7 +287,7 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
     assert collapse_fixed_frames(folded, keep=keep) == folded
     assert pickle.loads(pickle.dumps(folded)) == folded
     if by_json:
-        folded = scene_from_json(scene_to_json(folded))
+        folded = scene_from_dict(scene_to_dict(folded))
     names, q = folded.frame_names, random.uniform(-3, 3, size=scene.zero_configuration().size)
     pairs = [(a, b) for a in names for b in names if a < b]
     for a, b in pairs:

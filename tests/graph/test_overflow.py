@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tmkit import _core as core
 from tmkit.errors import NumberOverflowError, TmkitError
-from tmkit.formats import scene_from_json, scene_to_json
+from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.graph import AttachedShape, Box, Inertia, Prismatic, Revolute, SceneArrays, SceneGraph, Sphere, StampedPoses
 from tmkit.spatial import GaussianPose, Pose
 
@@ -115,12 +115,12 @@ def test_json_numbers_beyond_all_numbers_are_refused() -> None:
     scene = SceneGraph().add_frame(
         "a", "world", pose=Pose([7, 8, 9]), shapes=[AttachedShape(Box([7, 8, 9]))], covariance=7 * np.eye(6)
     )
-    text = json.dumps(scene_to_json(scene.set_attribute("a", "x", 7.0)))
+    text = json.dumps(scene_to_dict(scene.set_attribute("a", "x", 7.0)))
     places = [place for place in range(len(text)) if text.startswith("7.0", place)]
     assert len(places) >= 4
     for place in places:
         with pytest.raises(TmkitError):
-            scene_from_json(json.loads(text[:place] + "1e999" + text[place + 3 :]))
+            scene_from_dict(json.loads(text[:place] + "1e999" + text[place + 3 :]))
 
 
 _large = st.floats(-1.7e308, 1.7e308)

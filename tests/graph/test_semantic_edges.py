@@ -16,7 +16,7 @@ from support.twist_rules import unambiguous
 
 import tmkit as tk
 from tmkit.errors import CycleError, SceneError, UnknownNameError
-from tmkit.formats.json.scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     Node,
     Revolute,
@@ -160,7 +160,7 @@ def test_twists_are_part_of_the_scene(drawn: tuple[SceneGraph, dict[str, Pose], 
     assert scene._defects() == ""
     for again in (
         pickle.loads(pickle.dumps(scene)),
-        scene_from_json(json.loads(json.dumps(scene_to_json(scene)))),
+        scene_from_dict(json.loads(json.dumps(scene_to_dict(scene)))),
         SceneArrays(scene, capacity=32).freeze(),
     ):
         assert again == scene
@@ -445,8 +445,8 @@ def test_folding_keeps_twists() -> None:
 def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
     """A scene from a file beside another has its twists, its bodies without frames, and its roots on their bodies."""
     first, second = tmp_path / "moving.json", tmp_path / "other.json"
-    first.write_text(json.dumps(scene_to_json(moving_tray())), encoding="utf-8")
-    second.write_text(json.dumps(scene_to_json(SceneGraph().add_frame("lamp", "world"))), encoding="utf-8")
+    first.write_text(json.dumps(scene_to_dict(moving_tray())), encoding="utf-8")
+    second.write_text(json.dumps(scene_to_dict(SceneGraph().add_frame("lamp", "world"))), encoding="utf-8")
     merged = tk.load_scene(str(first), str(second))
     assert merged.twist_edge("tray")[0] == "stand"  # type: ignore[index]
     np.testing.assert_array_equal(merged.twist_edge("tray")[1], np.ones(6))  # type: ignore[index]

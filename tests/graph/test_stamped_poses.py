@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
-from tmkit.formats.json.scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     FrameSpecification,
     Free,
@@ -241,7 +241,7 @@ def test_histories_are_content() -> None:
     specifications = [scene.specification(name) for name in scene.frame_names]
     others = [
         pickle.loads(pickle.dumps(scene)),
-        scene_from_json(json.loads(json.dumps(scene_to_json(scene)))),
+        scene_from_dict(json.loads(json.dumps(scene_to_dict(scene)))),
         SceneGraph.from_frames(specifications),
         plain.apply(diff(plain, scene)),
         scene.rename_frame("cup", "mug").rename_frame("mug", "cup"),
@@ -256,7 +256,7 @@ def test_histories_are_content() -> None:
     [changed] = diff(plain, scene).frames
     assert changed.fields == ("stamps",)
     longer = scene.set_stamped_poses("cup", StampedPoses(capacity=7, window=3.5))
-    assert scene_from_json(scene_to_json(longer)) == longer
+    assert scene_from_dict(scene_to_dict(longer)) == longer
     assert pickle.loads(pickle.dumps(scene.stamped_poses("cup"))) == scene.stamped_poses("cup")
     assert hash(scene.stamped_poses("cup")) == hash(others[0].stamped_poses("cup"))
     assert repr(scene.stamped_poses("cup")) == "StampedPoses(3 poses from 1 s to 4 s)"
@@ -307,15 +307,15 @@ def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
 
 def test_bad_documents() -> None:
     """A history that cannot be is refused where it stands in the document."""
-    document = scene_to_json(tracked())
+    document = scene_to_dict(tracked())
     [cup] = [frame for frame in document["frames"] if frame["name"] == "cup"]
     cup["stamps"]["poses"][0]["stamp"] = 9.0
     with pytest.raises(FileFormatError, match=r"stamps.*must ascend, but 2 s follows 9 s"):
-        scene_from_json(document)
+        scene_from_dict(document)
     cup["stamps"]["poses"] = []
     cup["stamps"]["capacity"] = 2.5
     with pytest.raises(FileFormatError, match=r"capacity.*expected a whole number above 0, received 2.5"):
-        scene_from_json(document)
+        scene_from_dict(document)
     with pytest.raises(SceneError, match="is a root, which has no pose"):
         SceneGraph.from_frames([FrameSpecification("world", None, stamps=StampedPoses())])
 

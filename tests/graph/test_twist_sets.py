@@ -22,7 +22,7 @@ from support.twist_rules import unambiguous
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, TmkitError
-from tmkit.formats import scene_from_json, scene_to_json
+from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.graph import diff, relate
 from tmkit.relations import AngularVelocityCoord, SemanticError
 
@@ -111,7 +111,7 @@ def rebuilt(scene: SceneGraph) -> dict[str, SceneGraph]:
     empty = SceneGraph(root=None)
     return {
         "pickle": pickle.loads(pickle.dumps(scene)),
-        "JSON": scene_from_json(scene_to_json(scene)),
+        "JSON": scene_from_dict(scene_to_dict(scene)),
         "from_frames": with_groups(scene, from_frames(scene, list(scene.frame_names))),
         "arrays": SceneArrays(scene).freeze(),
         "merge": empty.merge(scene),

@@ -16,7 +16,7 @@ from support.twist_model import exact_with, maps_by_differences, random_movers, 
 import tmkit as tk
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import CapacityError, ConfigurationError, SceneError, UnknownNameError
-from tmkit.formats.json.scene import scene_from_json, scene_to_json
+from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     FrameSpecification,
     SceneHistory,
@@ -278,10 +278,10 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     """Pickle, JSON, specifications, arrays and differences keep what twists and poses have in common."""
     start = random_movers(np.random.default_rng(seed))
     scene = start.integrate(0.5)
-    document = scene_to_json(scene)
+    document = scene_to_dict(scene)
     twins = [
         pickle.loads(pickle.dumps(scene)),
-        scene_from_json(document),
+        scene_from_dict(document),
         SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names]),
         start.apply(diff(start, scene)),
         SceneArrays(scene).freeze(),
@@ -290,7 +290,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
         assert twin == scene
         assert twin.digest == scene.digest
         assert hash(twin) == hash(scene)
-        assert scene_to_json(twin) == document
+        assert scene_to_dict(twin) == document
         again, further = twin.integrate(0.5).gaussian_pose("lamp", "base"), scene.integrate(0.5)
         assert np.array_equal(again.covariance, further.gaussian_pose("lamp", "base").covariance)
     assert scene.apply(diff(scene, start)) == start
@@ -460,9 +460,9 @@ def test_questions_that_have_no_answer() -> None:
 def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
     """A covariance in a file that is none is refused at its place; files from before have none, and are read."""
     scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
-    document = scene_to_json(scene)
+    document = scene_to_dict(scene)
     document["frames"][1]["twist"]["noise"]["covariance"][0] = 2.0
     with pytest.raises(tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"):
-        scene_from_json(document)
+        scene_from_dict(document)
     del document["frames"][1]["twist"]["noise"]
-    assert scene_from_json(document) == scene.set_twist_noise("cart", None)
+    assert scene_from_dict(document) == scene.set_twist_noise("cart", None)

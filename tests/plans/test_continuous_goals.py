@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,9 @@ from support.blocks import blocks_scene
 from support.gantry import BLOCK, GANTRY
 
 import tmkit as tk
-from tmkit.errors import ConfigurationError, PlanFileError, SceneError, TaskError, UnknownNameError
+from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, SceneError, TaskError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn, Plan
-from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
+from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn, Plan, goal_from_dict, plan_from_dict, plan_to_dict
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanStatus
 
@@ -297,3 +297,19 @@ def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
     assert (result.status is PlanStatus.PROVED_UNSOLVABLE) is (count == 1)
     assert not any(constraint.is_proved for constraint in result.diagnosis.constraints)
     assert "It is proved" not in result.explanation
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        ObjectAt("a", "table", Pose([0.1, 0.2, 0.3]), metres=0.01, radians=0.2),
+        ObjectAt("a", "table", Pose(), radians=None),
+        ObjectIn("a", "table"),
+        ArmAt({"x": 0.5}),
+    ],
+)
+def test_goals_are_plain_values_and_back(goal: ContinuousGoal) -> None:
+    """Also as JSON text; what does not fit is refused by its key."""
+    assert goal_from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
+    with pytest.raises(FileFormatError, match=r"mine: .*unknown key 'extra'"):
+        goal_from_dict({**goal.to_dict(), "extra": 1}, source="mine")

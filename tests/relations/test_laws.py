@@ -49,8 +49,8 @@ from tmkit.relations import (
     WrenchCoord,
     apply,
     differentiate,
-    from_json,
-    to_json,
+    from_dict,
+    to_dict,
 )
 from tmkit.relations import AngularVelocityCoord as AngularCoord
 
@@ -280,7 +280,7 @@ def test_a_single_wrong_name_is_refused_or_makes_no_difference(op: str, operands
             except SemanticError:
                 continue
             is_free = field in FREE_FIELDS.get((op, which), set())
-            carried = good is not None and "zz" in to_json(result).values()
+            carried = good is not None and "zz" in to_dict(result).values()
             assert is_free or carried, (op, which, field, result)
 
 
@@ -299,8 +299,8 @@ def test_json_and_pickle_keep_relations_to_the_bit(matrix: Matrix) -> None:
     """A pose in any representation is the same after a round trip through text."""
     for representation in POSES:
         relation = pose("a", "b", matrix).represented_by(representation)
-        again = from_json(json.loads(json.dumps(to_json(relation))))
-        assert to_json(again) == to_json(relation)
+        again = from_dict(json.loads(json.dumps(to_dict(relation))))
+        assert to_dict(again) == to_dict(relation)
         assert again.coord == relation.coord
     assert pickle.loads(pickle.dumps(relation)).coord == relation.coord
 

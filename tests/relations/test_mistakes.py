@@ -29,7 +29,7 @@ from tmkit.relations import (
     TwistVector,
     apply,
     declares,
-    from_json,
+    from_dict,
 )
 
 MATRIX = tk.Pose.from_rpy([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]).as_matrix()
@@ -100,8 +100,8 @@ def scene() -> SceneGraph:
         (lambda: POSE.in_representation(TwistVector), r"a representation of a Pose is asked for by its class"),
         (lambda: apply("changePoint", TWIST, AT), "give numbers to the others, or take .coord of these"),
         (lambda: apply("compose"), r"there is no compose of these operands \(nothing\)"),
-        (lambda: from_json([1]), "a relation in JSON is an object with the name of the relation in 'rel'"),
-        (lambda: from_json({"rel": "Force", "body": 1, "ref_body": "D"}), "body is a name"),
+        (lambda: from_dict([1]), "a relation in JSON is an object with the name of the relation in 'rel'"),
+        (lambda: from_dict({"rel": "Force", "body": 1, "ref_body": "D"}), "body is a name"),
         (lambda: relate(scene(), PoseSemantics("{g}|C", "{h}|D")), r"such as PoseCoord\("),
         (lambda: relate(scene(), "{g}|C"), r"such as PoseCoord\("),
         (lambda: relate(scene(), PoseCoord("{e}|E", "{h}|D", "[h]")), "join the trees with add_pose"),

@@ -35,7 +35,7 @@ from tmkit.relations import (
     checks_are_on,
     checks_off,
     declares,
-    from_json,
+    from_dict,
 )
 from tmkit.spatial import Pose
 
@@ -164,16 +164,16 @@ def test_values_cannot_be_changed() -> None:
 def test_json_that_is_no_relation(data: dict[str, Any], message: str) -> None:
     """The message names the field."""
     with pytest.raises(SemanticError, match=message):
-        from_json(data)
+        from_dict(data)
 
 
 def test_json_of_unknown_things() -> None:
     """Relations and representations get the nearest name."""
     with pytest.raises(UnknownNameError, match="unknown relation 'Twst'; did you mean 'Twist'"):
-        from_json({"rel": "Twst"})
+        from_dict({"rel": "Twst"})
     values = {"representation": "ForceVectr", "vector": [0, 0, 0]}
     with pytest.raises(UnknownNameError, match="unknown representation 'ForceVectr'; did you mean 'ForceVector'"):
-        from_json({"rel": "Force", "body": "C", "ref_body": "D", "coord": "r", "values": values})
+        from_dict({"rel": "Force", "body": "C", "ref_body": "D", "coord": "r", "values": values})
 
 
 def test_checks_can_be_switched_off_in_one_thread() -> None:

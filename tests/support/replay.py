@@ -34,8 +34,8 @@ from tmkit.relations import (
     VectorAndRotationVector,
     apply,
     differentiate,
-    from_json,
-    to_json,
+    from_dict,
+    to_dict,
 )
 from tmkit.spatial import Pose
 
@@ -64,7 +64,7 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
         return {"accept": False, "result": None, "violated": [str(broken) for broken in error.violations]}
     except TmkitError as error:
         return {"accept": False, "result": None, "violated": [str(error)]}
-    return {"accept": True, "result": None if result is None else to_json(result), "violated": None}
+    return {"accept": True, "result": None if result is None else to_dict(result), "violated": None}
 
 
 def _argument(given: Any) -> Any:
@@ -73,7 +73,7 @@ def _argument(given: Any) -> Any:
         return given
     named = {_FIELDS.get(name, name): value for name, value in given.items()}
     _require_known(named, {"rel", "values", *_FIELDS.values(), *_NAMES}, "a relation", texts=False)
-    return from_json(named)
+    return from_dict(named)
 
 
 _NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
@@ -291,7 +291,7 @@ def _coord(fields: Mapping[str, str], rel: str) -> Any:
 
 def _said(pose: SemanticPose) -> dict[str, Any]:
     back = {ours: theirs for theirs, ours in _FIELDS.items()}
-    fields = {back.get(name, name): value for name, value in to_json(pose.coord).items() if name != "rel"}
+    fields = {back.get(name, name): value for name, value in to_dict(pose.coord).items() if name != "rel"}
     return {"semantics": fields, "homogeneous": pose.in_representation(HomogeneousMatrix).matrix}
 
 
@@ -347,4 +347,4 @@ def _differentiated(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     coord = _coord(fields, "Pose") if fields else PoseCoord("{g}|C", "{h}|D", "[h]")
     before, later = (SemanticPose(coord, example[name]) for name in ("T0", "T1"))
     twists = [differentiate(before, later, example["dt"], screw=screw) for screw in (False, True)]
-    return [{"semantics": to_json(twist.coord), **numbers_of(twist)} for twist in twists]
+    return [{"semantics": to_dict(twist.coord), **numbers_of(twist)} for twist in twists]

@@ -251,7 +251,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     )(core.diff(s, _other)),
     "copy": copy.copy,
     "pickle": pickle.dumps,
-    "json": formats.scene_to_json,
+    "json": formats.scene_to_dict,
     "arrays": lambda s: SceneArrays(s, 30, noise=20),
     "no_room": lambda s: _refused(lambda: SceneArrays(s, 1)),
     "specifications": lambda s: (
@@ -419,7 +419,7 @@ _VALUES: dict[str, Callable[[Any], object]] = {
             )
         )
     },
-    "json_reading": lambda _: formats.scene_from_json(_json),
+    "json_reading": lambda _: formats.scene_from_dict(_json),
 }
 
 _plain = SceneGraph("world" + _LONG).add_frame(NEW, "world" + _LONG, shapes=[BOX])
@@ -434,7 +434,7 @@ _first = make_scene()
 _moved = _first.reparent(CUP, HAND, q=Q)
 _difference = core.diff(_first, _moved.add_frame(NEW, TABLE, shapes=[BOX]).remove_group(GROUP))
 _pickled_scene = pickle.dumps(_other)
-_json = formats.scene_to_json(_other)
+_json = formats.scene_to_dict(_other)
 
 
 @dataclass

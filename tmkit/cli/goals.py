@@ -172,8 +172,8 @@ _TOLERANCES = {"pose": {"m": 0.005, "rad": 0.05}, "joints": {"tolerance": 1e-6}}
 def _goal(node: JsonNode) -> ContinuousGoal:
     """Return a goal as a plan file has it, with the tolerances that are left out."""
     from tmkit.formats.json.reading import JsonNode
-    from tmkit.plans.continuous_goals import goal_from_json
+    from tmkit.plans.continuous_goals import goal_of_node
 
     table = node.table()
     left_out = {key: value for kind, usual in _TOLERANCES.items() if kind in table for key, value in usual.items()}
-    return goal_from_json(JsonNode({**left_out, **table}, node.path, node.way))
+    return goal_of_node(JsonNode({**left_out, **table}, node.path, node.way))

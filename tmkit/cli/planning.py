@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -79,7 +78,7 @@ def demo(
     checked = _check(result.plan)
     tell(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
     report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
-    write_json(folder / "report.json", report.to_json())
+    write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
     ok = checked.ok and report.ok
@@ -90,7 +89,7 @@ def demo(
                 "goal": _DEMO_GOAL,
                 "plan": result.to_dict(),
                 "check": checked.to_dict(),
-                "simulation": json.loads(report.to_json()),
+                "simulation": report.to_dict(),
             }
         )
         if not ok:
@@ -296,9 +295,9 @@ def simulate(
     with errors_about(path):
         result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:
-        write_json(report, result.to_json())
+        write_json(report, result.to_dict())
     if as_json:
-        print_json(json.loads(result.to_json()))
+        print_json(result.to_dict())
     else:
         for name, error in result.errors.items():
             say(f"  {name}: {error}")

@@ -1,6 +1,6 @@
 """Scene files: read, write, convert and check.
 
-:func:`load_scene` reads robray, URDF and JSON files and merges them into one scene. :func:`scene_to_json` and
+:func:`load_scene` reads robray, URDF and JSON files and merges them into one scene. :func:`scene_to_dict` and
 :func:`write_json_scene` write a scene without loss; :func:`scene_dump` lists its frames for other programs;
 :func:`write_urdf` writes a part of it as a robot description. :func:`read_tmp` and :func:`write_tmp` read and write
 plan files of the original TMKit, line by line.
@@ -16,7 +16,7 @@ from tmkit.formats.scene_dump import scene_dump
 if TYPE_CHECKING:
     from tmkit.formats.conversion import convert_scene
     from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
-    from tmkit.formats.json.scene import scene_from_json, scene_to_json, write_json_scene
+    from tmkit.formats.json.scene import scene_from_dict, scene_to_dict, write_json_scene
     from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
     from tmkit.formats.scene_check import SceneReport, check_scene
     from tmkit.formats.tmp_file import (
@@ -55,8 +55,8 @@ __all__ = [
     "load_scene",
     "read_tmp",
     "scene_dump",
-    "scene_from_json",
-    "scene_to_json",
+    "scene_from_dict",
+    "scene_to_dict",
     "tmp_text",
     "urdf_from_scene",
     "write_json_scene",

@@ -20,7 +20,7 @@ from tmkit._support.output import write_files
 from tmkit._support.signals import temporary_folder
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError, TmkitError
-from tmkit.formats.json.poses import stamps_to_json
+from tmkit.formats.json.poses import stamps_to_dict
 from tmkit.formats.json.scene import write_json_scene
 from tmkit.formats.loading import load_scene
 from tmkit.formats.robray.writer import robray_from_scene
@@ -144,7 +144,7 @@ def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool
 
 
 def _stamps_text(frame: FrameSpecification) -> str:
-    return "" if frame.stamps is None else str(stamps_to_json(frame.stamps))
+    return "" if frame.stamps is None else str(stamps_to_dict(frame.stamps))
 
 
 def _twist_text(frame: FrameSpecification) -> str:

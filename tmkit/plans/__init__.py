@@ -16,11 +16,11 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.plans.class_changes import ClassChange, with_class_changes
-    from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+    from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn, goal_from_dict
     from tmkit.plans.execution import Executor, TimedMotion, execute
     from tmkit.plans.failures import FailureKind, MotionFailure
     from tmkit.plans.observations import CameraModel, PlannedObservation, covariance_rows
-    from tmkit.plans.plan_file import load_plan, save_plan
+    from tmkit.plans.plan_file import load_plan, plan_from_dict, plan_to_dict, save_plan
     from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -44,7 +44,10 @@ __all__ = [
     "TimedMotion",
     "covariance_rows",
     "execute",
+    "goal_from_dict",
     "load_plan",
+    "plan_from_dict",
+    "plan_to_dict",
     "save_plan",
     "with_class_changes",
 ]

@@ -29,7 +29,7 @@ from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
 
-__all__ = ["ArmAt", "ContinuousGoal", "ObjectAt", "ObjectIn", "goal_from_json"]
+__all__ = ["ArmAt", "ContinuousGoal", "ObjectAt", "ObjectIn", "goal_from_dict", "goal_of_node"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ObjectAt:
         if self.reference not in scene:
             raise UnknownNameError.of("frame", self.reference, scene.frame_names)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         pose = [float(value) for value in self.pose.as_array()]
         return {"object": self.frame, "at": self.reference, "pose": pose, "m": self.metres, "rad": self.radians}
@@ -132,7 +132,7 @@ class ObjectIn:
             raise UnknownNameError.of("frame", self.region, scene.frame_names)
         region_surface(scene, self.region, q=scene.zero_configuration())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {"object": self.frame, "in": self.region}
 
@@ -192,7 +192,7 @@ class ArmAt:
                 what = f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to {upper:g}"
                 raise ConfigurationError(what, joint=joint, value=value, lower=lower, upper=upper)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {"joints": dict(self.joints), "tolerance": self.tolerance}
 
@@ -205,8 +205,24 @@ ContinuousGoal = ObjectAt | ObjectIn | ArmAt
 """A goal that facts cannot say."""
 
 
-def goal_from_json(node: JsonNode) -> ContinuousGoal:
-    """Return a goal from plain values.
+def goal_from_dict(values: Mapping[str, Any], *, source: str = "goal") -> ContinuousGoal:
+    """Return a goal from the plain values that its method ``to_dict`` returns.
+
+    Args:
+        values: the values.
+        source: where they come from, for messages.
+
+    Raises:
+        FileFormatError: a value that is missing or does not fit.
+    """
+    return goal_of_node(JsonNode(values, source))
+
+
+def goal_of_node(node: JsonNode) -> ContinuousGoal:
+    """Return the goal that a node of a document contains.
+
+    Args:
+        node: the node.
 
     Raises:
         FileFormatError: a value that is missing or does not fit.

@@ -28,13 +28,13 @@ import numpy as np
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.output import write_text
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
-from tmkit.formats import scene_from_json, scene_to_json
+from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.plans.continuous_goals import goal_from_json
+from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
 from tmkit.plans.tmp_writer import save_tmp_plan
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
@@ -78,7 +78,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     written = {
         "format": _FORMAT,
         "version": _VERSION,
-        "scene": scene_to_json(plan.scene),
+        "scene": scene_to_dict(plan.scene),
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
         "domain": {
@@ -92,7 +92,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "steps": [_step_to_dict(step) for step in plan.steps],
     }
     if plan.continuous_goals:  # these three, most plans do not have
-        written["goals"] = [goal.to_json() for goal in plan.continuous_goals]
+        written["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
     if plan.metric is not None:
         written["metric"] = plan.metric.value
     if plan.values:
@@ -221,7 +221,7 @@ def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
 def _read_plan(top: JsonNode) -> Plan:
     top.only(*_KEYS)
     try:
-        scene = scene_from_json(top.get("scene").table(), source="scene")
+        scene = scene_from_dict(top.get("scene").table(), source="scene")
     except FileFormatError as error:
         raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
     q = np.array([item.number() for item in top.get("q").items()])
@@ -252,7 +252,7 @@ def _read_plan(top: JsonNode) -> Plan:
         top.get("goal").text(),
         seed.value,
         tuple(steps),
-        tuple(map(goal_from_json, top.get("goals").items())) if "goals" in top.table() else (),
+        tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
         Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
     )

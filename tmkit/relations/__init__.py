@@ -10,7 +10,7 @@ parts 1 and 2, IEEE RAM 2013.
 """
 
 from tmkit.relations.declared import declares
-from tmkit.relations.json_form import from_json, to_json
+from tmkit.relations.json_form import from_dict, to_dict
 from tmkit.relations.operations import OPERATIONS, apply
 from tmkit.relations.representation import Numbers, Representation
 from tmkit.relations.representations import (
@@ -145,6 +145,6 @@ __all__ = [
     "checks_off",
     "declares",
     "differentiate",
-    "from_json",
-    "to_json",
+    "from_dict",
+    "to_dict",
 ]

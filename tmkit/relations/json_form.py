@@ -4,7 +4,7 @@
 ``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of their representation and what that
 holds: ``"values": {"representation": "TwistVector", "vector": [...]}``.
 
-Invariants: ``from_json(to_json(x))`` is ``x``, numbers included, to the last bit.
+Invariants: ``from_dict(to_dict(x))`` is ``x``, numbers included, to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tmkit.relations.semantic import SemanticRelation
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["from_dict", "to_dict"]
 
 _RELATIONS = (
     "Position",
@@ -38,18 +38,18 @@ _RELATIONS = (
 _REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in representations.__all__}
 
 
-def to_json(relation: Semantics | SemanticRelation) -> dict[str, Any]:
+def to_dict(relation: Semantics | SemanticRelation) -> dict[str, Any]:
     """Return a relation as plain values.
 
     Raises:
         SemanticError: a representation that is none of ours and no dataclass.
     """
     if isinstance(relation, SemanticRelation):
-        return {**to_json(relation.coord), "values": _values(relation.representation)}
+        return {**to_dict(relation.coord), "values": _values(relation.representation)}
     return {"rel": relation.relation, **{name: getattr(relation, name) for name in relation.fields}}
 
 
-def from_json(data: Mapping[str, Any]) -> Any:
+def from_dict(data: Mapping[str, Any]) -> Any:
     """Return the relation that plain values describe: its semantics, its coordinates, or these with numbers.
 
     Raises:
@@ -58,7 +58,7 @@ def from_json(data: Mapping[str, Any]) -> Any:
     """
     if not isinstance(data, Mapping):
         rule = "a relation in JSON is an object with the name of the relation in 'rel'"
-        raise SemanticError.of("from_json", [Violation(rule, repr(data)[:80])])
+        raise SemanticError.of("from_dict", [Violation(rule, repr(data)[:80])])
     rel = data.get("rel")
     if rel not in _RELATIONS:
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")
@@ -68,13 +68,13 @@ def from_json(data: Mapping[str, Any]) -> Any:
     wrong = [Violation(f"a {rel} has the field {name}", "it is missing") for name in cls.fields if name not in names]
     wrong += [Violation(f"a {rel} has no field {name}", repr(names[name])) for name in names if name not in cls.fields]
     if wrong:
-        raise SemanticError.of("from_json", wrong)
+        raise SemanticError.of("from_dict", wrong)
     coord = cls.named(**names)
     if "values" not in data:
         return coord
     if not isinstance(coord, Coord):
         rule = "numbers are expressed in a frame"
-        raise SemanticError.of("from_json", [Violation(rule, "there are values, but no coord")])
+        raise SemanticError.of("from_dict", [Violation(rule, "there are values, but no coord")])
     made: type[SemanticRelation] = getattr(semantic, f"Semantic{rel}")
     return made(coord, _representation(data["values"]))
 
@@ -82,7 +82,7 @@ def from_json(data: Mapping[str, Any]) -> Any:
 def _values(representation: Any) -> dict[str, Any]:
     if not is_dataclass(representation):
         rule = "a representation is written by the fields of its dataclass"
-        raise SemanticError.of("to_json", [Violation(rule, type(representation).__name__)])
+        raise SemanticError.of("to_dict", [Violation(rule, type(representation).__name__)])
     values = {field.name: _plain(getattr(representation, field.name)) for field in fields(representation)}
     return {"representation": type(representation).__name__, **values}
 
@@ -91,14 +91,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Semantics):
-        return to_json(value)
+        return to_dict(value)
     return _values(value) if isinstance(value, Representation) else value
 
 
 def _representation(data: Any) -> Any:
     if not isinstance(data, Mapping) or "representation" not in data:
         rule = "values say which representation they are"
-        raise SemanticError.of("from_json", [Violation(rule, repr(data)[:80])])
+        raise SemanticError.of("from_dict", [Violation(rule, repr(data)[:80])])
     name = data["representation"]
     if name not in _REPRESENTATIONS:
         raise UnknownNameError.of("representation", str(name), _REPRESENTATIONS, where="values")
@@ -107,14 +107,14 @@ def _representation(data: Any) -> Any:
     given = {key: _held(value) for key, value in data.items() if key != "representation"}
     unknown = [Violation(f"a {name} holds {', '.join(known)}", key) for key in given if key not in known]
     if unknown:
-        raise SemanticError.of("from_json", unknown)
+        raise SemanticError.of("from_dict", unknown)
     try:
         return cls(**given)
     except TypeError as error:
-        raise SemanticError.of("from_json", [Violation(f"a {name} holds {', '.join(known)}", str(error))]) from None
+        raise SemanticError.of("from_dict", [Violation(f"a {name} holds {', '.join(known)}", str(error))]) from None
 
 
 def _held(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return _representation(value) if "representation" in value else from_json(value)
+        return _representation(value) if "representation" in value else from_dict(value)
     return value

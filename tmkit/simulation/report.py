@@ -7,10 +7,10 @@ an expected outcome, not an error, so it is a report whose ``ok`` is false.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "Slip"]
 
@@ -156,9 +156,9 @@ class SimulationReport:
             f"{self.duration:.1f} s simulated)"
         )
 
-    def to_json(self) -> str:
-        """Return the report as JSON: SI units, and the same report gives the same bytes."""
-        document = {
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
+        return {
             "ok": self.ok,
             "errors": {
                 name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
@@ -183,4 +183,3 @@ class SimulationReport:
             "position_tolerance": self.position_tolerance,
             "rotation_tolerance": self.rotation_tolerance,
         }
-        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmkit.graph import SceneGraph
-from tmkit.relations import SemanticRelation, from_json, to_json
+from tmkit.relations import SemanticRelation, from_dict, to_dict
 from tmkit.relations.semantics import Coord
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Drawing, save_drawings
@@ -48,7 +48,7 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
         kinds = {"LinearVelocity": "linear", "AngularVelocity": "angular", "Force": "linear", "Torque": "angular"}
         numbers = [number for part in PARTS.get(coord.relation, (coord.relation,)) for number in _VALUES[kinds[part]]]
         name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(coord.relation, f"{coord.relation}Vector")
-        held = from_json({**to_json(coord), "values": {"representation": name, "vector": numbers}})
+        held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
     words = [f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields]
     return relation_drawing(
         scene,

@@ -18,7 +18,7 @@ from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
 from tmkit.errors import FileFormatError, OutputError
-from tmkit.formats import load_scene, scene_from_json, scene_to_json, write_json_scene
+from tmkit.formats import load_scene, scene_from_dict, scene_to_dict, write_json_scene
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import MeshSpec
@@ -31,7 +31,7 @@ OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 def there_and_back(scene: SceneGraph) -> SceneGraph:
     """Return the scene after being text."""
-    return scene_from_json(json.loads(json.dumps(scene_to_json(scene), allow_nan=False)))
+    return scene_from_dict(json.loads(json.dumps(scene_to_dict(scene), allow_nan=False)))
 
 
 @st.composite
@@ -57,7 +57,7 @@ def test_every_scene_comes_back_equal(scene: SceneGraph) -> None:
     back = there_and_back(scene)
     assert back == scene
     assert back.frame_names == scene.frame_names
-    assert scene_to_json(back) == scene_to_json(scene)
+    assert scene_to_dict(back) == scene_to_dict(scene)
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), st.lists(st.floats(-3, 3), min_size=3, max_size=3))
@@ -71,14 +71,14 @@ def test_numbers_come_back_to_the_last_bit(translation: list[float], rpy: list[f
 def test_infinite_limits_are_null() -> None:
     """JSON knows no infinity."""
     scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], lower=-1))
-    joint = scene_to_json(scene)["frames"][1]["joint"]
+    joint = scene_to_dict(scene)["frames"][1]["joint"]
     assert (joint["lower"], joint["upper"], joint["velocity"]) == (-1, None, None)
     assert there_and_back(scene) == scene
 
 
 def test_keys_are_sorted_and_versions_told() -> None:
     """The document is in sorted order throughout, so that equal scenes have equal bytes."""
-    document = scene_to_json(load_scene("panda_table", "blocks3"))
+    document = scene_to_dict(load_scene("panda_table", "blocks3"))
     assert json.dumps(document) == json.dumps(document, sort_keys=True)
     assert (document["format"], document["version"]) == ("tmkit-scene", 1)
 
@@ -108,7 +108,7 @@ def test_meshes_without_a_home_are_embedded(tmp_path: Path) -> None:
     assert back == scene
     assert back.shapes("a")[0].shape.source == "m.obj#scale=0.1,0.1,0.1"
     named = Mesh(CORNER.vertices, CORNER.faces, source=str(tmp_path / "x.obj"))
-    assert str(tmp_path) not in json.dumps(scene_to_json(SceneGraph().set_shapes("world", [AttachedShape(named)])))
+    assert str(tmp_path) not in json.dumps(scene_to_dict(SceneGraph().set_shapes("world", [AttachedShape(named)])))
 
 
 def test_a_shape_is_written_once() -> None:
@@ -116,7 +116,7 @@ def test_a_shape_is_written_once() -> None:
     scene = SceneGraph()
     for name in "abc":
         scene = scene.add_frame(name, "world", shapes=[AttachedShape(CORNER), AttachedShape(Cone(1, 2))])
-    assert len(scene_to_json(scene)["shapes"]) == 2
+    assert len(scene_to_dict(scene)["shapes"]) == 2
     assert there_and_back(scene) == scene
 
 
@@ -132,29 +132,29 @@ def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
 def test_sources_carry_their_scale(tmp_path: Path) -> None:
     """A scaled mesh of a package is written by name and scale, and found again by whoever knows the package."""
     scene, loader = packaged(tmp_path)
-    document = scene_to_json(scene, loader=loader)
+    document = scene_to_dict(scene, loader=loader)
     (entry,) = document["shapes"].values()
     assert entry == {"kind": "mesh", "source": "package://arm/m.obj#scale=2.0,-1.0,1.0"}
-    assert scene_from_json(document, loader=loader) == scene
+    assert scene_from_dict(document, loader=loader) == scene
     with pytest.raises(
         FileFormatError, match=r"scene: shapes\..*: the mesh 'package://arm/m.obj.*' is not installed here"
     ):
-        scene_from_json(document)
+        scene_from_dict(document)
 
 
 def test_a_mesh_that_changed_is_noticed(tmp_path: Path) -> None:
     """When the file behind a name has other content than before, reading is refused; when writing, it is embedded."""
     scene, loader = packaged(tmp_path)
-    document = scene_to_json(scene, loader=loader)
+    document = scene_to_dict(scene, loader=loader)
     (tmp_path / "arm" / "m.obj").write_text(OBJ.replace("v 0 0 1", "v 0 0 2"))
     fresh = MeshLoader(loader.packages)
     with pytest.raises(
         FileFormatError, match=r"the mesh 'package://arm/m.obj.*' has changed since the scene was written"
     ):
-        scene_from_json(document, loader=fresh)
-    embedded = scene_to_json(scene, loader=fresh)
+        scene_from_dict(document, loader=fresh)
+    embedded = scene_to_dict(scene, loader=fresh)
     assert "vertices" in next(iter(embedded["shapes"].values()))
-    assert scene_from_json(embedded) == scene
+    assert scene_from_dict(embedded) == scene
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -218,18 +218,18 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
 )
 def test_wrong_documents_are_refused(change: Change, reason: str) -> None:
     """Whatever does not fit is refused, and the message says where in the document it is."""
-    document = json.loads(json.dumps(scene_to_json(small())))
-    assert scene_from_json(document) == small()
+    document = json.loads(json.dumps(scene_to_dict(small())))
+    assert scene_from_dict(document) == small()
     change(document)
     with pytest.raises(FileFormatError, match=rf"^here: .*({reason})"):
-        scene_from_json(document, source="here")
+        scene_from_dict(document, source="here")
 
 
 @pytest.mark.parametrize("document", [None, [], "text", 3])
 def test_a_document_must_be_an_object(document: Any) -> None:
     """Other JSON values are no scene."""
     with pytest.raises(FileFormatError, match="the document: expected an object"):
-        scene_from_json(document)
+        scene_from_dict(document)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene, scene_dump, scene_from_json, scene_to_json, write_json_scene
+from tmkit.formats import load_scene, scene_dump, scene_from_dict, scene_to_dict, write_json_scene
 from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
 from tmkit.graph import AttachedShape, Box, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape
 from tmkit.spatial import Pose
@@ -38,7 +38,7 @@ def all_shapes() -> SceneGraph:
 
 def write_scene(folder: Path, shape: dict[str, Any]) -> Path:
     """A scene file by hand, in which a shape is called 'ground'."""
-    document = scene_to_json(scene_of(Plane()))
+    document = scene_to_dict(scene_of(Plane()))
     document["shapes"] = {"ground": shape}
     document["frames"][1]["shapes"][0]["shape"] = "ground"
     path = folder / "scene.json"
@@ -54,18 +54,18 @@ def shape_in(path: Path) -> Shape:
 def test_shapes_come_back_equal() -> None:
     """Shapes, levels and remarks come back; the text of a source holds no folder."""
     scene = all_shapes()
-    text = json.dumps(scene_to_json(scene), allow_nan=False)
-    back = scene_from_json(json.loads(text))
+    text = json.dumps(scene_to_dict(scene), allow_nan=False)
+    back = scene_from_dict(json.loads(text))
     assert back == scene
     assert [part.level for part in back.shapes("things")] == [None, "box", "hull", "exact", None]
     assert back.shapes("things")[1].shape.source == "scan.ply"
     assert "somebody" not in text
-    assert json.dumps(scene_to_json(back), allow_nan=False) == text
+    assert json.dumps(scene_to_dict(back), allow_nan=False) == text
 
 
 def test_levels_are_written_only_where_they_are() -> None:
     """A scene without levels is written as before there were any."""
-    parts = scene_to_json(scene_of(Box([1, 1, 1])))["frames"][1]["shapes"]
+    parts = scene_to_dict(scene_of(Box([1, 1, 1])))["frames"][1]["shapes"]
     assert sorted(parts[0]) == ["collision", "color", "friction", "pose", "shape", "visual"]
 
 
@@ -156,7 +156,7 @@ def test_a_document_without_a_folder_names_no_files(tmp_path: Path) -> None:
     with pytest.raises(
         FileFormatError, match=r"a scene that is not a file of its own cannot name the file 'secret\.npy'"
     ):
-        scene_from_json(json.loads(path.read_text()))
+        scene_from_dict(json.loads(path.read_text()))
     (tmp_path / "project").mkdir()
     path = write_scene(tmp_path / "project", {"kind": "point_cloud", "radius": 0.1, "file": "/etc/hostname"})
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tmkit.errors import TmkitError
-from tmkit.formats.json.noise import SourceList, noise_from_json
-from tmkit.formats.json.poses import numbers_to_json, pose_from_json, stamps_from_json, stamps_to_json
+from tmkit.formats.json.noise import SourceList, noise_from_dict
+from tmkit.formats.json.poses import numbers_to_list, pose_from_dict, stamps_from_dict, stamps_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import (
     AttachedShape,
@@ -34,7 +34,7 @@ from tmkit.graph import (
     Shape,
 )
 
-__all__ = ["COLLISION_LEVELS", "JOINT_TYPES", "frame_from_json", "frame_to_json"]
+__all__ = ["COLLISION_LEVELS", "JOINT_TYPES", "frame_from_dict", "frame_to_dict"]
 
 COLLISION_LEVELS = ("box", "hull", "exact")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
@@ -42,7 +42,7 @@ JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 Json = dict[str, Any]
 
 
-def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
+def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     """Return a frame as a JSON object.
 
     Args:
@@ -55,27 +55,27 @@ def frame_to_json(frame: FrameSpecification, sources: SourceList) -> Json:
 
         document["attributes"] = thaw(attributes)
     if frame.noise is not None:
-        document["noise"] = sources.noise_to_json(frame.noise)
+        document["noise"] = sources.noise_to_dict(frame.noise)
     if frame.twist is not None:
         reference, vector = frame.twist
-        document["twist"] = {"reference": reference, "vector": numbers_to_json(vector)}
+        document["twist"] = {"reference": reference, "vector": numbers_to_list(vector)}
         if frame.twist_noise is not None:
-            document["twist"]["noise"] = sources.noise_to_json(frame.twist_noise)
+            document["twist"]["noise"] = sources.noise_to_dict(frame.twist_noise)
     if frame.stamps is not None:
-        document["stamps"] = stamps_to_json(frame.stamps)
+        document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
         "body": frame.body,
         "classes": list(frame.classes),
-        "inertia": _inertia_to_json(frame.inertia),
-        "joint": _joint_to_json(frame.joint),
+        "inertia": _inertia_to_dict(frame.inertia),
+        "joint": _joint_to_dict(frame.joint),
         "name": frame.name,
         "parent": frame.parent,
-        "pose": numbers_to_json(frame.pose.as_array()),
-        "shapes": [_attached_to_json(part) for part in frame.shapes],
+        "pose": numbers_to_list(frame.pose.as_array()),
+        "shapes": [_attached_to_dict(part) for part in frame.shapes],
     }
 
 
-def frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
+def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
     """Return the frame of a JSON object.
 
     Args:
@@ -94,21 +94,21 @@ def frame_from_json(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     return FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
-        pose=pose_from_json(node.get("pose")),
-        joint=_joint_from_json(node.get("joint")),
+        pose=pose_from_dict(node.get("pose")),
+        joint=_joint_from_dict(node.get("joint")),
         body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
-        shapes=[_attached_from_json(item, shapes) for item in node.get("shapes").items()],
-        inertia=_inertia_from_json(node.get("inertia")),
+        shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
+        inertia=_inertia_from_dict(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
-        twist=_twist_from_json(node.get("twist")) if moves else None,
-        twist_noise=noise_from_json(node.get("twist").get("noise"), sources) if unsure else None,
-        stamps=stamps_from_json(node.get("stamps")) if "stamps" in node.table() else None,
-        noise=noise_from_json(node.get("noise"), sources) if "noise" in node.table() else None,
+        twist=_twist_from_dict(node.get("twist")) if moves else None,
+        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if unsure else None,
+        stamps=stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
+        noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
     )
 
 
-def _twist_from_json(node: JsonNode) -> tuple[str, Sequence[float]]:
+def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
     node.only("noise", "reference", "vector")
     return node.get("reference").name(), node.get("vector").numbers(6)
 
@@ -118,12 +118,12 @@ def _limit(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _joint_to_json(joint: Joint) -> Json:
+def _joint_to_dict(joint: Joint) -> Json:
     if joint.type in ("fixed", "free"):
         return {"type": joint.type}
     mimic = joint.mimic
     return {
-        "axis": numbers_to_json(joint.axis),
+        "axis": numbers_to_list(joint.axis),
         "damping": joint.damping,
         "effort": _limit(joint.effort),
         "friction": joint.friction,
@@ -138,7 +138,7 @@ def _joint_to_json(joint: Joint) -> Json:
     }
 
 
-def _joint_from_json(node: JsonNode) -> Joint:
+def _joint_from_dict(node: JsonNode) -> Joint:
     kind = node.get("type").one_of(JOINT_TYPES)
     if kind in ("fixed", "free"):
         node.only("type")
@@ -174,13 +174,13 @@ def _joint_from_json(node: JsonNode) -> Joint:
         raise node.error(str(error)) from error
 
 
-def _inertia_to_json(inertia: Inertia | None) -> Json | None:
+def _inertia_to_dict(inertia: Inertia | None) -> Json | None:
     if inertia is None:
         return None
-    return {"center": numbers_to_json(inertia.center), "mass": inertia.mass, "matrix": numbers_to_json(inertia.matrix)}
+    return {"center": numbers_to_list(inertia.center), "mass": inertia.mass, "matrix": numbers_to_list(inertia.matrix)}
 
 
-def _inertia_from_json(node: JsonNode) -> Inertia | None:
+def _inertia_from_dict(node: JsonNode) -> Inertia | None:
     if node.value is None:
         return None
     node.only("center", "mass", "matrix")
@@ -191,19 +191,19 @@ def _inertia_from_json(node: JsonNode) -> Inertia | None:
         raise node.error(str(error)) from error
 
 
-def _attached_to_json(part: AttachedShape) -> Json:
+def _attached_to_dict(part: AttachedShape) -> Json:
     level = {} if part.level is None else {"level": part.level}
     return level | {
         "collision": part.collision,
-        "color": None if part.color is None else numbers_to_json(part.color),
+        "color": None if part.color is None else numbers_to_list(part.color),
         "friction": part.friction,
-        "pose": numbers_to_json(part.pose.as_array()),
+        "pose": numbers_to_list(part.pose.as_array()),
         "shape": part.shape.digest,
         "visual": part.visual,
     }
 
 
-def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
+def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
     node.only("collision", "color", "friction", "level", "pose", "shape", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
@@ -212,7 +212,7 @@ def _attached_from_json(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
-    pose = pose_from_json(node.get("pose"))
+    pose = pose_from_dict(node.get("pose"))
     try:
         return AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level

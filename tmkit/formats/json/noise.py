@@ -16,7 +16,7 @@ from tmkit.errors import TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import EdgeNoise, NoiseSource
 
-__all__ = ["SourceList", "noise_from_json", "sources_from_json"]
+__all__ = ["SourceList", "noise_from_dict", "sources_from_dict"]
 
 
 class SourceList:
@@ -28,7 +28,7 @@ class SourceList:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def noise_to_json(self, noise: EdgeNoise) -> dict[str, Any]:
+    def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
         """Return the error of an edge as JSON values."""
         return {
             "covariance": _numbers(noise.covariance),
@@ -38,12 +38,12 @@ class SourceList:
             ],
         }
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_list(self) -> list[dict[str, Any]]:
         """Return the sources as JSON values."""
         return [{"dimension": source.dimension, "label": source.label} for source in self._numbers]
 
 
-def sources_from_json(node: JsonNode) -> list[NoiseSource]:
+def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
     """Return the noise sources that a document lists.
 
     Raises:
@@ -59,7 +59,7 @@ def sources_from_json(node: JsonNode) -> list[NoiseSource]:
     return sources
 
 
-def noise_from_json(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
+def noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
     """Return the noise of an edge.
 
     Args:

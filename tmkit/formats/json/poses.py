@@ -16,17 +16,17 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import StampedPoses
 from tmkit.spatial import Pose
 
-__all__ = ["numbers_to_json", "pose_from_json", "stamps_from_json", "stamps_to_json"]
+__all__ = ["numbers_to_list", "pose_from_dict", "stamps_from_dict", "stamps_to_dict"]
 
 _UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 
 
-def numbers_to_json(values: Any) -> list[float]:
+def numbers_to_list(values: Any) -> list[float]:
     """Return an array as a list of Python floats."""
     return [float(value) for value in np.asarray(values).reshape(-1)]
 
 
-def pose_from_json(node: JsonNode) -> Pose:
+def pose_from_dict(node: JsonNode) -> Pose:
     """Return the pose that seven numbers say.
 
     Raises:
@@ -43,17 +43,17 @@ def pose_from_json(node: JsonNode) -> Pose:
     return pose
 
 
-def stamps_to_json(stamps: StampedPoses) -> dict[str, Any]:
+def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
     """Return the stamped poses of an edge as a JSON document."""
     rows = [
-        {"pose": numbers_to_json(pose.as_array()), "stamp": stamp}
-        for stamp, pose in zip(numbers_to_json(stamps.stamps), stamps.poses, strict=True)
+        {"pose": numbers_to_list(pose.as_array()), "stamp": stamp}
+        for stamp, pose in zip(numbers_to_list(stamps.stamps), stamps.poses, strict=True)
     ]
     window = stamps.window if math.isfinite(stamps.window) else None
     return {"capacity": stamps.capacity, "poses": rows, "window": window}
 
 
-def stamps_from_json(node: JsonNode) -> StampedPoses:
+def stamps_from_dict(node: JsonNode) -> StampedPoses:
     """Return the stamped poses that a document says.
 
     Raises:
@@ -67,7 +67,7 @@ def stamps_from_json(node: JsonNode) -> StampedPoses:
     if capacity != int(capacity) or not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
     times = [row.get("stamp").number() for row in rows]
-    poses = [pose_from_json(row.get("pose")) for row in rows]
+    poses = [pose_from_dict(row.get("pose")) for row in rows]
     try:
         return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
     except TmkitError as error:

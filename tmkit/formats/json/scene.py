@@ -1,6 +1,6 @@
 """Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
 
-``scene_from_json(scene_to_json(scene)) == scene``: numbers are written so that they read back to the same bits,
+``scene_from_dict(scene_to_dict(scene)) == scene``: numbers are written so that they read back to the same bits,
 frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
 
 Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
@@ -18,14 +18,14 @@ from typing import Any
 from tmkit._support.limits import read_bytes
 from tmkit._support.output import write_files
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
-from tmkit.formats.json.frames import frame_from_json, frame_to_json
-from tmkit.formats.json.noise import SourceList, sources_from_json
+from tmkit.formats.json.frames import frame_from_dict, frame_to_dict
+from tmkit.formats.json.noise import SourceList, sources_from_dict
 from tmkit.formats.json.reading import JsonNode, with_line
-from tmkit.formats.json.shapes import arrays_as_files, shape_from_json, shape_to_json
+from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.graph import Group, SceneGraph
 
-__all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_json", "scene_to_json", "write_json_scene"]
+__all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_dict", "scene_to_dict", "write_json_scene"]
 
 FORMAT = "tmkit-scene"
 VERSION = 1
@@ -33,7 +33,7 @@ VERSION = 1
 Json = dict[str, Any]
 
 
-def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Json:
+def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Json:
     """Return the scene as a JSON document.
 
     Args:
@@ -52,8 +52,8 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         frame = scene.specification(name)
         for part in frame.shapes:
             if part.shape.digest not in shapes:
-                shapes[part.shape.digest] = shape_to_json(part.shape, loader)
-        frames.append(frame_to_json(frame, sources))
+                shapes[part.shape.digest] = shape_to_dict(part.shape, loader)
+        frames.append(frame_to_dict(frame, sources))
     document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
@@ -62,15 +62,15 @@ def scene_to_json(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         "version": VERSION,
     }
     if scene.group_names:  # said only where there is something to say, as attributes are
-        document["groups"] = {name: _group_to_json(scene.group(name)) for name in scene.group_names}
+        document["groups"] = {name: _group_to_dict(scene.group(name)) for name in scene.group_names}
     if sources:
-        document["noise_sources"] = sources.to_json()
+        document["noise_sources"] = sources.to_list()
     if scene.bodies_without_frames:
         document["bodies"] = list(scene.bodies_without_frames)
     return document
 
 
-def scene_from_json(
+def scene_from_dict(
     document: Mapping[str, Any],
     *,
     source: str = "scene",
@@ -80,7 +80,7 @@ def scene_from_json(
     """Return the scene of a JSON document.
 
     Args:
-        document: what :func:`scene_to_json` made.
+        document: what :func:`scene_to_dict` made.
         source: the file, or a name for it, for messages.
         loader: loads the meshes that are written by their source.
         folder: where files of points and heights are looked for; without one, the document may name none.
@@ -98,11 +98,11 @@ def scene_from_json(
         raise top.get("version").error(reason)
     top.only("allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version")
     listed = top.get("shapes")
-    shapes = {digest: shape_from_json(digest, listed, loader, folder=folder) for digest in listed.table()}
+    shapes = {digest: shape_from_dict(digest, listed, loader, folder=folder) for digest in listed.table()}
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
-    sources = sources_from_json(top.get("noise_sources")) if "noise_sources" in document else []
-    frames = [frame_from_json(node, shapes, sources) for node in nodes]
+    sources = sources_from_dict(top.get("noise_sources")) if "noise_sources" in document else []
+    frames = [frame_from_dict(node, shapes, sources) for node in nodes]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]
@@ -157,14 +157,14 @@ def write_json_scene(
     Args:
         scene: the scene.
         path: the file.
-        loader: see :func:`scene_to_json`.
+        loader: see :func:`scene_to_dict`.
         arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside the scene, named by
             their digests, instead of into it.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    document = scene_to_json(scene, loader=loader)
+    document = scene_to_dict(scene, loader=loader)
     arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
     text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
     target = Path(path)
@@ -202,12 +202,12 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
     except ValueError:
         raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
     try:
-        return scene_from_json(document, source=str(path), loader=loader, folder=path.parent)
+        return scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
     except FileFormatError as error:
         raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
 
 
-def _group_to_json(group: Group) -> Json:
+def _group_to_dict(group: Group) -> Json:
     return {"frames": list(group.frames), "groups": list(group.groups)}
 
 

@@ -46,7 +46,7 @@ from tmkit.graph import (
     Sphere,
 )
 
-__all__ = ["arrays_as_files", "shape_from_json", "shape_to_json"]
+__all__ = ["arrays_as_files", "shape_from_dict", "shape_to_dict"]
 
 _KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -55,7 +55,7 @@ Json = dict[str, Any]
 Array = npt.NDArray[np.float64]
 
 
-def shape_to_json(shape: Shape, loader: MeshLoader) -> Json:
+def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
     """Return a shape as a JSON object; arrays are inline.
 
     Args:
@@ -63,7 +63,7 @@ def shape_to_json(shape: Shape, loader: MeshLoader) -> Json:
         loader: finds portable names of mesh files.
     """
     if shape.kind == "mesh":
-        return _mesh_to_json(shape, loader)
+        return _mesh_to_dict(shape, loader)
     if shape.kind == "plane":
         return {"kind": "plane"}
     if shape.kind == "point_cloud":
@@ -97,7 +97,7 @@ def arrays_as_files(shapes: dict[str, Json]) -> dict[str, bytes]:
     return files
 
 
-def shape_from_json(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder: Path | None) -> Shape:
+def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder: Path | None) -> Shape:
     """Return a shape.
 
     Args:
@@ -126,18 +126,18 @@ def shape_from_json(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
 
 def _read(kind: str, node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
     if kind == "mesh":
-        return _mesh_from_json(node, loader)
+        return _mesh_from_dict(node, loader)
     if kind == "point_cloud":
-        return _cloud_from_json(node, loader, folder)
+        return _cloud_from_dict(node, loader, folder)
     if kind == "height_field":
-        return _field_from_json(node, loader, folder)
+        return _field_from_dict(node, loader, folder)
     if kind == "plane":
         node.only("kind")
         return Plane()
-    return _primitive_from_json(kind, node)
+    return _primitive_from_dict(kind, node)
 
 
-def _mesh_to_json(shape: Shape, loader: MeshLoader) -> Json:
+def _mesh_to_dict(shape: Shape, loader: MeshLoader) -> Json:
     source = _portable(shape.source)
     if source:
         try:
@@ -184,7 +184,7 @@ def _from_source(source: str, loader: MeshLoader) -> Shape | None:
     return loader.load(MeshSpec(path, (x, y, z)))
 
 
-def _primitive_from_json(kind: str, node: JsonNode) -> Shape:
+def _primitive_from_dict(kind: str, node: JsonNode) -> Shape:
     node.only("dimensions", "kind")
     sizes = node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2))
     if kind == "box":
@@ -198,7 +198,7 @@ def _primitive_from_json(kind: str, node: JsonNode) -> Shape:
     return makers[kind](*sizes)
 
 
-def _mesh_from_json(node: JsonNode, loader: MeshLoader) -> Shape:
+def _mesh_from_dict(node: JsonNode, loader: MeshLoader) -> Shape:
     source = node.get("source").text()
     if "vertices" not in node.table():
         node.only("kind", "source")
@@ -213,7 +213,7 @@ def _mesh_from_json(node: JsonNode, loader: MeshLoader) -> Shape:
     return Mesh(vertices.astype(np.float64), faces.astype(np.int32), source=source)
 
 
-def _cloud_from_json(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
+def _cloud_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
     radius = node.get("radius").number()
     if "file" in node.table():
         node.only("file", "kind", "radius")
@@ -223,7 +223,7 @@ def _cloud_from_json(node: JsonNode, loader: MeshLoader, folder: Path | None) ->
     return PointCloud(_rows(node.get("points"), 3), radius=radius, source=_source(node))
 
 
-def _field_from_json(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
+def _field_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
     size = node.get("size").numbers(2)
     floor = node.get("floor").number() if node.table().get("floor") is not None else None
     if "file" in node.table():
