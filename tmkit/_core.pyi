@@ -2188,7 +2188,9 @@ class SceneGraph:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
-        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
+        Attach a root, with its tree, to a frame of another tree.
+
+        O(moved frames * log n).
 
         Args:
             root: a frame without a parent.
@@ -2204,9 +2206,9 @@ class SceneGraph:
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
-        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
+        Set how a frame moves relative to another body: a twist edge.
 
-        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -2233,9 +2235,9 @@ class SceneGraph:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
         """
-        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
+        Add a pose at a time to the short history of a frame's edge.
 
-        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        O(depth log n + capacity). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
         pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
@@ -2263,30 +2265,6 @@ class SceneGraph:
         Raises:
             UnknownNameError: no such frame.
             SceneError: a root, or an edge inside one body, whose pose is constant.
-        """
-
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
-        """
-        Add a frame under a parent. O(log n).
-
-        Args:
-            name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
-                ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
-
-        Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> SceneGraph:
@@ -2318,34 +2296,6 @@ class SceneGraph:
             DuplicateNameError: the new name is taken.
         """
 
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
-        """
-        Move a frame with its subtree under another parent. O(depth log n).
-
-        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
-
-        Args:
-            frame: the frame that moves.
-            parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-                joint is on the path between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source, so that to first order every relative pose in the scene keeps its distribution.
-
-        Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
-        """
-
     def set_pose(self, frame: str, pose: Pose) -> SceneGraph:
         """
         Set the pose of a frame relative to its parent. O(depth log n).
@@ -2374,6 +2324,58 @@ class SceneGraph:
             UnknownNameError: no such frame, or no such leader of a mimic joint.
             DuplicateNameError: the joint name is taken.
             SceneError: a root, an edge inside one body, or others mimic the joint.
+        """
+
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+        """
+        Add a frame under a parent. O(log n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent; fixed if omitted.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
+
+        Raises:
+            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
+            DuplicateNameError: the frame, joint or body name is taken.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
+        """
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+        """
+        Move a frame with its subtree under another parent. O(depth log n).
+
+        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
+
+        Args:
+            frame: the frame that moves.
+            parent: its new parent.
+            pose: parent_from_frame in the new place, at joint value 0.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+                joint is on the path between frame and parent.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source, so that to first order every relative pose in the scene keeps its distribution.
+
+        Raises:
+            UnknownNameError: no such frame.
+            CycleError: the parent is the frame itself or its descendant.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
@@ -2600,25 +2602,10 @@ class SceneGraph:
             noise: what ``noise`` returned for another edge; None: exact.
         """
 
-    def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
-        """
-        Add errors to those of an edge. O(log n).
-
-        Maps of a source that the edge already has are summed.
-
-        Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
-        """
-
     @overload
     def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
         """
-        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
+        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
 
         Args:
             frame: a frame with a twist edge.
@@ -2638,6 +2625,21 @@ class SceneGraph:
         Args:
             frame: a frame with a twist edge.
             noise: what ``twist_noise`` returned; None: exact.
+        """
+
+    def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
+        """
+        Add errors to those of an edge. O(log n).
+
+        Maps of a source that the edge already has are summed.
+
+        Args:
+            frame: the frame whose edge it is.
+            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or a map of another shape.
         """
 
     def add_joint_noise(self, joint: str, variance: float) -> SceneGraph:
@@ -2720,7 +2722,9 @@ class SceneEdit:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
+        Attach a root, with its tree, to a frame of another tree.
+
+        O(moved frames * log n).
 
         Args:
             root: a frame without a parent.
@@ -2736,9 +2740,9 @@ class SceneEdit:
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
+        Set how a frame moves relative to another body: a twist edge.
 
-        Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -2765,9 +2769,9 @@ class SceneEdit:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
+        Add a pose at a time to the short history of a frame's edge.
 
-        Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        O(depth log n + capacity). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
         pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
@@ -2795,30 +2799,6 @@ class SceneEdit:
         Raises:
             UnknownNameError: no such frame.
             SceneError: a root, or an edge inside one body, whose pose is constant.
-        """
-
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> None:
-        """
-        Add a frame under a parent. O(log n).
-
-        Args:
-            name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
-                ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
-
-        Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
@@ -2850,34 +2830,6 @@ class SceneEdit:
             DuplicateNameError: the new name is taken.
         """
 
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
-        """
-        Move a frame with its subtree under another parent. O(depth log n).
-
-        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
-
-        Args:
-            frame: the frame that moves.
-            parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-                joint is on the path between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source, so that to first order every relative pose in the scene keeps its distribution.
-
-        Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
-        """
-
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
         Set the pose of a frame relative to its parent. O(depth log n).
@@ -2906,6 +2858,58 @@ class SceneEdit:
             UnknownNameError: no such frame, or no such leader of a mimic joint.
             DuplicateNameError: the joint name is taken.
             SceneError: a root, an edge inside one body, or others mimic the joint.
+        """
+
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Add a frame under a parent. O(log n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent; fixed if omitted.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
+
+        Raises:
+            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
+            DuplicateNameError: the frame, joint or body name is taken.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
+        """
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Move a frame with its subtree under another parent. O(depth log n).
+
+        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
+
+        Args:
+            frame: the frame that moves.
+            parent: its new parent.
+            pose: parent_from_frame in the new place, at joint value 0.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
+                joint is on the path between frame and parent.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source, so that to first order every relative pose in the scene keeps its distribution.
+
+        Raises:
+            UnknownNameError: no such frame.
+            CycleError: the parent is the frame itself or its descendant.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
@@ -3132,25 +3136,10 @@ class SceneEdit:
             noise: what ``noise`` returned for another edge; None: exact.
         """
 
-    def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
-        """
-        Add errors to those of an edge. O(log n).
-
-        Maps of a source that the edge already has are summed.
-
-        Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
-        """
-
     @overload
     def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
+        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
 
         Args:
             frame: a frame with a twist edge.
@@ -3170,6 +3159,21 @@ class SceneEdit:
         Args:
             frame: a frame with a twist edge.
             noise: what ``twist_noise`` returned; None: exact.
+        """
+
+    def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
+        """
+        Add errors to those of an edge. O(log n).
+
+        Maps of a source that the edge already has are summed.
+
+        Args:
+            frame: the frame whose edge it is.
+            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or a map of another shape.
         """
 
     def add_joint_noise(self, joint: str, variance: float) -> None:
@@ -3387,11 +3391,12 @@ class SceneArrays:
 
     def add_root(self, name: str, *, body: str | None = None) -> None:
         """
-        Add a frame without a parent. O(1).
+        Add a frame without a parent: the root of another tree. O(1).
 
         Args:
             name: unique among frames.
-            body: an existing body that the frame is on; by default a new one of the frame's own name.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
+                the frame's own name.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -3401,7 +3406,9 @@ class SceneArrays:
 
     def add_body(self, name: str) -> None:
         """
-        Add a body that has no frame yet; it is removed with its last frame. O(1).
+        Add a body that has no frame yet. O(1).
+
+        Frames are put on it by ``body=``. It is removed with its last frame.
 
         Raises:
             DuplicateNameError: the name is taken.
@@ -3420,7 +3427,7 @@ class SceneArrays:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree, as ``SceneGraph.attach``.
+        Attach a root, with its tree, to a frame of another tree.
 
         O(depth + moved frames), with a joint O(n).
 
@@ -3431,26 +3438,31 @@ class SceneArrays:
             joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
 
         Raises:
-            UnknownNameError, CycleError, SceneError: as ``SceneGraph.attach``.
+            UnknownNameError: no such frame.
+            CycleError: the parent is in the root's own tree.
+            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
             CapacityError: the joint's name is too long.
         """
 
     def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Set how a frame moves relative to another body, as ``SceneGraph.set_twist``.
+        Set how a frame moves relative to another body: a twist edge.
 
-        O(1) for another value of an existing edge, O(t * (log t + depth)) for a new one among t. A covariance makes a
-        source.
+        O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
             reference: the body relative to which it moves.
             vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
                 linear part in m/s, then angular part in rad/s.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact.
+            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
+                source of its own and is the same for as long as the edge has this value.
 
         Raises:
-            UnknownNameError, SceneError: as ``SceneGraph.set_twist``.
+            UnknownNameError: no such frame or body.
+            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
+                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
             CapacityError: no room for another.
         """
 
@@ -3464,10 +3476,10 @@ class SceneArrays:
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Add a pose at a time to the history of a frame's edge, as ``SceneGraph.add_stamped_pose``.
+        Add a pose at a time to the short history of a frame's edge.
 
-        O(depth + poses of the edge + subtree). Each edge drops its own oldest poses by its own capacity and window; those
-        of other edges are never dropped for it.
+        O(depth + poses of the edge + subtree). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
@@ -3477,7 +3489,10 @@ class SceneArrays:
             window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
 
         Raises:
-            UnknownNameError, StampError, SceneError: as ``SceneGraph.add_stamped_pose``.
+            UnknownNameError: no such frame.
+            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
+                of 0 or a window that is not positive.
+            SceneError: a root, or an edge inside one body, whose pose is constant.
             CapacityError: no room for another, and none of this edge's own is to be dropped.
         """
 
@@ -3495,62 +3510,12 @@ class SceneArrays:
             CapacityError: no room for so many.
         """
 
-    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
-        """
-        Make a group, or replace its content, as ``SceneGraph.set_group``. O(members squared).
-
-        Args:
-            name: of the group.
-            frames: its frames.
-            groups: the groups in it, which exist.
-
-        Raises:
-            UnknownNameError: no such frame or group.
-            CycleError: the group would contain itself.
-            CapacityError: no room for another group, or for so many members.
-        """
-
-    def remove_group(self, name: str) -> None:
-        """
-        Remove a group, also from the groups that hold it; its frames stay.
-
-        Raises:
-            UnknownNameError: no such group.
-        """
-
-    def group(self, name: str) -> Group:
-        """
-        Return the direct content of a group. For the writer.
-
-        Raises:
-            UnknownNameError: no such group.
-        """
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """Names of all groups, sorted. For the writer."""
-
-    def add_frame(self, name: str, parent: str, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
-        """
-        Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
-
-        Args:
-            name: unique among frames.
-            parent: name of the parent frame.
-            pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: an existing body that the frame is on; by default a new one of the frame's own name.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
-
-        Raises:
-            UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
-            CapacityError: no room for another frame, body or shape, or a name that is too long.
-        """
-
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """
-        Remove a frame. O(n + allowed pairs + members of groups + twists).
+        Remove a frame.
+
+        O(n + allowed pairs + members of groups +
+        twists).
 
         Args:
             frame: the frame.
@@ -3558,8 +3523,7 @@ class SceneArrays:
 
         Raises:
             UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is False, a joint that stays mimics one that would be removed, or a
-                twist that stays is relative to a body that would be removed.
+            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
         """
 
     def rename_frame(self, frame: str, name: str) -> None:
@@ -3576,24 +3540,12 @@ class SceneArrays:
             CapacityError: the new name is too long.
         """
 
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None) -> None:
-        """
-        Move a frame with its subtree under another parent. O(depth + subtree).
-
-        Args:
-            frame: the frame that moves.
-            parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
-                one if omitted.
-
-        Raises:
-            UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.
-        """
-
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
         Set the pose of a frame relative to its parent. O(depth + subtree).
+
+        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+        stamped pose is added. A twist edge stays as well.
 
         Args:
             frame: a frame whose parent is on another body.
@@ -3633,42 +3585,6 @@ class SceneArrays:
             UnknownNameError: no such frame.
         """
 
-    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
-        """
-        Set all attributes of a frame. O(attributes).
-
-        Args:
-            frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-                has.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that is not JSON.
-        """
-
-    def set_attribute(self, frame: str, key: str, value: object | None) -> None:
-        """
-        Set one attribute of a frame. O(attributes).
-
-        Args:
-            frame: the frame.
-            key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: an empty key, or a value that is not JSON.
-        """
-
-    def specification(self, frame: str) -> FrameSpecification:
-        """
-        Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> None:
         """
         Set all shapes of a frame. O(shapes).
@@ -3682,13 +3598,13 @@ class SceneArrays:
             CapacityError: no room for so many.
         """
 
-    def add_shape(self, frame: str, shape: AttachedShape) -> None:
+    def add_shape(self, frame: str, shape: AttachedShape | Shape) -> None:
         """
         Attach one more shape to a frame. O(shapes).
 
         Args:
             frame: the frame.
-            shape: the shape.
+            shape: the shape; a bare shape is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3735,6 +3651,183 @@ class SceneArrays:
             UnknownNameError: no such frame.
         """
 
+    def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
+        """
+        Set all attributes of a frame. O(attributes).
+
+        Args:
+            frame: the frame.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
+                has.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a key that is no text or empty, or a value that is not JSON.
+        """
+
+    def set_attribute(self, frame: str, key: str, value: object | None) -> None:
+        """
+        Set one attribute of a frame. O(attributes).
+
+        Args:
+            frame: the frame.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: an empty key, or a value that is not JSON.
+        """
+
+    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
+        """
+        Make a group, or replace what it holds. O(members squared).
+
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
+        through rename and reparenting.
+
+        Args:
+            name: of the group.
+            frames: its frames.
+            groups: the groups in it, which exist.
+
+        Raises:
+            UnknownNameError: no such frame or group.
+            CycleError: the group would hold itself.
+            CapacityError: no room for another group, or for so many members.
+        """
+
+    def remove_group(self, name: str) -> None:
+        """
+        Remove a group, also from the groups that hold it; its frames stay.
+
+        Raises:
+            UnknownNameError: no such group.
+        """
+
+    def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
+        """
+        Set the covariance of the pose of a frame relative to its parent.
+
+        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
+        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
+
+        Args:
+            frame: the frame.
+            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
+            CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.
+        """
+
+    @overload
+    def set_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
+        """
+        Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.
+
+        Edges that share a source have correlated errors.
+
+        Args:
+            frame: the frame whose edge it is.
+            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
+                exact.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a root, or a map of another shape.
+            CapacityError: no room for its sources.
+        """
+
+    @overload
+    def set_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+        """
+        Set the error of an edge to that of another edge.
+
+        Args:
+            frame: the frame whose edge it is.
+            noise: what ``noise`` returned for another edge; None: exact.
+        """
+
+    @overload
+    def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
+        """
+        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+
+        Args:
+            frame: a frame with a twist edge.
+            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
+                Empty: exact.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: it has no twist, or a map of another shape.
+        """
+
+    @overload
+    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> None:
+        """
+        Set the error of a twist edge to that of another one.
+
+        Args:
+            frame: a frame with a twist edge.
+            noise: what ``twist_noise`` returned; None: exact.
+        """
+
+    def add_frame(self, name: str, parent: str, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
+        """
+        Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent; fixed if omitted.
+            body: an existing body that the frame is on; by default a new one of the frame's own name.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+
+        Raises:
+            UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
+            CapacityError: no room for another frame, body or shape, or a name that is too long.
+        """
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Move a frame with its subtree under another parent. O(depth + subtree).
+
+        Args:
+            frame: the frame that moves.
+            parent: its new parent.
+            pose: parent_from_frame in the new place, at joint value 0.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
+                one if omitted.
+
+        Raises:
+            UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.
+        """
+
+    def specification(self, frame: str) -> FrameSpecification:
+        """
+        Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def group(self, name: str) -> Group:
+        """
+        Return the direct content of a group. For the writer.
+
+        Raises:
+            UnknownNameError: no such group.
+        """
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Names of all groups, sorted. For the writer."""
+
     def forward(self, q: numpy.typing.ArrayLike) -> None:
         """
         Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
@@ -3748,48 +3841,6 @@ class SceneArrays:
         Return the scene as it is now, as a persistent ``SceneGraph``. O(n log n).
 
         The identity when nothing was edited; otherwise what the same edits would have made of the first scene.
-        """
-
-    def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
-        """
-        Set the covariance of the pose of a frame relative to its parent. It makes a source.
-
-        Args:
-            frame: the frame.
-            covariance: (6, 6) of [rho, theta], metres and radians in the frame's own axes; None or zero: exact. See
-                ``SceneGraph.set_covariance``.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
-            CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.
-        """
-
-    def set_noise(self, frame: str, noise: EdgeNoise | None) -> None:
-        """
-        Set the error of an edge, with its sources. See ``SceneGraph.set_noise``.
-
-        Args:
-            frame: the frame whose edge it is.
-            noise: what ``noise`` returned; None: exact.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root.
-            CapacityError: no room for its sources.
-        """
-
-    def set_twist_noise(self, frame: str, noise: EdgeNoise | None) -> None:
-        """
-        Set the error of a twist edge, with its sources. See ``SceneGraph.set_twist_noise``.
-
-        Args:
-            frame: a frame with a twist edge.
-            noise: what ``twist_noise`` returned; None: exact.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has no twist.
         """
 
     def twist_noise(self, frame: str) -> EdgeNoise | None:

@@ -1,5 +1,8 @@
-// How an edit is bound once and works for both: scenes, which give a new version, and SceneEdit, which works in place.
+// How an edit is bound once and works for all: scenes, which give a new version, and SceneEdit and SceneArrays, which
+// work in place.
 #pragma once
+
+#include <type_traits>
 
 #include "bindings.hpp"
 #include "tmkit/scene_edit.hpp"
@@ -29,8 +32,9 @@ inline const SceneGraph& scene_before(const SceneEditHandle& self) {
     self.require_kept();
     return self.edit.scene();
 }
+inline const SceneArrays& scene_before(const SceneArrays& self) { return self; }
 
-// A SceneGraph's edit gives a new version, or the very same object when nothing changed; a SceneEdit's works in place.
+// A SceneGraph's edit gives a new version, or the very same object when nothing changed; the others work in place.
 template <class Edit>
 nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> self, Edit&& edit) {
     const SceneGraph& scene = nb::cast<const SceneGraph&>(self);
@@ -49,6 +53,29 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
         self.edit = SceneEdit(SceneGraph());
         self.out_of_memory = true;
         throw;
+    }
+}
+
+template <class Edit>
+void apply_edit(SceneArrays& self, Edit&& edit) {
+    edit(self);
+}
+
+// What an edit finds, in the middle of it.
+inline const SceneGraph& scene_of(const SceneEdit& edit) { return edit.scene(); }
+inline const SceneArrays& scene_of(const SceneArrays& arrays) { return arrays; }
+
+// The docstring of an edit that all have, where {a|b} is `a` for scenes and SceneEdit and `b` for SceneArrays.
+template <class Self>
+std::string text_for(std::string_view text) {
+    std::string made;
+    while (true) {
+        const std::size_t open = text.find('{'), bar = text.find('|', open), close = text.find('}', open);
+        made += text.substr(0, open);
+        if (open == text.npos) return made;
+        made += std::is_same_v<Self, SceneArrays&> ? text.substr(bar + 1, close - bar - 1)
+                                                   : text.substr(open + 1, bar - open - 1);
+        text.remove_prefix(close + 1);
     }
 }
 
@@ -86,5 +113,9 @@ void require_known_body(const Scene& scene, std::string_view frame, const std::o
 void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
 void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
+// Those of them that arrays have.
+void bind_scene_edits(nb::class_<SceneArrays>& arrays);
+void bind_content_edits(nb::class_<SceneArrays>& arrays);
+void bind_noise_edits(nb::class_<SceneArrays>& arrays);
 
 }  // namespace tmkit::bindings

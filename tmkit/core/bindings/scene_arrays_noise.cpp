@@ -1,57 +1,8 @@
-// Uncertainty of SceneArrays: edits and queries.
+// Queries of the uncertainty of SceneArrays.
 #include "edits.hpp"
 
 namespace tmkit::bindings {
-namespace {
-
-void bind_arrays_noise_edits(nb::class_<SceneArrays>& cls) {
-    cls.def("set_covariance",
-            [](SceneArrays& self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
-        const std::string parent = self.parent(frame).value_or("");
-        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
-        self.set_noise(frame, noise.get());
-    }, nb::arg("frame"), nb::arg("covariance").none(),
-            R"(Set the covariance of the pose of a frame relative to its parent. It makes a source.
-
-Args:
-    frame: the frame.
-    covariance: (6, 6) of [rho, theta], metres and radians in the frame's own axes; None or zero: exact. See
-        ``SceneGraph.set_covariance``.
-
-Raises:
-    UnknownNameError: no such frame.
-    SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
-    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.)")
-        .def("set_noise",
-             [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        self.set_noise(frame, noise ? noise->noise.get() : nullptr);
-    }, nb::arg("frame"), nb::arg("noise").none(),
-             R"(Set the error of an edge, with its sources. See ``SceneGraph.set_noise``.
-
-Args:
-    frame: the frame whose edge it is.
-    noise: what ``noise`` returned; None: exact.
-
-Raises:
-    UnknownNameError: no such frame.
-    SceneError: a root.
-    CapacityError: no room for its sources.)")
-        .def("set_twist_noise",
-             [](SceneArrays& self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        self.set_twist_noise(frame, noise ? noise->noise : nullptr);
-    }, nb::arg("frame"), nb::arg("noise").none(),
-             R"(Set the error of a twist edge, with its sources. See ``SceneGraph.set_twist_noise``.
-
-Args:
-    frame: a frame with a twist edge.
-    noise: what ``twist_noise`` returned; None: exact.
-
-Raises:
-    UnknownNameError: no such frame.
-    SceneError: it has no twist.)");
-}
-
-void bind_arrays_noise_queries(nb::class_<SceneArrays>& cls) {
+void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
     cls.def("twist_noise",
             [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
             nb::arg("frame"), R"(Return the error of a frame's twist edge, or None when exact or absent. For the writer.
@@ -110,13 +61,6 @@ Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
     ConcurrentWriteError: another thread is writing.)");
-}
-
-}  // namespace
-
-void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
-    bind_arrays_noise_edits(cls);
-    bind_arrays_noise_queries(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -1,16 +1,29 @@
-// The edits of what frames carry, of groups and of whole scenes, for SceneGraph and for SceneEdit.
+// The edits of what frames carry and of groups, for SceneGraph, SceneEdit and SceneArrays, and those of whole scenes.
 #include "edits.hpp"
 #include "tmkit/scene_difference.hpp"
 
 namespace tmkit::bindings {
 namespace {
 
+void put_group(SceneEdit& edit, const GroupSpecification& group) { edit.set_group(group); }
+void put_group(SceneArrays& arrays, const GroupSpecification& group) {
+    arrays.set_group(group.name, group.frames, group.groups);
+}
+
+const Attributes& attributes_in(const SceneGraph& scene, std::string_view frame) {
+    return attributes_on(scene.record(frame));
+}
+Attributes attributes_in(const SceneArrays& arrays, std::string_view frame) {
+    return arrays.specification(frame).attributes;
+}
+
 template <class Self>
 void bind_class_and_shape_edits(auto& cls) {
     cls.def("set_classes",
             [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_classes(frame, classes); });
-    }, nb::arg("frame"), nb::arg("classes"), R"(Set the classes of a frame. O(log n).
+        return apply_edit(self, [&](auto& s) { s.set_classes(frame, classes); });
+    }, nb::arg("frame"), nb::arg("classes"),
+            text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
 
 Args:
     frame: the frame.
@@ -18,35 +31,44 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.)")
+                .c_str())
         .def("set_shapes",
              [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-    }, nb::arg("frame"), nb::arg("shapes"), R"(Set all shapes of a frame. O(log n).
+        return apply_edit(self, [&](auto& s) { s.set_shapes(frame, attached_shapes(shapes)); });
+    }, nb::arg("frame"), nb::arg("shapes"),
+             text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
     shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
 
 Raises:
-    UnknownNameError: no such frame.)")
-        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
-        return apply_edit(self, [&](SceneEdit& s) { s.add_shape(frame, shape.attached()); });
-    }, nb::arg("frame"), nb::arg("shape"), R"(Attach one more shape to a frame. O(log n).
+    UnknownNameError: no such frame.{|
+    CapacityError: no room for so many.})")
+                 .c_str())
+        .def("add_shape",
+             [](Self self, std::string_view frame, const ShapeArgument& shape) {
+        return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
+    }, nb::arg("frame"), nb::arg("shape"),
+             text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
     shape: the shape; a bare shape is put at the frame's origin.
 
 Raises:
-    UnknownNameError: no such frame.)");
+    UnknownNameError: no such frame.{|
+    CapacityError: no room for another.})")
+                 .c_str());
 }
 
 template <class Self>
 void bind_inertia_and_collision_edits(auto& cls) {
     cls.def("set_inertia",
             [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_inertia(frame, inertia); });
-    }, nb::arg("frame"), nb::arg("inertia").none(), R"(Set the mass properties of the body that a frame is on. O(log n).
+        return apply_edit(self, [&](auto& s) { s.set_inertia(frame, inertia); });
+    }, nb::arg("frame"), nb::arg("inertia").none(),
+            text_for<Self>(R"(Set the mass properties of the body that a frame is on. {O(log n)|O(1)}.
 
 Args:
     frame: the frame in whose axes they are given.
@@ -55,11 +77,12 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)")
+                .c_str())
         .def("allow_collision",
              [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
-        return apply_edit(self, [&](SceneEdit& s) { s.allow_collision(a, b, reason); });
+        return apply_edit(self, [&](auto& s) { s.allow_collision(a, b, reason); });
     }, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("reason") = "user",
-             R"(Let the shapes of two frames touch: the pair is not checked. O(log n).
+             text_for<Self>(R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.
 
 Args:
     a: a frame.
@@ -68,17 +91,22 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a frame with itself.)")
-        .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
-        return apply_edit(self, [&](SceneEdit& s) { s.forbid_collision(a, b); });
-    }, nb::arg("a"), nb::arg("b"), R"(Check a pair of frames for collision again. O(log n).
+    SceneError: a frame with itself.{|
+    CapacityError: no room for another pair, or a reason that is too long.})")
+                 .c_str())
+        .def("forbid_collision",
+             [](Self self, std::string_view a, std::string_view b) {
+        return apply_edit(self, [&](auto& s) { s.forbid_collision(a, b); });
+    }, nb::arg("a"), nb::arg("b"),
+             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
 
 Args:
     a: a frame.
     b: another frame; the order does not matter.
 
 Raises:
-    UnknownNameError: no such frame.)");
+    UnknownNameError: no such frame.)")
+                 .c_str());
 }
 
 template <class Self>
@@ -86,8 +114,9 @@ void bind_attribute_edits(auto& cls) {
     cls.def("set_attributes",
             [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
         Attributes tags = attributes_of(attributes);
-        return apply_edit(self, [&](SceneEdit& s) { s.set_attributes(frame, std::move(tags)); });
-    }, nb::arg("frame"), nb::arg("attributes"), R"(Set all attributes of a frame. O(log n).
+        return apply_edit(self, [&](auto& s) { s.set_attributes(frame, std::move(tags)); });
+    }, nb::arg("frame"), nb::arg("attributes"),
+            text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.
 
 Args:
     frame: the frame.
@@ -97,12 +126,15 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a key that is no text or empty, or a value that is not JSON.)")
-        .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+                .c_str())
+        .def("set_attribute",
+             [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
-        return apply_edit(self, [&](SceneEdit& s) {
-            s.set_attributes(frame, with_attribute(attributes_on(s.scene().record(frame)), key, text));
+        return apply_edit(self, [&](auto& s) {
+            s.set_attributes(frame, with_attribute(attributes_in(scene_of(s), frame), key, text));
         });
-    }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(), R"(Set one attribute of a frame. O(log n).
+    }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(),
+             text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.
 
 Args:
     frame: the frame.
@@ -111,7 +143,8 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: an empty key, or a value that is not JSON.)");
+    SceneError: an empty key, or a value that is not JSON.)")
+                 .c_str());
 }
 
 template <class Self>
@@ -119,10 +152,10 @@ void bind_group_edits(auto& cls) {
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
                const std::vector<std::string>& groups) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_group({name, frames, groups}); });
+        return apply_edit(self, [&](auto& s) { put_group(s, {name, frames, groups}); });
     },
             nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
-            R"(Make a group, or replace what it holds. O(members log n).
+            text_for<Self>(R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
 
 Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
 through rename and reparenting.
@@ -134,9 +167,11 @@ Args:
 
 Raises:
     UnknownNameError: no such frame or group.
-    CycleError: the group would hold itself.)")
+    CycleError: the group would hold itself.{|
+    CapacityError: no room for another group, or for so many members.})")
+                .c_str())
         .def("remove_group", [](Self self, std::string_view name) {
-        return apply_edit(self, [&](SceneEdit& s) { s.remove_group(name); });
+        return apply_edit(self, [&](auto& s) { s.remove_group(name); });
     }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.
 
 Raises:
@@ -206,6 +241,11 @@ void bind_content_edits_of(auto& cls) {
     bind_inertia_and_collision_edits<Self>(cls);
     bind_attribute_edits<Self>(cls);
     bind_group_edits<Self>(cls);
+}
+
+template <class Self>
+void bind_all_edits_of(auto& cls) {
+    bind_content_edits_of<Self>(cls);
     bind_scene_merging<Self>(cls);
     bind_scene_reduction<Self>(cls);
 }
@@ -213,8 +253,10 @@ void bind_content_edits_of(auto& cls) {
 }  // namespace
 
 void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
-    bind_content_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
-    bind_content_edits_of<SceneEditHandle&>(edit);
+    bind_all_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
+    bind_all_edits_of<SceneEditHandle&>(edit);
 }
+
+void bind_content_edits(nb::class_<SceneArrays>& arrays) { bind_content_edits_of<SceneArrays&>(arrays); }
 
 }  // namespace tmkit::bindings

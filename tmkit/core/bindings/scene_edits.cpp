@@ -1,20 +1,33 @@
-// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph and for SceneEdit.
+// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph, SceneEdit and SceneArrays.
 #include "edits.hpp"
 #include "tmkit/scene_errors.hpp"
 
 namespace tmkit::bindings {
 namespace {
 
+// Where scenes and arrays take the same in other forms.
+void put_twist(SceneEdit& edit, std::string_view frame, const TwistEdge& twist) { edit.set_twist(frame, twist); }
+void put_twist(SceneArrays& arrays, std::string_view frame, const TwistEdge& twist) {
+    arrays.set_twist(frame, twist.reference, twist.vector, twist.noise);
+}
+
+void put_stamps(SceneEdit& edit, std::string_view frame, const Ref<const StampedPoses>& stamps) {
+    edit.set_stamped_poses(frame, stamps);
+}
+void put_stamps(SceneArrays& arrays, std::string_view frame, const Ref<const StampedPoses>& stamps) {
+    arrays.set_stamped_poses(frame, stamps.get());
+}
+
 template <class Self>
 void bind_root_edits(auto& cls) {
     cls.def("add_root",
             [](Self self, const std::string& name, const std::optional<std::string>& body) {
-        return apply_edit(self, [&](SceneEdit& s) {
-            require_known_body(s.scene(), name, body);
+        return apply_edit(self, [&](auto& s) {
+            require_known_body(scene_of(s), name, body);
             s.add_root(name, body.value_or(""));
         });
     }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(),
-            R"(Add a frame without a parent: the root of another tree. O(log n).
+            text_for<Self>(R"(Add a frame without a parent: the root of another tree. {O(log n)|O(1)}.
 
 Args:
     name: unique among frames.
@@ -23,30 +36,37 @@ Args:
 
 Raises:
     DuplicateNameError: the name is taken.
-    UnknownNameError: no such body.)")
+    UnknownNameError: no such body.{|
+    CapacityError: no room.})")
+                .c_str())
         .def("add_body",
-             [](Self self, const std::string& name) {
-        return apply_edit(self, [&](SceneEdit& s) { s.add_body(name); });
-    }, nb::arg("name"), R"(Add a body that has no frame yet. O(log n).
+             [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.add_body(name); }); },
+             nb::arg("name"),
+             text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
 
 Frames are put on it by ``body=``. It is removed with its last frame.
 
 Raises:
     DuplicateNameError: the name is taken.
-    SceneError: an empty name.)")
+    SceneError: an empty name.{|
+    CapacityError: no room.})")
+                 .c_str())
         .def("remove_body",
-             [](Self self, const std::string& name) {
-        return apply_edit(self, [&](SceneEdit& s) { s.remove_body(name); });
-    }, nb::arg("name"), R"(Remove a body without frames. O(log n + twists).
+             [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.remove_body(name); }); },
+             nb::arg("name"),
+             text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.
 
 Raises:
     UnknownNameError: no such body.
     SceneError: it has a frame, or a twist is relative to it.)")
+                 .c_str())
         .def("attach",
              [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
-        return apply_edit(self, [&](SceneEdit& s) { s.attach(root, parent, pose, joint); });
+        return apply_edit(self, [&](auto& s) { s.attach(root, parent, pose, joint); });
     }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-             R"(Attach a root, with its tree, to a frame of another tree. O(moved frames * log n).
+             text_for<Self>(R"(Attach a root, with its tree, to a frame of another tree.
+
+{O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
 
 Args:
     root: a frame without a parent.
@@ -57,7 +77,9 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     CycleError: the parent is in the root's own tree.
-    SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.)");
+    SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.{|
+    CapacityError: the joint's name is too long.})")
+                 .c_str());
 }
 
 template <class Self>
@@ -67,13 +89,13 @@ void bind_twist_edits(auto& cls) {
                const std::optional<ArrayArgument>& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
         edge.noise = own_twist_noise(covariance, frame, reference);
-        return apply_edit(self, [&](SceneEdit& s) { s.set_twist(frame, edge); });
+        return apply_edit(self, [&](auto& s) { put_twist(s, frame, edge); });
     },
             nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(),
             nb::arg("covariance") = nb::none(),
-            R"(Set how a frame moves relative to another body: a twist edge. O(log n + t log t) for t edges.
+            text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
 
-Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+{O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t}. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
 Args:
     frame: the frame whose body moves.
@@ -87,13 +109,18 @@ Raises:
     UnknownNameError: no such frame or body.
     SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
         given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-        number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.)")
-        .def("remove_twist", [](Self self, std::string_view frame) {
-        return apply_edit(self, [&](SceneEdit& s) { s.remove_twist(frame); });
-    }, nb::arg("frame"), R"(Remove the twist edge of a frame, if it has one. O(log n).
+        number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
+    CapacityError: no room for another.})")
+                .c_str())
+        .def("remove_twist",
+             [](Self self, std::string_view frame) {
+        return apply_edit(self, [&](auto& s) { s.remove_twist(frame); });
+    }, nb::arg("frame"),
+             text_for<Self>(R"(Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}.
 
 Raises:
-    UnknownNameError: no such frame.)");
+    UnknownNameError: no such frame.)")
+                 .c_str());
 }
 
 template <class Self>
@@ -101,13 +128,13 @@ void bind_stamped_pose_edits(auto& cls) {
     cls.def("add_stamped_pose",
             [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity,
                std::optional<double> window) {
-        return apply_edit(self, [&](SceneEdit& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+        return apply_edit(self, [&](auto& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
     },
             nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(),
             nb::arg("window") = nb::none(),
-            R"(Add a pose at a time to the short history of a frame's edge. O(depth log n + capacity).
+            text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
 
-Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
+{O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
 pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
 
 Args:
@@ -121,12 +148,15 @@ Raises:
     UnknownNameError: no such frame.
     StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
         of 0 or a window that is not positive.
-    SceneError: a root, or an edge inside one body, whose pose is constant.)")
+    SceneError: a root, or an edge inside one body, whose pose is constant.{|
+    CapacityError: no room for another, and none of this edge's own is to be dropped.})")
+                .c_str())
         .def("set_stamped_poses",
              [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
+        return apply_edit(self, [&](auto& s) { put_stamps(s, frame, stamps_ref(stamps)); });
     }, nb::arg("frame"), nb::arg("stamps").none(),
-             R"(Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+             text_for<Self>(
+                 R"(Set the whole history of a frame's edge; its present pose stays. {O(log n + capacity)|O(poses)}.
 
 Args:
     frame: a frame whose parent is on another body.
@@ -134,7 +164,9 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a root, or an edge inside one body, whose pose is constant.)");
+    SceneError: a root, or an edge inside one body, whose pose is constant.{|
+    CapacityError: no room for so many.})")
+                 .c_str());
 }
 
 template <class Self>
@@ -191,11 +223,13 @@ template <class Self>
 void bind_frame_edits(auto& cls) {
     cls.def("remove_frame",
             [](Self self, std::string_view frame, bool subtree) {
-        return apply_edit(self, [&](SceneEdit& s) { s.remove_frame(frame, subtree); });
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false, R"(Remove a frame.
+        return apply_edit(self, [&](auto& s) { s.remove_frame(frame, subtree); });
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false,
+            text_for<Self>(R"(Remove a frame.
 
-O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
-groups), O(twists), O(joints) when a joint is removed and another mimics.
+{O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
+groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
+twists).}
 
 Args:
     frame: the frame.
@@ -204,9 +238,12 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)")
-        .def("rename_frame", [](Self self, std::string_view frame, const std::string& name) {
-        return apply_edit(self, [&](SceneEdit& s) { s.rename_frame(frame, name); });
-    }, nb::arg("frame"), nb::arg("name"), R"(Rename a frame; its joint and body keep their names. O(log n).
+                .c_str())
+        .def("rename_frame",
+             [](Self self, std::string_view frame, const std::string& name) {
+        return apply_edit(self, [&](auto& s) { s.rename_frame(frame, name); });
+    }, nb::arg("frame"), nb::arg("name"),
+             text_for<Self>(R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.
 
 Args:
     frame: the frame.
@@ -214,7 +251,9 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    DuplicateNameError: the new name is taken.)");
+    DuplicateNameError: the new name is taken.{|
+    CapacityError: the new name is too long.})")
+                 .c_str());
 }
 
 template <class Self>
@@ -261,8 +300,9 @@ template <class Self>
 void bind_edge_edits(auto& cls) {
     cls.def("set_pose",
             [](Self self, std::string_view frame, const Pose& pose) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_pose(frame, pose); });
-    }, nb::arg("frame"), nb::arg("pose"), R"(Set the pose of a frame relative to its parent. O(depth log n).
+        return apply_edit(self, [&](auto& s) { s.set_pose(frame, pose); });
+    }, nb::arg("frame"), nb::arg("pose"),
+            text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
 
 Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
 stamped pose is added. A twist edge stays as well.
@@ -274,9 +314,14 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or an edge inside one body, whose pose is constant.)")
-        .def("set_joint", [](Self self, std::string_view frame, const Joint& joint) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_joint(frame, joint); });
-    }, nb::arg("frame"), nb::arg("joint"), R"(Set how a frame moves relative to its parent. O(log n).
+                .c_str())
+        .def("set_joint",
+             [](Self self, std::string_view frame, const Joint& joint) {
+        return apply_edit(self, [&](auto& s) { s.set_joint(frame, joint); });
+    }, nb::arg("frame"), nb::arg("joint"),
+             text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
+
+A joint that was there keeps its value, a new one starts at 0.}
 
 Args:
     frame: a frame whose parent is on another body.
@@ -285,7 +330,9 @@ Args:
 Raises:
     UnknownNameError: no such frame, or no such leader of a mimic joint.
     DuplicateNameError: the joint name is taken.
-    SceneError: a root, an edge inside one body, or others mimic the joint.)");
+    SceneError: a root, an edge inside one body, or others mimic the joint.{|
+    CapacityError: the joint's name is too long.})")
+                 .c_str());
 }
 
 template <class Self>
@@ -293,17 +340,24 @@ void bind_frame_and_edge_edits(auto& cls) {
     bind_root_edits<Self>(cls);
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
-    bind_add_frame<Self>(cls);
     bind_frame_edits<Self>(cls);
-    bind_reparent<Self>(cls);
     bind_edge_edits<Self>(cls);
+}
+
+template <class Self>
+void bind_all_edits(auto& cls) {
+    bind_frame_and_edge_edits<Self>(cls);
+    bind_add_frame<Self>(cls);
+    bind_reparent<Self>(cls);
 }
 
 }  // namespace
 
 void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
-    bind_frame_and_edge_edits<nb::typed<nb::object, SceneGraph>>(scene);
-    bind_frame_and_edge_edits<SceneEditHandle&>(edit);
+    bind_all_edits<nb::typed<nb::object, SceneGraph>>(scene);
+    bind_all_edits<SceneEditHandle&>(edit);
 }
+
+void bind_scene_edits(nb::class_<SceneArrays>& arrays) { bind_frame_and_edge_edits<SceneArrays&>(arrays); }
 
 }  // namespace tmkit::bindings

@@ -34,15 +34,23 @@ std::string parent_name(const SceneGraph& scene, std::string_view frame) {
     const FrameRecord& record = scene.record(frame);
     return record.parent == no_frame ? std::string() : scene.record(record.parent).name->text;
 }
+std::string parent_name(const SceneArrays& arrays, std::string_view frame) { return arrays.parent(frame).value_or(""); }
+
+void put_noise(SceneEdit& edit, std::string_view frame, const Ref<const EdgeNoise>& noise) {
+    edit.set_noise(frame, noise);
+}
+void put_noise(SceneArrays& arrays, std::string_view frame, const Ref<const EdgeNoise>& noise) {
+    arrays.set_noise(frame, noise.get());
+}
 
 template <class Self>
 void bind_pose_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
-        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
+        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
     }, nb::arg("frame"), nb::arg("covariance").none(),
-            R"(Set the covariance of the pose of a frame relative to its parent. O(log n).
+            text_for<Self>(R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
 in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
@@ -53,13 +61,16 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.)")
+    SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
+    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})")
+                .c_str())
         .def("set_noise",
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
-        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise); });
+        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
     }, nb::arg("frame"), nb::arg("maps"),
-             R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w. O(log n).
+             text_for<Self>(
+                 R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
 
 Edges that share a source have correlated errors.
 
@@ -70,16 +81,48 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a root, or a map of another shape.)")
-        .def("set_noise",
-             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
+    SceneError: a root, or a map of another shape.{|
+    CapacityError: no room for its sources.})")
+                 .c_str())
+        .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise ? noise->noise : nullptr); });
     }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of an edge to that of another edge.
 
 Args:
     frame: the frame whose edge it is.
-    noise: what ``noise`` returned for another edge; None: exact.)")
-        .def("add_noise", [](Self self, std::string_view frame, const SourceMaps& maps) {
+    noise: what ``noise`` returned for another edge; None: exact.)");
+}
+
+template <class Self>
+void bind_twist_noise_edits(auto& cls) {
+    cls.def("set_twist_noise",
+            [](Self self, std::string_view frame, const SourceMaps& maps) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise); });
+    }, nb::arg("frame"), nb::arg("maps"),
+            R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+
+Args:
+    frame: a frame with a twist edge.
+    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
+        Empty: exact.
+
+Raises:
+    UnknownNameError: no such frame.
+    SceneError: it has no twist, or a map of another shape.)")
+        .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
+    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of a twist edge to that of another one.
+
+Args:
+    frame: a frame with a twist edge.
+    noise: what ``twist_noise`` returned; None: exact.)");
+}
+
+template <class Self>
+void bind_added_noise(auto& cls) {
+    cls.def("add_noise",
+            [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](SceneEdit& s) {
             if (noise) s.add_noise(frame, *noise);
@@ -94,34 +137,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a root, or a map of another shape.)");
-}
-
-template <class Self>
-void bind_twist_noise_edits(auto& cls) {
-    cls.def("set_twist_noise",
-            [](Self self, std::string_view frame, const SourceMaps& maps) {
-        const Ref<const EdgeNoise> noise = noise_of(maps);
-        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise); });
-    }, nb::arg("frame"), nb::arg("maps"),
-            R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose. O(log n).
-
-Args:
-    frame: a frame with a twist edge.
-    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-        Empty: exact.
-
-Raises:
-    UnknownNameError: no such frame.
-    SceneError: it has no twist, or a map of another shape.)")
-        .def("set_twist_noise",
-             [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](SceneEdit& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
-    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of a twist edge to that of another one.
-
-Args:
-    frame: a frame with a twist edge.
-    noise: what ``twist_noise`` returned; None: exact.)")
+    SceneError: a root, or a map of another shape.)")
         .def("add_joint_noise",
              [](Self self, std::string_view joint, double variance) {
         return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
@@ -171,6 +187,7 @@ template <class Self>
 void bind_noise_edits_of(auto& cls) {
     bind_pose_noise_edits<Self>(cls);
     bind_twist_noise_edits<Self>(cls);
+    bind_added_noise<Self>(cls);
     bind_condition_edit<Self>(cls);
 }
 
@@ -179,6 +196,11 @@ void bind_noise_edits_of(auto& cls) {
 void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
     bind_noise_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
     bind_noise_edits_of<SceneEditHandle&>(edit);
+}
+
+void bind_noise_edits(nb::class_<SceneArrays>& arrays) {
+    bind_pose_noise_edits<SceneArrays&>(arrays);
+    bind_twist_noise_edits<SceneArrays&>(arrays);
 }
 
 }  // namespace tmkit::bindings
