@@ -40,8 +40,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
 @pytest.fixture(scope="session", autouse=True)
 def _no_default_time_limit() -> Iterator[None]:
     """Let no plan of this process end by the clock, unless its test sets a time limit: other work may slow it down."""
-    from tmkit.tamp import run
+    from tmkit.tamp import options
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "DEFAULT_TIME_LIMIT", _HANG)
+        patch.setattr(options, "DEFAULT_TIME_LIMIT", _HANG)
         yield

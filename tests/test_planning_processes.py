@@ -96,7 +96,7 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
     (tmp_path / "plan.json").write_text("the old plan", encoding="utf-8")
     command = [*TMKIT, "plan", "panda_table", "blocks4", "-o", "plan.json"]
     process = subprocess.Popen(
-        [*command, "--goal", HARD, "--processes", str(count), "--time-limit", "3600"],
+        [*command, "--goal", HARD, "--workers", str(count), "--time-limit", "3600"],
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

@@ -73,7 +73,15 @@ if TYPE_CHECKING:
     from tmkit.robots import Manipulator, load_manipulator
     from tmkit.simulation import simulate
     from tmkit.spatial import GaussianPose, Pose
-    from tmkit.tamp import PlanResult, PlanStatus, plan, validate_plan
+    from tmkit.tamp import (
+        PlanningOptions,
+        PlanningProblem,
+        PlanResult,
+        PlanStatus,
+        load_planning_problem,
+        plan,
+        validate_plan,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -103,6 +111,8 @@ __all__ = [
     "PlanResult",
     "PlanStatus",
     "Plane",
+    "PlanningOptions",
+    "PlanningProblem",
     "PointCloud",
     "Pose",
     "Prismatic",
@@ -118,6 +128,7 @@ __all__ = [
     "data_path",
     "load_manipulator",
     "load_plan",
+    "load_planning_problem",
     "load_scene",
     "plan",
     "save_plan",

@@ -97,7 +97,7 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     problem = tk.data_path(f"domains/{entry.domain}/problems/{entry.problem}.pddl")
     began = time.perf_counter()
     result = tk.plan(
-        scene, domain=entry.domain, problem=problem, robot=entry.robots, seed=seed, time_limit=time_limit
+        scene, domain=entry.domain, goal=problem, robot=entry.robots, seed=seed, time_limit=time_limit
     )  # fmt: skip
     seconds, task_plans = time.perf_counter() - began, result.statistics.skeletons
     if result.plan is None:

@@ -248,7 +248,7 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
         ),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
         ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "integer"]),
-        ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "0.001"]),
+        ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "must be positive seconds, not 0.0"]),
         ((*PLAN, *GOAL, "--time-limit", "nan"), ["time"]),
         ((*PLAN, *GOAL, "--time-limit", "soon"), ["--time-limit"]),
         (("simulate", "x.json", "--grasp", "glue"), ["--grasp", "'glue' is none of contact, constraint"]),
@@ -682,7 +682,7 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     goal = ("--goal", "(ontable a table__0__0)")
     assert run("plan", "panda_table", "blocks1", *goal, "-o", "alone.json", "--seed", "3", "--improve", "1").code == 0
     outcome = run(
-        "plan", "panda_table", "blocks1", *goal, "-o", "plan.json", "--seed", "3", "--processes", "2", "--improve", "1",
+        "plan", "panda_table", "blocks1", *goal, "-o", "plan.json", "--seed", "3", "--workers", "2", "--improve", "1",
         "--max-iterations", "8", "--json",
     )  # fmt: skip
     assert outcome.code == 0, outcome

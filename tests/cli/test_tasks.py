@@ -129,12 +129,12 @@ def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
     """What the scene shows and what is said beside it is joined, on the command line and in the library."""
     scene = tk.load_scene("panda_table", "blocks2")
     shown = scene.reparent("b", "a", pose=tk.Pose([0.0, 0.0, 0.05]))
-    alone = tk.plan(scene, goal_scene=shown)
-    both = tk.plan(scene, goal_scene=shown, goal="(and (holding b) (not (handempty)))", suggest=False, time_limit=10.0)
+    alone = tk.plan(scene, goal=shown)
+    both = tk.plan(scene, goal=[shown, "(and (holding b) (not (handempty)))"], suggest=False, time_limit=10.0)
     assert alone.plan is not None
     assert both.plan is None
     code, out, _ = run("plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)")
     assert code == 1
     assert "(on a b)" in out
-    with pytest.raises(TaskError, match="give a goal, a goal scene or both, or else a problem file"):
-        tk.plan(scene, goal_scene=shown, problem="p.pddl")
+    with pytest.raises(TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"):
+        tk.plan(scene, goal=[shown, "p.pddl"])

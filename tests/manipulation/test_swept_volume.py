@@ -174,7 +174,7 @@ def test_bad_input_is_refused(plan: Plan, volume: SweptVolume) -> None:
 def test_a_drawer_that_is_pulled_counts() -> None:
     """What an arm moves by a handle is swept too, with what lies in it; what stands beside it is not."""
     path = tk.data_path("domains/drawer") / "problems" / "empty.pddl"
-    plan = tk.plan(tk.load_scene("panda_drawer"), domain="drawer", problem=path).plan
+    plan = tk.plan(tk.load_scene("panda_drawer"), domain="drawer", goal=path).plan
     assert plan is not None
     found = swept_volume(plan, cell=0.05)
     assert {"drawer", "drawer_front", "drawer_handle", "panda_hand"} <= set(found.frames)

@@ -54,12 +54,12 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
     "blocks-ur5": lambda: _blocks("ur5"),
     "blocks-uncertain": lambda: tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B),
     "drawer": lambda: tk.plan(
-        tk.load_scene("panda_drawer"), domain="drawer", problem=problem_file("drawer", "empty"), robot="panda"
+        tk.load_scene("panda_drawer"), domain="drawer", goal=problem_file("drawer", "empty"), robot="panda"
     ),
     "handover": lambda: tk.plan(
         tk.load_scene("baxter_trays"),
         domain="handover",
-        problem=problem_file("handover", "across"),
+        goal=problem_file("handover", "across"),
         robot=("baxter", "baxter_left"),
     ),
     "hanoi": lambda: tk.plan(tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"),

@@ -183,7 +183,7 @@ def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
     text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}){})"
     for metric, cost in (("", 2.0), (" (:metric minimize (total-cost))", 6.0)):
         (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)", metric))
-        result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
+        result = tk.plan(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robot=GANTRY)
         assert result.plan is not None, result.explanation
         assert result.plan.cost == cost
 
@@ -202,7 +202,7 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
         " (:goal (on a b)) (:metric minimize (total-cost)))"
     )
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    result = tk.plan(scene, domain=domain, semantics="blocks", problem=problem, robot=GANTRY)
+    result = tk.plan(scene, domain=domain, semantics="blocks", goal=problem, robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [3.0, 3.0]
     document = json.loads(json.dumps(plan_to_dict(result.plan)))
@@ -222,7 +222,7 @@ def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_pat
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}))"
     (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
-    result = tk.plan(scene, domain=priced, semantics="blocks", problem=tmp_path / "p.pddl", robot=GANTRY)
+    result = tk.plan(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robot=GANTRY)
     assert result.plan is not None, result.explanation
     document = plan_to_dict(result.plan)
     assert document["metric"] == "length"

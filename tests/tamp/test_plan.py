@@ -24,7 +24,7 @@ def two() -> SceneGraph:
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
 
-def solve(scene: SceneGraph, goal: str | None, **options: Any) -> PlanResult:
+def solve(scene: SceneGraph, goal: Any, **options: Any) -> PlanResult:
     """Plan with the gantry."""
     return tk.plan(scene, options.pop("q", None), goal=goal, robot=options.pop("robot", GANTRY), **options)
 
@@ -280,8 +280,8 @@ def test_an_arm_of_another_scene_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"goal": None}, TaskError, "give a goal, a goal scene or both, or else a problem file"),
-        ({"problem": "x.pddl"}, TaskError, "give a goal, a goal scene or both, or else a problem file"),
+        ({"goal": None}, TaskError, "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file"),
+        ({"goal": ["(on a b)", "x.pddl"]}, TaskError, "the problem file 'x.pddl' states the whole goal; give it alone"),
         ({"seed": -1}, ConfigurationError, "seed must be at least 0, not -1"),
         ({"time_limit": 0.0}, ConfigurationError, "time_limit must be positive seconds, not 0.0"),
         ({"max_iterations": 0}, ConfigurationError, "max_iterations must be at least 1, not 0"),
@@ -318,7 +318,7 @@ def from_file(folder: Path, text: str) -> PlanResult:
     """Plan for the goal of a problem file."""
     path = folder / "problem.pddl"
     path.write_text(text, encoding="utf-8")
-    return solve(two(), None, problem=path)
+    return solve(two(), path)
 
 
 @pytest.mark.parametrize("init", ["(ontable a table__0__0) (handempty)", ""])
@@ -354,7 +354,7 @@ def test_a_problem_that_contradicts_the_scene_is_refused(tmp_path: Path, old: st
 def test_a_missing_problem_file_is_named(tmp_path: Path) -> None:
     """A problem file that is not there is named."""
     with pytest.raises(MissingFileError, match=r"no file '.*nothing.pddl'"):
-        solve(two(), None, problem=tmp_path / "nothing.pddl")
+        solve(two(), tmp_path / "nothing.pddl")
 
 
 # --- plans that there are not -----------------------------------------------------------------------------------------

@@ -21,7 +21,15 @@ from tmkit.graph import SceneGraph
 from tmkit.motion import PathQuery
 from tmkit.pddl import load_domain
 from tmkit.plans.plan_file import plan_to_dict
-from tmkit.tamp import PlanningSettings, PlanStatus, PortfolioProgress, PortfolioResult, PythonDomain, plan_portfolio
+from tmkit.tamp import (
+    PlanningOptions,
+    PlanningProblem,
+    PlanStatus,
+    PortfolioProgress,
+    PortfolioResult,
+    PythonDomain,
+    plan_portfolio,
+)
 
 
 def two() -> SceneGraph:
@@ -29,13 +37,13 @@ def two() -> SceneGraph:
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
 
-def portfolio(settings: list[PlanningSettings | int], *, processes: int, **options: Any) -> PortfolioResult:
+def portfolio(entries: list[PlanningOptions | int], *, processes: int, **given: Any) -> PortfolioResult:
     """Plan with the gantry; other processes have the default time limit, so entries there get one on iterations."""
     if processes > 1:
-        settings = [PlanningSettings(s, max_iterations=8) if isinstance(s, int) else s for s in settings]
-    goal = options.pop("goal", "(on a b)")
-    scene = options.pop("scene", None) or two()
-    return plan_portfolio(scene, goal=goal, robot=GANTRY, settings=settings, processes=processes, **options)
+        entries = [PlanningOptions(seed=s, max_iterations=8) if isinstance(s, int) else s for s in entries]
+    goal, on_progress = given.pop("goal", "(on a b)"), given.pop("on_progress", None)
+    problem = PlanningProblem(given.pop("scene", None) or two(), goal=goal, robots=GANTRY, **given)
+    return plan_portfolio(problem, entries, workers=processes, on_progress=on_progress)
 
 
 @contextmanager
@@ -50,7 +58,7 @@ def load() -> Iterator[None]:
             process.wait()
 
 
-HOPELESS = PlanningSettings(9, max_iterations=1, motion_planner=Lost())
+HOPELESS = PlanningOptions(seed=9, max_iterations=1, motion_planner=Lost())
 
 
 def bytes_of(result: PortfolioResult, path: Path) -> bytes:
@@ -63,10 +71,10 @@ def bytes_of(result: PortfolioResult, path: Path) -> bytes:
 
 def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path) -> None:
     """The first entry that has a plan decides, on a busy machine too; its plan is the one that it makes alone."""
-    settings: list[PlanningSettings | int] = [HOPELESS, 4, 5]
-    one = portfolio(settings, processes=1)
+    entries: list[PlanningOptions | int] = [HOPELESS, 4, 5]
+    one = portfolio(entries, processes=1)
     with load():
-        both = portfolio(settings, processes=2)
+        both = portfolio(entries, processes=2)
     assert (one.entry, both.entry) == (1, 1)
     assert [result.status for result in both.results] == [PlanStatus.NO_PLAN_WITHIN_LIMITS, PlanStatus.SOLVED]
     first = bytes_of(one, tmp_path / "one.json")
@@ -121,7 +129,7 @@ def test_progress_says_which_entry_it_is_of() -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     """What :func:`tmkit.plan` refuses is refused, also in another process; so is an empty portfolio."""
-    with pytest.raises(ConfigurationError, match="settings must have at least one entry"):
+    with pytest.raises(ConfigurationError, match="options must have at least one entry"):
         portfolio([], processes=2)
     with pytest.raises(TaskError, match="unknown object 'zebra'"):
         portfolio([0, 1], processes=2, goal="(on a zebra)")
@@ -131,7 +139,7 @@ def test_wrong_arguments_are_refused() -> None:
             return query.unsolved()
 
     with pytest.raises(ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"):
-        portfolio([PlanningSettings(motion_planner=Local()), 1], processes=2)
+        portfolio([PlanningOptions(motion_planner=Local()), 1], processes=2)
 
 
 def test_domains_built_in_python_travel_too() -> None:

@@ -26,7 +26,7 @@ def play(result: PlanResult) -> None:
 def test_scenes_of_ours() -> None:
     """The goal shown by a scene is planned for, checked and played with the Panda."""
     scene = tk.load_scene("panda_table", "sussman_start")
-    play(tk.plan(scene, goal_scene=load_goal_scene(scene, "sussman_goal")))
+    play(tk.plan(scene, goal=load_goal_scene(scene, "sussman_goal")))
 
 
 @pytest.mark.parametrize("parked", [True, False], ids=["as-it-is", "left-arm-at-zero"])
@@ -45,5 +45,5 @@ def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
     values = dict(zip(lines[0].split()[1:], map(float, lines[1].split()[1:]), strict=True))
     q = scene.configuration({name: value for name, value in values.items() if parked or name.startswith("right")})
     goal = load_goal_scene(scene, robray / "sussman-1.robray")
-    result = tk.plan(scene, q, domain=words, semantics="blocks", goal_scene=goal, robot="baxter")
+    result = tk.plan(scene, q, domain=words, semantics="blocks", goal=goal, robot="baxter")
     play(result)

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from tmkit.errors import MissingFileError, nearest_name
 
-__all__ = ["data_path", "data_roots", "is_built_in", "resolve_name"]
+__all__ = ["data_path", "data_roots", "is_bare", "is_built_in", "resolve_name"]
 
 
 def data_roots() -> tuple[Path, ...]:
@@ -74,7 +74,7 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     Raises:
         MissingFileError: there is no such file; the message names the nearest name.
     """
-    if isinstance(name, str) and _is_bare(name):
+    if isinstance(name, str) and is_bare(name):
         return _ours(name, kind_folder, suffixes)
     path = Path(name)
     if os.path.exists(path):
@@ -92,10 +92,10 @@ def is_built_in(name: str, kind_folder: str, *, suffix: str = "") -> bool:
         kind_folder: as for :func:`resolve_name`.
         suffix: of the files; by default only names of folders count.
     """
-    return _is_bare(name) and name in _known(kind_folder, (suffix,))
+    return is_bare(name) and name in _known(kind_folder, (suffix,))
 
 
-def _is_bare(name: str) -> bool:
+def is_bare(name: str) -> bool:
     """Whether the text is a plain name: no separator and no suffix."""
     separators = {"/", os.sep, os.altsep or "/"}
     return bool(name) and not any(mark in name for mark in separators) and not Path(name).suffix and name not in ".."

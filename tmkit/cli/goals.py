@@ -28,7 +28,6 @@ from tmkit.cli.json_files import read_json_file
 from tmkit.errors import ConfigurationError, FileFormatError
 
 if TYPE_CHECKING:
-    from tmkit.formats.json.reading import JsonNode
     from tmkit.graph import SceneGraph
     from tmkit.plans import ContinuousGoal
 
@@ -158,22 +157,10 @@ def _arm(text: str) -> ContinuousGoal:
 
 def _read(path: Path) -> list[str | ContinuousGoal]:
     from tmkit.formats.json.reading import JsonNode
+    from tmkit.tamp.problem_files import goal_of_table
 
     top = JsonNode(read_json_file(path, what="goal"), str(path))
-    goals = [item.text() if isinstance(item.value, str) else _goal(item) for item in top.items()]
+    goals = [item.text() if isinstance(item.value, str) else goal_of_table(item) for item in top.items()]
     if not goals:
         raise top.error("expected at least one goal, received an empty list")
     return goals
-
-
-_TOLERANCES = {"pose": {"m": 0.005, "rad": 0.05}, "joints": {"tolerance": 1e-6}}
-
-
-def _goal(node: JsonNode) -> ContinuousGoal:
-    """Return a goal as a plan file has it, with the tolerances that are left out."""
-    from tmkit.formats.json.reading import JsonNode
-    from tmkit.plans.continuous_goals import goal_of_node
-
-    table = node.table()
-    left_out = {key: value for kind, usual in _TOLERANCES.items() if kind in table for key, value in usual.items()}
-    return goal_of_node(JsonNode({**left_out, **table}, node.path, node.way))

@@ -18,7 +18,7 @@ from tmkit.cli.start import start_configuration
 if TYPE_CHECKING:
     from tmkit.plans import Plan
 
-__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file"]
+__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "refuse_beside_problem"]
 
 TmpScenes = Annotated[
     list[str] | None,
@@ -115,3 +115,13 @@ def _refuse_beside_json(path: Path, option: str, value: object) -> None:
     """
     if path.suffix != ".tmp" and value:
         raise typer.BadParameter(f"'{path}' says this itself; only a .tmp plan needs it", param_hint=option)
+
+
+def refuse_beside_problem(path: Path, option: str, value: object) -> None:
+    """Refuse an option beside a problem file that states the same.
+
+    Raises:
+        typer.BadParameter: it is given.
+    """
+    if value:
+        raise typer.BadParameter(f"'{path}' states this itself", param_hint=option)

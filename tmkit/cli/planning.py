@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +17,6 @@ from tmkit.cli.common import (
     Packages,
     PlanFile,
     RobotOption,
-    Scenes,
     Seed,
     SemanticsOption,
     errors_about,
@@ -26,6 +24,7 @@ from tmkit.cli.common import (
     load,
     load_goal,
     make_folder,
+    package_folders,
     print_json,
     progress,
     require_writable,
@@ -35,18 +34,22 @@ from tmkit.cli.common import (
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
-from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file
+from tmkit.cli.options import with_options, with_planning_flags
+from tmkit.cli.plan_files import (
+    TmpGoal,
+    TmpRobot,
+    TmpScenes,
+    TmpStart,
+    load_plan_file,
+    refuse_beside_problem,
+)
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
-    from tmkit.plans import ContinuousGoal, Plan
+    from tmkit.plans import Plan
     from tmkit.simulation import SimulationReport
-    from tmkit.tamp import PlanResult, PortfolioResult, ValidationReport
+    from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, PortfolioResult, ValidationReport
 
 __all__ = ["check", "demo", "plan", "simulate"]
 
@@ -64,8 +67,8 @@ def demo(
     folder = make_folder(out)
     tell = _say_nothing if as_json else say
     tell(f"Goal: {_DEMO_GOAL}")
-    scene = load(["panda_table", "blocks3"])
-    result = _plan(scene, None, goal=_DEMO_GOAL, robot="panda", seed=seed, limit=60.0)
+    problem = tk.PlanningProblem(load(["panda_table", "blocks3"]), goal=_DEMO_GOAL)
+    result = _plan(problem, tk.PlanningOptions(seed=seed, time_limit=60.0))
     if result.plan is None:
         if as_json:
             print_json({"ok": False, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": None, "simulation": None})
@@ -98,16 +101,26 @@ def demo(
         fail("; ".join([*checked.problems, *map(str, report.remarks)]))
 
 
+@with_planning_flags
 def plan(
-    scenes: Scenes,
+    scenes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENE|PROBLEM.toml",
+            help="Scene files or built-in names, merged in order; or a problem file.",
+            autocompletion=complete_names(Kind.SCENES),
+        ),
+    ],
+    options: dict[str, Any],
     domain: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME|DIR|FILE.pddl",
-            help="The PDDL domain with its semantics.",
+            help="The PDDL domain with its semantics, blocks by default.",
+            show_default=False,
             autocompletion=complete_names(Kind.DOMAINS),
         ),
-    ] = "blocks",
+    ] = None,
     semantics: SemanticsOption = None,
     problem: Annotated[Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")] = None,
     goal: Annotated[str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")] = None,
@@ -124,31 +137,6 @@ def plan(
         str | None,
         typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON or .tmp file, or given here."),
     ] = None,
-    seed: Seed = 0,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="Plan with K seeds from --seed on, and return the first plan in their order.", min=1
-        ),
-    ] = None,
-    processes: Annotated[int, typer.Option(metavar="N", help="Number of seeds that are tried in parallel.", min=1)] = 1,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Time limit for each seed, in seconds; by default 30, or none with --max-iterations.",
-            min=0.001,
-            show_default=False,
-        ),
-    ] = None,
-    max_iterations: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Limit of search iterations for each seed.", min=1),
-    ] = None,
-    improve: Annotated[
-        str,
-        typer.Option(metavar="N|all", help="Iterations that improve the plan; 'all': until the time limit."),
-    ] = "0",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -168,30 +156,41 @@ def plan(
     meshes: Meshes = "load",
 ) -> None:
     """Find actions and motions that reach a goal."""
+    from tmkit.tamp.problem_files import wrong_goal_in
+
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
-    if (problem is None) is (goals is None and goal_scene is None):
+    file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
+    if file is not None:
+        given = {"--problem": problem, "--goal": goals, "--goal-scene": goal_scene, "--robot": robot, "--start": start}
+        for option, value in given.items():
+            refuse_beside_problem(file, option, value)
+    elif (problem is None) is (goals is None and goal_scene is None):
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
         raise typer.BadParameter("give a goal, in one or several ways, or a problem", param_hint=hint)
-    if improve != "all" and not improve.isdecimal():
-        raise typer.BadParameter(f"'{improve}' is neither a number nor 'all'", param_hint="--improve")
-    iterations = None if improve == "all" else int(improve)
-    for file in (output, picture):
-        if file is not None:
-            require_writable(file)
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
-    robots = robot or ["panda"]
-    q = start_configuration(scene, robots, start)
-    check_goals(goals, scene, file=goal_file)
-    wanted = load_goal(scene, goal_scene, allow=allow, packages=package, meshes=meshes) if goal_scene else None
+    wanted = with_options(tk.PlanningOptions(), options)
+    for path in (output, picture):
+        if path is not None:
+            require_writable(path)
+    if file is not None:
+        with progress("reading the problem"):
+            task, in_file = tk.load_planning_problem(
+                file, domain=domain, semantics=semantics, allow_folders=allow or (),
+                packages=package_folders(package), meshes=meshes,
+            )  # fmt: skip
+        wanted = with_options(in_file, options)
+    else:
+        scene = load(scenes, allow=allow, packages=package, meshes=meshes)
+        robots = robot or ["panda"]
+        q = start_configuration(scene, robots, start)
+        check_goals(goals, scene, file=goal_file)
+        shown = load_goal(scene, goal_scene, allow=allow, packages=package, meshes=meshes) if goal_scene else None
+        stated = [goals] if isinstance(goals, str) else goals or ()
+        all_goals = [part for part in (shown, problem, *stated) if part is not None]
+        task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
     best: list[Plan] = []
     try:
-        with errors_about_goals(goal_file, other_goal=goal):
-            result = _plan(
-                scene, q, domain=domain, semantics=semantics, goal=goals, problem=problem, goal_scene=wanted,
-                robot=robots, seed=seed, limit=time_limit, max_iterations=max_iterations,
-                seeds=processes if seeds is None else seeds, processes=processes, improve=iterations,
-                on_plan=best.append,
-            )  # fmt: skip
+        with errors_about_goals(goal_file, other_goal=goal), wrong_goal_in(file):
+            result = _plan(task, wanted, on_plan=best.append)
     except KeyboardInterrupt:
         if best:
             _give_best(best[-1], output, as_json=as_json)
@@ -331,25 +330,9 @@ def _say_nothing(_: object) -> None:
 
 
 def _plan(
-    scene: SceneGraph,
-    q: NDArray[np.float64] | None,
-    *,
-    robot: str | list[str],
-    seed: int,
-    limit: float | None,
-    max_iterations: int | None = None,
-    domain: str = "blocks",
-    semantics: str | None = None,
-    goal: str | list[str | ContinuousGoal] | None = None,
-    problem: Path | None = None,
-    goal_scene: GoalScene | None = None,
-    seeds: int = 1,
-    processes: int = 1,
-    improve: int | None = 0,
-    on_plan: Callable[[Plan], None] = _say_nothing,
+    problem: PlanningProblem, options: PlanningOptions, *, on_plan: Callable[[Plan], None] = _say_nothing
 ) -> PlanResult | PortfolioResult:
-    from tmkit.tamp import ImprovementProgress, PlanningProgress, PlanningSettings, plan_portfolio
-    from tmkit.tamp import plan as find_plan
+    from tmkit.tamp import ImprovementProgress, PlanningProgress, plan_portfolio
 
     def tell(told: PlanningProgress) -> None:
         if isinstance(told, ImprovementProgress) and told.plan is not None:
@@ -357,18 +340,10 @@ def _plan(
         show(told)
 
     with progress("planning") as show:
-        if seeds > 1:
-            seeded = range(seed, seed + seeds)
-            first = PlanningSettings(seed, time_limit=limit, max_iterations=max_iterations, improve=improve)
-            settings = [replace(first, seed=number) for number in seeded]
-            return plan_portfolio(
-                scene, q, settings=settings, processes=processes, domain=domain, semantics=semantics, goal=goal,
-                problem=problem, goal_scene=goal_scene, robot=robot, on_progress=show,
-            )  # fmt: skip
-        return find_plan(
-            scene, q, domain=domain, semantics=semantics, goal=goal, problem=problem, goal_scene=goal_scene,
-            robot=robot, seed=seed, time_limit=limit, max_iterations=max_iterations, improve=improve, on_progress=tell,
-        )  # fmt: skip
+        entries = list(options.each_seed())
+        if len(entries) > 1:
+            return plan_portfolio(problem, entries, workers=options.workers, on_progress=show)
+        return tk.plan(problem, entries[0], on_progress=tell)
 
 
 def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:

@@ -14,15 +14,13 @@ passed over.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import data_path, resolve_name
-from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.source_location import did_you_mean
+from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
@@ -60,20 +58,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         reason = f"an SRDF file describes an arm only together with a scene: {hint}"
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
-    try:
-        data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: RobotError.at(path, reason))
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise RobotError.at(path, f"is not UTF-8 text: {error.reason}", line=line) from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(path, text, str(error)) from None
-    except RecursionError:
-        raise RobotError.at(path, "is nested too deeply to be a robot description") from None
-    except ValueError:
-        raise RobotError.at(path, "is no robot description: a number has more digits than can be read") from None
+    document, _ = read_toml(path, "a robot description", error=RobotError)
     gripper = document.pop("gripper", {})
     if not isinstance(gripper, Mapping):
         raise RobotError.at(path, "'gripper' must be a table")
@@ -88,19 +73,6 @@ def load_manipulator(name: str | Path) -> Manipulator:
         return Manipulator.from_dict(document, source=str(path))
     except RecursionError:  # when a message would show a value
         raise RobotError.at(path, "is nested too deeply to be a robot description") from None
-
-
-def _syntax_error(path: Path, text: str, reason: str) -> FileFormatError:
-    """Return the error for a text that is not TOML; the parser says the place at the end of its message."""
-    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
-    if found is None:
-        return RobotError.at(path, f"is not TOML: {reason}")
-    lines = text.split("\n")
-    ends = found[1] is None
-    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
-    said = reason[: found.start()] + (" at the end of the file" if ends else "")
-    source_line = lines[line - 1].rstrip("\r")[:200]
-    return RobotError.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
 
 
 def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:

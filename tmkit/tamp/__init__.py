@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.tamp.plan import plan
 
 if TYPE_CHECKING:
     from tmkit.tamp.diagnosis.diagnosis import (
@@ -36,7 +35,11 @@ if TYPE_CHECKING:
     from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
     from tmkit.tamp.domains.traced_scene import incremental
     from tmkit.tamp.goals.goal_scenes import goal_of_scene
-    from tmkit.tamp.portfolio import PlanningSettings, PortfolioResult, plan_portfolio
+    from tmkit.tamp.options import PlanningKeywords, PlanningOptions
+    from tmkit.tamp.planning import plan
+    from tmkit.tamp.portfolio import PortfolioResult, plan_portfolio
+    from tmkit.tamp.problem import Goal, PlanningProblem
+    from tmkit.tamp.problem_files import load_planning_problem
     from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
     from tmkit.tamp.result import PlanResult, PlanStatistics
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
@@ -74,6 +77,7 @@ __all__ = [
     "DomainSemantics",
     "FailureCause",
     "FailureExample",
+    "Goal",
     "GoalConflict",
     "ImprovementProgress",
     "Infeasibility",
@@ -82,8 +86,10 @@ __all__ = [
     "PlanStatistics",
     "PlanStatus",
     "PlanningDomain",
+    "PlanningKeywords",
+    "PlanningOptions",
+    "PlanningProblem",
     "PlanningProgress",
-    "PlanningSettings",
     "PortfolioProgress",
     "PortfolioResult",
     "Probability",
@@ -107,6 +113,7 @@ __all__ = [
     "inside_half_spaces",
     "inside_slabs",
     "load_planning_domain",
+    "load_planning_problem",
     "load_tmp_plan",
     "near_expected",
     "pddl_name",

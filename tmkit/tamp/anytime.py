@@ -127,7 +127,7 @@ class Improvement:
 
     def _seed(self, what: str) -> int:
         """Return a seed of this iteration."""
-        text = f"improvement {self.context.seed} {self.number} {what}"
+        text = f"improvement {self.context.options.seed} {self.number} {what}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little") >> 1
 
     # --- paths ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tmkit.manipulation.actions.pick_place import ArmMotion, arm_motions
 from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.samplers import Samplers, Sampling
-from tmkit.motion import CollisionRules, MotionPlanner
+from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration, Plan, PlanStep
@@ -24,39 +24,15 @@ from tmkit.robots import Manipulator
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import metric_of
 from tmkit.tamp.goals.compilation import move_on
+from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.task_planning import PreparedTask, TaskPlanner, TaskPlanResult
+from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
 
-__all__ = ["PlanningContext", "PlanningLimits", "budget_growth"]
+__all__ = ["PlanningContext", "budget_growth"]
 
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
-
-
-@dataclass(frozen=True)
-class PlanningLimits:
-    """How far a run goes.
-
-    Attributes:
-        seconds: time after which it stops; infinite for none.
-        iterations: iterations after which the search ends; None for as many as the time allows.
-        explaining: share of the time that is kept for the explanation, should there be no plan.
-        skeletons_per_round: task plans tried in each iteration.
-        attempts_per_node: motions tried of one action in one scene version, in the first iteration.
-        attempts: motions tried for one skeleton in the first iteration, at least; long ones get more.
-        path_iterations: iterations of one path search in the first iteration.
-        improvements: iterations after the first plan, to make it better; None for as many as the time allows.
-    """
-
-    seconds: float = math.inf
-    iterations: int | None = None
-    explaining: float = 0.0
-    skeletons_per_round: int = 48
-    attempts_per_node: int = 16
-    attempts: int = 200
-    path_iterations: int = 2000
-    improvements: int | None = 0
 
 
 def budget_growth(number: int) -> int:
@@ -74,17 +50,14 @@ class PlanningContext:
         manipulators: the arms.
         domain: the domain.
         problem: the task.
-        seed: of everything random.
-        limits: how far the run goes.
-        task_planner: what finds sequences of actions.
-        samplers: who proposes grasps and placements.
-        motion_planner: what finds paths; that of the core when None.
+        options: seed, limits and budgets, planners and samplers.
         goal: the goal in PDDL as it was stated.
         continuous_goals: goals that PDDL cannot express.
         on_progress: who is told how far the run is.
         gives_reasons: whether a run without a plan looks for geometric reasons.
         rules: which collisions count.
         sampling: the samplers with the seed.
+        task_planner: finds sequences of actions.
     """
 
     scene: SceneGraph
@@ -92,38 +65,40 @@ class PlanningContext:
     manipulators: tuple[Manipulator, ...]
     domain: PlanningDomain
     problem: Problem
-    seed: int
-    limits: PlanningLimits
-    task_planner: TaskPlanner[Any]
-    samplers: Samplers
-    motion_planner: MotionPlanner | None
+    options: PlanningOptions
     goal: str
     continuous_goals: tuple[ContinuousGoal, ...] = ()
     on_progress: Callable[[PlanningProgress], None] | None = None
     gives_reasons: bool = True
     rules: CollisionRules = field(init=False)
     sampling: Sampling = field(init=False)
+    task_planner: TaskPlanner[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         first, *others = self.manipulators
         rules = CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(others))
         object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "sampling", Sampling(self.samplers, first, self.seed))
+        object.__setattr__(self, "sampling", self._sampling(self.options.seed))
+        object.__setattr__(self, "task_planner", self.options.task_planner or FastDownward())
 
-    def with_question(self, scene: SceneGraph, problem: Problem, *, limits: PlanningLimits) -> PlanningContext:
-        """Return the same context for another scene, goal and limits, without progress reports.
+    def _sampling(self, seed: int) -> Sampling:
+        return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
+
+    def with_question(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
+        """Return the context of another scene, goal and options, for a run that reports no progress.
 
         Args:
             scene: the start scene.
             problem: the PDDL problem.
-            limits: planning limits.
+            options: the options.
         """
-        limits = replace(limits, improvements=0, explaining=0.0)
-        return replace(self, scene=scene, problem=problem, limits=limits, on_progress=None, gives_reasons=False)
+        options = replace(options, improve=0, suggest=False, explanation_share=0.0)
+        return replace(self, scene=scene, problem=problem, options=options, on_progress=None, gives_reasons=False)
 
     def new_log(self) -> SearchLog:
         """Return the log of a run that begins now."""
-        return SearchLog((1.0 - self.limits.explaining) * self.limits.seconds)
+        seconds = self.options.seconds
+        return SearchLog(seconds if seconds == math.inf else seconds - self.options.seconds_to_explain)
 
     @property
     def goal_in_words(self) -> str:
@@ -133,7 +108,8 @@ class PlanningContext:
 
     def is_at_limit(self, log: SearchLog) -> bool:
         """Whether a limit ends the search."""
-        return log.is_over() or (self.limits.iterations is not None and log.iterations >= self.limits.iterations)
+        limit = self.options.max_iterations
+        return log.is_over() or (limit is not None and log.iterations >= limit)
 
     def report(self, log: SearchLog, phase: str, step: int, steps: int) -> None:
         """Report progress, if requested.
@@ -166,9 +142,9 @@ class PlanningContext:
             clock: times of phases.
             number: index of the iteration.
         """
-        budget = MotionBudget(path_iterations=self.limits.path_iterations * budget_growth(number))
+        budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
         return arm_motions(
-            self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.motion_planner
+            self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )
 
     def finish(self, clock: PhaseClock) -> Callable[[RefinementNode], PlanStep | None] | None:
@@ -185,7 +161,7 @@ class PlanningContext:
             domain: the domain.
             seed: seed of samplers and motion planner.
         """
-        sampling = self.sampling if seed == self.seed else Sampling(self.samplers, self.manipulators[0], seed)
+        sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = RefinementTree(
             self.scene,
             self.q,
@@ -219,7 +195,7 @@ class PlanningContext:
             domain_digest=domain.digest,
             semantics=domain.semantics_name,
             goal=self.goal,
-            seed=self.seed,
+            seed=self.options.seed,
             steps=steps,
             continuous_goals=self.continuous_goals,
             metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,

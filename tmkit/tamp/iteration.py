@@ -81,7 +81,7 @@ class PlanningRound:
     def run(self) -> RoundEnd:
         """Try task plans until one has motions, none is left, or there were enough."""
         context, log = self.context, self.log
-        for _ in range(context.limits.skeletons_per_round):
+        for _ in range(context.options.skeletons_per_iteration):
             found = context.search(log, self.task)
             if found.status is TaskPlanStatus.UNSOLVABLE and log.skeletons == 0:
                 return RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
@@ -113,10 +113,10 @@ class PlanningRound:
             return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
-        limits, growth = self.context.limits, budget_growth(self.number)
+        options, growth = self.context.options, budget_growth(self.number)
         budget = RefinementBudget(
-            attempts_per_node=limits.attempts_per_node * growth,
-            attempts=max(limits.attempts, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
+            attempts_per_node=options.attempts_per_action * growth,
+            attempts=max(options.attempts_per_skeleton, _ATTEMPTS_PER_ACTION * len(skeleton)) * growth,
             restarts=self.number,
             is_chronological=self.number >= 2,
         )

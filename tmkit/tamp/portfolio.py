@@ -15,54 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tmkit._support.job_pool import first_in_order
 from tmkit.errors import ConfigurationError
-from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.samplers import Samplers
-from tmkit.motion import MotionPlanner
 from tmkit.plans.class_changes import with_class_changes
-from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.values import Plan, PlanStep, Segment
-from tmkit.robots import Robots
-from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
-from tmkit.tamp.plan import plan
+from tmkit.tamp.options import PlanningOptions
+from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.task_planning import TaskPlanner
+from tmkit.tamp.solve import solve
 
-__all__ = ["PlanningSettings", "PortfolioResult", "plan_portfolio"]
-
-
-@dataclass(frozen=True)
-class PlanningSettings:
-    """One way to plan; the same as the arguments of :func:`tmkit.plan`.
-
-    Attributes:
-        seed: seed of everything random.
-        time_limit: seconds after which to stop; by default 30, or no limit where ``max_iterations`` is given.
-        max_iterations: iterations of the search after which to end; None for as many as the time allows.
-        improve: iterations after the first plan, to make it better; None for as many as the time allows.
-        task_planner: what finds sequences of actions; Fast Downward when None.
-        motion_planner: what finds paths; the core's RRT-Connect when None.
-        samplers: who proposes grasps and placements; those of this package when None.
-    """
-
-    seed: int = 0
-    time_limit: float | None = None
-    max_iterations: int | None = None
-    improve: int | None = 0
-    task_planner: TaskPlanner[Any] | None = None
-    motion_planner: MotionPlanner | None = None
-    samplers: Samplers | None = None
+__all__ = ["PortfolioResult", "plan_portfolio"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +41,11 @@ class PortfolioResult:
     """The answer of a portfolio.
 
     Attributes:
-        settings: all entries, in order.
+        options: the options of all entries, in order.
         results: the answers of the first entries, in order, up to the one that decides; all when none does.
     """
 
-    settings: tuple[PlanningSettings, ...]
+    options: tuple[PlanningOptions, ...]
     results: tuple[PlanResult, ...]
 
     @property
@@ -119,16 +90,16 @@ class PortfolioResult:
         answer = {**self.result.to_dict(), "explanation": self.explanation}
         return {**answer, "entry": self.entry, "entries": [_entry_to_dict(*pair) for pair in self._pairs()]}
 
-    def _pairs(self) -> list[tuple[PlanningSettings, PlanResult]]:
-        return list(zip(self.settings, self.results, strict=False))
+    def _pairs(self) -> list[tuple[PlanningOptions, PlanResult]]:
+        return list(zip(self.options, self.results, strict=False))
 
     def __repr__(self) -> str:
         decided = "none decides" if self.entry is None else f"entry {self.entry} decides"
-        return f"PortfolioResult({self.status.value}, {decided} of {len(self.settings)})"
+        return f"PortfolioResult({self.status.value}, {decided} of {len(self.options)})"
 
 
-def _entry_to_dict(settings: PlanningSettings, result: PlanResult) -> dict[str, Any]:
-    return {"seed": settings.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
+def _entry_to_dict(options: PlanningOptions, result: PlanResult) -> dict[str, Any]:
+    return {"seed": options.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
 
 
 def _decides(result: PlanResult) -> bool:
@@ -136,53 +107,39 @@ def _decides(result: PlanResult) -> bool:
 
 
 def plan_portfolio(
-    scene: SceneGraph,
-    q: ArrayLike | None = None,
+    problem: PlanningProblem,
+    options: Sequence[PlanningOptions | int],
     *,
-    settings: Sequence[PlanningSettings | int],
-    processes: int = 2,
-    domain: str | Path | PythonDomain = "blocks",
-    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None = None,
-    problem: str | Path | None = None,
-    goal_scene: SceneGraph | GoalScene | None = None,
-    semantics: str | Path | None = None,
-    robot: Robots = "panda",
+    workers: int = 2,
     on_progress: Callable[[PortfolioProgress], None] | None = None,
 ) -> PortfolioResult:
-    """Find actions and motions that bring about a goal, with several seeds and settings at a time.
+    """Plan with several seeds and options at a time.
 
     Args:
-        scene: the world.
-        q: as for :func:`tmkit.plan`, and so all arguments that are not explained here.
-        settings: what to try, best first; a number stands for the settings with that seed.
-        processes: how many entries are tried at a time; with 1 all is done in this process.
-        domain: the domain; one built in Python needs its semantics in a module, where other processes find the class.
-        goal: the goal.
-        problem: a PDDL problem file instead.
-        goal_scene: a scene that shows the goal, instead or with the rest of it in ``goal``.
-        semantics: whose meaning the words of the domain have.
-        robot: the arm or arms.
-        on_progress: told what each entry tells.
+        problem: the problem; a domain built in Python needs its semantics in a module, where other processes find the
+            class.
+        options: the entries to try, best first; a number is the default options with that seed. An entry of several
+            seeds counts as several entries.
+        workers: processes that try entries at a time; with 1 all is done in this process.
+        on_progress: called with the progress of each entry.
 
     Returns:
-        The answer of the first entry, in order, that has a plan or a proof that there is none. It does not depend on
-        ``processes``, nor on what runs beside, unless time limits do.
+        The result of the first entry, in order, that has a plan or a proof that there is none. It does not depend on
+        ``workers``, nor on what runs beside, unless time limits do.
 
     Raises:
-        ConfigurationError: no settings, less than one process, or settings that cannot be sent to another process.
+        ConfigurationError: no options, less than one worker, or options that cannot be sent to another process.
         WorkerError: a process was killed or broke.
         TmkitError: what :func:`tmkit.plan` raises, by an entry before which none decides.
     """
-    entries = tuple(entry if isinstance(entry, PlanningSettings) else PlanningSettings(entry) for entry in settings)
+    wanted = (entry if isinstance(entry, PlanningOptions) else PlanningOptions(seed=entry) for entry in options)
+    entries = tuple(single for entry in wanted for single in entry.each_seed())
     if not entries:
-        raise ConfigurationError("settings must have at least one entry")
-    start = None if q is None else np.array(plain_numbers(q, "q"))
-    is_remote = processes > 1 and len(entries) > 1
-    if is_remote and isinstance(domain, PythonDomain):
-        _require_in_module(domain)
-    jobs = [
-        _Entry(scene, start, domain, goal, problem, goal_scene, semantics, robot, entry, is_remote) for entry in entries
-    ]
+        raise ConfigurationError("options must have at least one entry")
+    is_remote = PlanningOptions(workers=workers).workers > 1 and len(entries) > 1
+    if is_remote and isinstance(problem.domain, PythonDomain):
+        _require_in_module(problem.domain)
+    jobs = [_Entry(problem, entry, is_remote) for entry in entries]
 
     def tell(number: int, progress: PlanningProgress) -> None:
         if on_progress is not None:
@@ -193,11 +150,11 @@ def plan_portfolio(
         _plan_entry,
         jobs,
         decides=_decides,
-        processes=processes,
+        processes=workers,
         on_message=tell,
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
     )
-    return PortfolioResult(entries, tuple(_with_scenes(result, scene) for result in results))
+    return PortfolioResult(entries, tuple(_with_scenes(result, problem.scene) for result in results))
 
 
 def _require_in_module(domain: PythonDomain) -> None:
@@ -219,38 +176,13 @@ def _require_in_module(domain: PythonDomain) -> None:
 class _Entry:
     """All that one entry needs."""
 
-    scene: SceneGraph
-    q: NDArray[np.float64] | None
-    domain: str | Path | PythonDomain
-    goal: str | ContinuousGoal | Sequence[str | ContinuousGoal] | None
-    problem: str | Path | None
-    goal_scene: SceneGraph | GoalScene | None
-    semantics: str | Path | None
-    robot: Robots
-    settings: PlanningSettings
+    problem: PlanningProblem
+    options: PlanningOptions
     is_remote: bool
 
 
 def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
-    settings = entry.settings
-    result = plan(
-        entry.scene,
-        entry.q,
-        domain=entry.domain,
-        goal=entry.goal,
-        problem=entry.problem,
-        goal_scene=entry.goal_scene,
-        semantics=entry.semantics,
-        robot=entry.robot,
-        seed=settings.seed,
-        time_limit=settings.time_limit,
-        max_iterations=settings.max_iterations,
-        improve=settings.improve,
-        task_planner=settings.task_planner,
-        motion_planner=settings.motion_planner,
-        samplers=settings.samplers,
-        on_progress=lambda progress: tell(_without_plan(progress)),
-    )
+    result = solve(entry.problem, entry.options, on_progress=lambda progress: tell(_without_plan(progress)))
     return _without_scenes(result) if entry.is_remote else result
 
 

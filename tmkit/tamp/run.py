@@ -42,27 +42,19 @@ from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import without_needless_looks
 from tmkit.task_planning import PreparedTask
 
-__all__ = ["DEFAULT_TIME_LIMIT", "run_search"]
-
-DEFAULT_TIME_LIMIT = 30.0
-"""Seconds after which planning stops, unless it is given a limit on time or iterations."""
+__all__ = ["run_search"]
 
 
-def run_search(context: PlanningContext, *, suggest: bool = False) -> PlanResult:
-    """Plan, first with the useful objects of the scene, then, should these not do, with all.
-
-    Args:
-        context: what is given.
-        suggest: whether to look for what would help when there is no plan, as far as the remaining time allows.
-    """
+def run_search(context: PlanningContext) -> PlanResult:
+    """Plan, first with the useful objects of the scene, then, should these not do, with all."""
     log = context.new_log()
     try:
-        with time_limit(context.limits.seconds - log.seconds):
+        with time_limit(context.options.seconds - log.seconds):
             status, steps = _found(context, log)
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
     result = _answer(context, log, status, steps)
-    return result if result.solved or not suggest else _with_remedies(context, log, result)
+    return result if result.solved or not context.options.suggest else _with_remedies(context, log, result)
 
 
 def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
@@ -72,8 +64,8 @@ def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult)
     """
     if log.infeasibilities:
         return result
-    limits = context.limits
-    seconds = min(limits.explaining * limits.seconds, limits.seconds - log.seconds)
+    options = context.options
+    seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
     remedies, replans = find_remedies(context, log, result.diagnosis, ask=_asked, seconds=seconds)
     diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
     explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
@@ -127,7 +119,7 @@ def _finished(
 ) -> tuple[PlanStep, ...]:
     """Return the steps of the plan: improved, without needless looks, and with the actions of the domain."""
     assert track.first is not None, "a track with a plan is prepared"
-    log.seconds_to_search = context.limits.seconds
+    log.seconds_to_search = context.options.seconds
     steps = _improved(context, log, track, track.first, steps)
     with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
         steps = without_needless_looks(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
@@ -137,7 +129,7 @@ def _finished(
 def _improved(
     context: PlanningContext, log: SearchLog, track: SearchTrack, task: PreparedTask, steps: tuple[PlanStep, ...]
 ) -> tuple[PlanStep, ...]:
-    steps, iterations = with_costs(track.problem, steps), context.limits.improvements
+    steps, iterations = with_costs(track.problem, steps), context.options.improve
     if iterations == 0:
         return steps
     return Improvement(context, log, track.problem, track.domain, task, steps).improve(iterations)
@@ -176,7 +168,7 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
         arms, sampling = context.arms(log.clock, 0), context.sampling
         reasons = find_reasons(
             context.scene, context.q, log=log.failures, roots=log.roots, arms=arms, sampling=sampling,
-            seed=context.seed, is_over=lambda: log.seconds > context.limits.seconds,
+            seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
         )  # fmt: skip
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators),
@@ -197,7 +189,7 @@ def _ending(context: PlanningContext, log: SearchLog, status: PlanStatus) -> tup
     if status is not PlanStatus.NO_PLAN_WITHIN_LIMITS:
         return None, None
     if log.is_over():
-        return SearchEnd.TIME_LIMIT, context.limits.seconds
+        return SearchEnd.TIME_LIMIT, context.options.seconds
     if context.is_at_limit(log):
-        return SearchEnd.ITERATION_LIMIT, context.limits.iterations
+        return SearchEnd.ITERATION_LIMIT, context.options.max_iterations
     return SearchEnd.EXHAUSTED, None

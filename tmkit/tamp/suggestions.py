@@ -160,15 +160,14 @@ class _Search:
         context = self.context
         try:
             problem = derive_problem(question.scene, context.domain, q=context.q, goal=question.goal)
-            limits = replace(
-                context.limits,
-                seconds=seconds,
-                iterations=1,
-                skeletons_per_round=_SKELETONS,
-                attempts=_ATTEMPTS,
-                improvements=0,
+            options = replace(
+                context.options,
+                time_limit=seconds,
+                max_iterations=1,
+                skeletons_per_iteration=_SKELETONS,
+                attempts_per_skeleton=_ATTEMPTS,
             )
-            return self.plan_again(context.with_question(question.scene, problem, limits=limits))
+            return self.plan_again(context.with_question(question.scene, problem, options=options))
         except TmkitError:  # a scene without that body means nothing to the domain
             return None
 

@@ -136,7 +136,7 @@ class SearchTrack:
         if isinstance(task, ProvingTask) and number == 0 and task.goal_is_impossible():
             return RoundEnd(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
-            self._tree = context.tree(log, self.problem, self.domain, seed=context.seed)
+            self._tree = context.tree(log, self.problem, self.domain, seed=context.options.seed)
         before = log.skeletons
         _logger.debug("iteration %d", number + 1)
         self._tree.arms = context.arms(log.clock, number)

@@ -22,7 +22,7 @@ from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
 from tmkit.robots.chains import random_configurations
 from tmkit.spatial import Pose
-from tmkit.tamp.plan import plan
+from tmkit.tamp.planning import plan
 from tmkit.tamp.result import PlanResult
 
 __all__ = ["CUBE", "TrialPick", "trial_pick"]

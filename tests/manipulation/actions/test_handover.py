@@ -31,7 +31,7 @@ def plan() -> Plan:
     require_robot("baxter")
     scene = tk.load_scene("baxter_trays")
     problem = tk.data_path("domains/handover") / "problems" / "across.pddl"
-    found = tk.plan(scene, domain="handover", problem=problem, robot=ARMS, seed=0).plan
+    found = tk.plan(scene, domain="handover", goal=problem, robot=ARMS, seed=0).plan
     assert found is not None
     return found
 

@@ -25,7 +25,7 @@ def planned(problem: str) -> Plan:
     """Return the plan of a problem of the drawer domain."""
     scene = tk.load_scene("panda_drawer")
     path = tk.data_path("domains/drawer") / "problems" / f"{problem}.pddl"
-    result = tk.plan(scene, domain="drawer", problem=path, robot="panda", seed=0)
+    result = tk.plan(scene, domain="drawer", goal=path, robot="panda", seed=0)
     assert result.plan is not None, result.explanation
     return result.plan
 

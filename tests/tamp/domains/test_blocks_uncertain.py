@@ -162,7 +162,7 @@ def test_goals_of_the_other_words() -> None:
     plan = solve(unsure_blocks(), "(surely-at a table__-1__-1)").plan
     assert looks(plan) == ["a"]
     problem = data_path("domains/blocks_uncertain/problems/tower.pddl")
-    found = tk.plan(unsure_blocks(), domain="blocks_uncertain", problem=problem, improve=2).plan
+    found = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=problem, improve=2).plan
     assert sorted(looks(found)) == ["a", "b"]
 
 

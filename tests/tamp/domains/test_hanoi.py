@@ -123,7 +123,7 @@ def test_the_goal_may_be_a_scene() -> None:
     goal = scene.reparent("d1", "right", pose=Pose([0.0, 0.0, 0.002]))
     stated = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, {}, ("d1",))]
     assert stated == ["(on d1 right)"]
-    assert checked(tk.plan(scene, domain="hanoi", goal_scene=goal)).final_scene.parent("d1") == "right"
+    assert checked(tk.plan(scene, domain="hanoi", goal=goal)).final_scene.parent("d1") == "right"
 
 
 def test_a_larger_disc_on_a_smaller_one_is_proved_impossible() -> None:

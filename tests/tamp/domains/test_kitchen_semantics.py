@@ -238,7 +238,7 @@ def test_problem_files_fit_their_scene(problem: str) -> None:
     """The problems beside the domain are those of the scene with four blocks."""
     scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
     path = tk.data_path("domains/kitchen/problems") / f"{problem}.pddl"
-    result = tk.plan(scene, domain="kitchen", problem=path, robot=ROBOT)
+    result = tk.plan(scene, domain="kitchen", goal=path, robot=ROBOT)
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).ok
 

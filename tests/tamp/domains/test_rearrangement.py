@@ -61,7 +61,7 @@ def test_two_items_change_places(robot: str) -> None:
 def test_a_swap_may_be_shown_by_a_scene() -> None:
     """A goal scene says the same as the problem file."""
     scene = swap()
-    plan = checked(tk.plan(scene, domain="rearrangement", goal_scene=load_goal_scene(scene, "rearrange_swap_goal")))
+    plan = checked(tk.plan(scene, domain="rearrangement", goal=load_goal_scene(scene, "rearrange_swap_goal")))
     assert plan.goal == "(and (at red_one right) (at blue_one left))"
     assert len(plan.steps) == 6
 

@@ -46,7 +46,7 @@ def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) 
     goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c")))
     assert goal.stated == ("a", "b")
     assert goal_of_scene(goal, start(), domain=domain) == "(and (on a b) (on b c))"
-    result = tk.plan(start(), goal_scene=goal, robot=GANTRY)
+    result = tk.plan(start(), goal=goal, robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert result.plan.goal == "(and (on a b) (on b c))"
     assert [result.plan.final_scene.parent(name) for name in "ab"] == ["b", "c"]
@@ -127,8 +127,8 @@ def test_goals_without_a_meaning(
 
 def test_a_problem_stands_alone() -> None:
     """A goal scene beside a problem file is one too many."""
-    with pytest.raises(TaskError, match="give a goal, a goal scene or both, or else a problem file"):
-        tk.plan(start(), problem="p.pddl", goal_scene=start(), robot=GANTRY)
+    with pytest.raises(TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"):
+        tk.plan(start(), goal=["p.pddl", start()], robot=GANTRY)
 
 
 def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:

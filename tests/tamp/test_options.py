@@ -1,0 +1,150 @@
+"""The options of planning: one list of them, checked at construction, the same everywhere."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.blocks import blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit._support.options import option_kinds
+from tmkit.errors import ArgumentError, ConfigurationError
+from tmkit.manipulation import Samplers
+from tmkit.motion import MotionPlanner
+from tmkit.pddl import parse_goal
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.tamp import PlanningKeywords, PlanningOptions, PlanningProblem, PlanStatus, load_planning_domain
+from tmkit.task_planning import TaskPlanner
+
+
+def two() -> tk.SceneGraph:
+    """Return two blocks on a small table."""
+    return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"seed": "x"}, "seed must be a whole number, at least 0, not 'x'"),
+        ({"seed": 1.5}, "seed must be a whole number, at least 0, not 1.5"),
+        ({"seed": True}, "seed must be a whole number, at least 0, not True"),
+        ({"seed": None}, "seed must be a whole number, at least 0, not None"),
+        ({"seeds": 0}, "seeds must be at least 1, not 0"),
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"time_limit": 0.0}, "time_limit must be positive seconds, not 0.0"),
+        ({"time_limit": math.nan}, "time_limit must be positive seconds, not nan"),
+        ({"time_limit": 10**400}, "time_limit must be a number, positive seconds, not 1000"),
+        ({"max_iterations": 0}, "max_iterations must be at least 1, not 0"),
+        ({"improve": -1}, "improve must be at least 0, not -1"),
+        ({"suggest": 1}, "suggest must be True or False, not 1"),
+        ({"explanation_share": 1.0}, "explanation_share must be at least 0 and below 1, not 1.0"),
+        ({"path_iterations": 0}, "path_iterations must be at least 1, not 0"),
+    ],
+)
+def test_values_outside_their_range_are_refused(values: dict[str, Any], message: str) -> None:
+    """The message has the option, its range and the value; the error has the first and the last as data."""
+    with pytest.raises(ConfigurationError) as caught:
+        PlanningOptions(**values)
+    assert caught.value.message.startswith(message)
+    assert {caught.value.data["option"]: caught.value.data["value"]} == pytest.approx(values, nan_ok=True)
+    with pytest.raises(ConfigurationError, match=message.split(",")[0].replace("(", r"\(")):
+        tk.plan(two(), goal="(on a b)", robot=GANTRY, **values)
+
+
+def test_unknown_options_are_refused_with_the_nearest_name() -> None:
+    """In both forms."""
+    with pytest.raises(ArgumentError, match=r"\(\): unknown option 'time_limits'; did you mean 'time_limit'"):
+        PlanningOptions(time_limits=1.0)  # type: ignore[call-arg]  # what is tested
+    with pytest.raises(ArgumentError, match=r"plan\(\): unknown option 'goals'; did you mean 'goal'"):
+        tk.plan(two(), goals="(on a b)")  # type: ignore[call-overload]  # what is tested
+    with pytest.raises(ArgumentError, match="unexpected keyword 'seed'; only a scene takes keywords"):
+        tk.plan(PlanningProblem(two(), goal="(on a b)"), seed=1)  # type: ignore[call-overload]  # what is tested
+
+
+def test_the_keywords_of_plan_are_the_fields() -> None:
+    """Type checkers, ``help()`` and the class have the same names and types, and each field is documented."""
+    names = {"Any": Any, "TaskPlanner": TaskPlanner, "MotionPlanner": MotionPlanner, "Samplers": Samplers}
+    of_class = get_type_hints(PlanningOptions, localns=names)
+    assert list(get_type_hints(PlanningKeywords, localns=names)) == [entry.name for entry in fields(PlanningOptions)]
+    assert get_type_hints(PlanningKeywords, localns=names) == of_class
+    shown = inspect.signature(tk.plan).parameters
+    for entry in fields(PlanningOptions):
+        assert shown[entry.name].default == entry.default
+        assert f"        {entry.name}: " in inspect.cleandoc("\n" + str(PlanningOptions.__doc__)).replace(
+            "    ", "        "
+        )
+    assert {"goal", "domain", "robot", "semantics", "on_progress"} < set(shown)
+
+
+@given(st.integers(0, 2**70), st.integers(1, 5), st.none() | st.integers(1, 5))
+def test_each_seed_alone(seed: int, workers: int, seeds: int | None) -> None:
+    """Options of several seeds stand for as many options of one seed each, in order; one seed is itself."""
+    options = PlanningOptions(seed=seed, seeds=seeds, workers=workers, improve=None)
+    each = list(options.each_seed())
+    assert [one.seed for one in each] == list(range(seed, seed + (seeds or workers)))
+    assert all(list(one.each_seed()) == [one] and one.improve is None for one in each)
+    assert pickle.loads(pickle.dumps(options)) == options == replace(options)
+
+
+def test_the_representation_has_what_differs_from_the_defaults() -> None:
+    """Defaults are not shown."""
+    assert repr(PlanningOptions()) == "PlanningOptions()"
+    assert repr(PlanningOptions(seed=3, improve=None)) == "PlanningOptions(seed=3, improve=None)"
+    assert all(kind.help.endswith(".") for kind in option_kinds(PlanningOptions).values())
+
+
+def test_the_short_form_makes_a_problem_and_options() -> None:
+    """Both forms give the same plan, and a formula is a goal like its text."""
+    scene = two()
+    short = tk.plan(scene, goal="(on a b)", robot=GANTRY, seed=2, max_iterations=8)
+    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    formula = parse_goal("(on a b)", domain.domain, objects=domain.semantics.objects(scene))
+    problem = PlanningProblem(scene, goal=formula, robots=GANTRY)
+    long = tk.plan(problem, PlanningOptions(seed=2, max_iterations=8))
+    assert short.plan is not None
+    assert long.plan is not None
+    assert plan_to_dict(short.plan) == plan_to_dict(long.plan)
+    assert repr(problem) == "PlanningProblem(12 frames, domain 'blocks', goal (on a b))"
+
+
+def test_several_seeds_are_tried_in_order() -> None:
+    """The result is that of the first seed that has a plan, whatever the number of workers."""
+    problem = PlanningProblem(two(), goal="(on a b)", robots=GANTRY)
+    alone = tk.plan(problem, PlanningOptions(seed=4, max_iterations=8))
+    several = [tk.plan(problem, PlanningOptions(seed=4, seeds=2, workers=n, max_iterations=8)) for n in (1, 2)]
+    for result in several:
+        assert result.status is PlanStatus.SOLVED
+        assert result.plan is not None
+        assert alone.plan is not None
+        assert plan_to_dict(result.plan) == plan_to_dict(alone.plan)
+
+
+def test_no_time_is_reserved_for_an_explanation_that_is_not_wanted() -> None:
+    """A share of zero leaves all the time to the search, without a limit too."""
+    assert PlanningOptions(explanation_share=0.0, time_limit=math.inf).seconds_to_explain == 0.0
+    assert PlanningOptions(time_limit=10.0).seconds_to_explain == pytest.approx(2.0)
+    assert PlanningOptions(time_limit=10.0, suggest=False).seconds_to_explain == pytest.approx(0.5)
+    result = tk.plan(two(), goal="(and (on a b) (on b a))", robot=GANTRY, explanation_share=0.0, max_iterations=1)
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+
+
+def test_a_problem_is_a_value() -> None:
+    """The configuration is copied and read-only; wrong arguments are named."""
+    q = [0.0, 0.0, 0.0]
+    problem = PlanningProblem(two(), q, goal=["(on a b)"])
+    assert problem.goals == ("(on a b)",)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.q[0] = 1.0  # type: ignore[index,operator,call-overload]  # an array since construction
+    with pytest.raises(ArgumentError, match=r"'goal' must be .* not an int"):
+        PlanningProblem(two(), goal=3)  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(ArgumentError, match="'robots' must be a str or a Path or a Manipulator, not an int"):
+        PlanningProblem(two(), goal="(on a b)", robots=[3])  # type: ignore[list-item]  # what is tested

@@ -1,0 +1,119 @@
+"""Options of a frozen dataclass: each declared once, with its range, its unit and its help.
+
+A field made by :func:`option` describes itself: :class:`CheckedOptions` validates it at construction, a file reader and
+a command line derive their keys and flags from it, so no list of options is written twice.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from tmkit.errors import ArgumentError, ConfigurationError, nearest_name
+
+__all__ = ["CheckedOptions", "OptionKind", "option", "option_kinds", "unknown_option"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionKind:
+    """The values that an option takes.
+
+    Attributes:
+        type: ``int``, ``float`` or ``bool``.
+        help: one sentence for the command line and the documentation.
+        unit: unit of the number, in the plural; empty for counts.
+        least: smallest number; of a float, numbers must be above it unless ``includes_least``.
+        includes_least: whether the smallest number is allowed.
+        below: number that the value must be below.
+        unlimited: word for None in a file and on the command line; empty if None stands for the default only.
+    """
+
+    type: type[int] | type[float] | type[bool]
+    help: str
+    unit: str = ""
+    least: float = 0
+    includes_least: bool = True
+    below: float = math.inf
+    unlimited: str = ""
+
+    @property
+    def range(self) -> str:
+        """The valid values in words."""
+        if self.type is bool:
+            return "True or False"
+        unit = f" {self.unit}" if self.unit else ""
+        low = f"at least {self.least:g}{unit}" if self.includes_least else f"positive{unit}"
+        return f"{low} and below {self.below:g}" if self.below < math.inf else low
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return a value as the option's type.
+
+        Raises:
+            ConfigurationError: another type, or outside the range; it has the attributes ``option`` and ``value``.
+        """
+        try:
+            if isinstance(value, bool) != (self.type is bool):
+                raise TypeError
+            number = operator.index(value) if self.type is int else self.type(value)
+            in_range = self.type is bool or (
+                (number >= self.least if self.includes_least else number > self.least)
+                and (number < self.below or self.below == math.inf)
+            )
+            noun = ""
+        except (TypeError, ValueError, OverflowError):
+            in_range, noun = False, {int: "a whole number, ", float: "a number, "}.get(self.type, "")
+        if not in_range:
+            reason = f"{name} must be {noun}{self.range}, not {repr(value)[:60]}"
+            raise ConfigurationError(reason, option=name, value=value)
+        return number
+
+
+def option(default: Any, help: str, *, type: type[int] | type[float] | type[bool] = int, **range: Any) -> Any:
+    """Return a dataclass field with a default, and a range as :class:`OptionKind` has it.
+
+    None is valid where it is the default, or where ``unlimited`` is given.
+    """
+    return field(default=default, metadata={"kind": OptionKind(type, help, **range)})
+
+
+def option_kinds(options: type) -> dict[str, OptionKind]:
+    """Return the fields made by :func:`option`, by name."""
+    return {entry.name: entry.metadata["kind"] for entry in fields(options) if "kind" in entry.metadata}
+
+
+def unknown_option(name: str, known: Iterator[str] | Any) -> str:
+    """Return the reason that names an unknown option and the nearest valid name."""
+    names = list(known)
+    near = nearest_name(name, names)
+    return f"unknown option '{name}'" + (f"; did you mean '{near}'?" if near else f" (known: {', '.join(names)})")
+
+
+class CheckedOptions:
+    """Base of frozen dataclasses of options: unknown names, types and ranges are refused at construction.
+
+    The representation has the fields that differ from their defaults.
+    """
+
+    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
+        """Refuse names that are no field."""
+        names = [entry.name for entry in fields(cls)]  # type: ignore[arg-type]  # each subclass is a dataclass
+        for name in kwargs:
+            if name not in names:
+                reason = unknown_option(name, names)
+                raise ArgumentError(f"{cls.__name__}(): {reason}", function=cls.__name__, argument=name)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):  # type: ignore[arg-type]  # each subclass is a dataclass
+            kind: OptionKind | None = entry.metadata.get("kind")
+            value = getattr(self, entry.name)
+            if kind is not None and not (value is None and (entry.default is None or kind.unlimited)):
+                object.__setattr__(self, entry.name, kind.checked(entry.name, value))
+
+    def __repr__(self) -> str:
+        values = ((entry, getattr(self, entry.name)) for entry in fields(self))  # type: ignore[arg-type]  # as above
+        shown = (f"{entry.name}={value!r}" for entry, value in values if value is not entry.default)
+        return f"{type(self).__name__}({', '.join(shown)})"

@@ -1,0 +1,89 @@
+"""Reading TOML files that may be wrong: each error has the file, the line and what was expected."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit.errors import FileFormatError
+
+__all__ = ["line_of_key", "read_toml"]
+
+_MOST_CANDIDATES = 64  # lines with the name of a key that are tried
+
+
+def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError) -> tuple[dict[str, Any], str]:
+    """Return the document of a TOML file and its text.
+
+    Args:
+        path: the file.
+        kind: what the file should be, for messages, as ``"a robot description"``.
+        error: class of the errors.
+
+    Raises:
+        FileFormatError: the file cannot be read, is too large, or is not TOML.
+    """
+    data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as failure:
+        line = failure.object[: failure.start].count(b"\n") + 1
+        raise error.at(path, f"is not UTF-8 text: {failure.reason}", line=line) from None
+    try:
+        return tomllib.loads(text), text
+    except tomllib.TOMLDecodeError as failure:
+        raise _syntax_error(path, text, str(failure), error) from None
+    except RecursionError:
+        raise error.at(path, f"is nested too deeply to be {kind}") from None
+    except ValueError:
+        raise error.at(path, f"is not {kind}: a number has more digits than can be read") from None
+
+
+def _syntax_error(path: Path, text: str, reason: str, error: type[FileFormatError]) -> FileFormatError:
+    """Return the error for a text that is not TOML; the parser names the place at the end of its message."""
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
+    if found is None:
+        return error.at(path, f"is not TOML: {reason}")
+    lines = text.split("\n")
+    ends = found[1] is None
+    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
+    said = reason[: found.start()] + (" at the end of the file" if ends else "")
+    source_line = lines[line - 1].rstrip("\r")[:200]
+    return error.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
+
+
+def line_of_key(text: str, keys: Sequence[str | int]) -> int | None:
+    """Return the 1-based line of a TOML text on which a key, or the nearest key around it, is defined.
+
+    Args:
+        text: a valid TOML document.
+        keys: keys and indices that lead to the value, as ``["options", "seed"]``.
+
+    A line that has the name defines the key if the text before it is TOML without the key. Of such lines, the last
+    does.
+    """
+    lines = text.split("\n")
+    for length in range(len(keys), 0, -1):
+        name = next((key for key in reversed(keys[:length]) if isinstance(key, str)), "")
+        candidates = [number for number, line in enumerate(lines) if name in line][:_MOST_CANDIDATES]
+        for number in reversed(candidates):
+            if _lacks("\n".join(lines[:number]), keys[:length]):
+                return number + 1
+    return None
+
+
+def _lacks(text: str, keys: Sequence[str | int]) -> bool:
+    """Return whether a text is TOML without a value."""
+    try:
+        value: Any = tomllib.loads(text)
+        for key in keys:
+            value = value[key]
+    except (KeyError, IndexError, TypeError):
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False

@@ -1,0 +1,130 @@
+"""Options of planning: seeds, limits and budgets of a search, and the planners and samplers that it uses.
+
+:class:`PlanningOptions` is the one list of them. :func:`tmkit.plan` takes the same names as keywords, problem files
+have them in the table ``[options]``, and ``tmkit plan`` has a flag for each number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tmkit._support.options import CheckedOptions, option
+
+if TYPE_CHECKING:
+    from tmkit.manipulation.samplers import Samplers
+    from tmkit.motion import MotionPlanner
+    from tmkit.task_planning import TaskPlanner
+
+__all__ = ["DEFAULT_TIME_LIMIT", "PlanningKeywords", "PlanningOptions"]
+
+DEFAULT_TIME_LIMIT = 30.0
+"""Seconds after which planning stops, unless it is given a limit on time or iterations."""
+
+_SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
+_EXPLAINING = 0.05  # and without
+
+
+@dataclass(frozen=True, repr=False)
+class PlanningOptions(CheckedOptions):
+    """How to plan: what may change the plan and the time it takes, but not the problem.
+
+    Results are the same for equal options on any machine, unless a time limit ends the search.
+
+    Attributes:
+        seed: seed of all random numbers, at least 0; 0 by default.
+        seeds: number of seeds to try, from ``seed`` on, at least 1; by default as many as ``workers``. The result is
+            that of the first seed, in order, that has a plan or a proof that there is none.
+        workers: processes that try seeds at a time, at least 1; 1 by default: no process is started. The result does
+            not depend on it when ``seeds`` is given.
+        time_limit: positive seconds after which each seed stops; by default 30, or no limit if ``max_iterations`` is
+            given. ``math.inf`` for no limit. The search uses all of it but ``explanation_share``.
+        max_iterations: search iterations after which each seed stops, at least 1, each with twice the budgets of the
+            one before; by default as many as the time allows. Results that do not depend on the clock need it.
+        improve: iterations after the first plan, at least 0, which make it cheaper and shorter; 0 by default; None
+            (``"all"`` in files and on the command line) for as many as the time allows.
+        suggest: whether to search for changes that would help when there is no plan; True by default. It asks at most
+            ten questions within ``explanation_share`` of the time limit.
+        explanation_share: share of the time limit reserved for the explanation if there is no plan, at least 0 and
+            below 1; by default 0.2 with suggestions and 0.05 without.
+        skeletons_per_iteration: task plans tried in each iteration, at least 1; 48 by default.
+        attempts_per_action: motions tried for one action in one scene version in the first iteration, at least 1; 16 by
+            default.
+        attempts_per_skeleton: motions tried for one task plan in the first iteration, at least 1; 200 by default. Long
+            task plans get more.
+        path_iterations: iterations of one path search in the first iteration, at least 1; 2000 by default.
+        task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by default.
+        motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by default.
+        samplers: sample grasps and placements; the built-in ones by default.
+
+    Raises:
+        ConfigurationError: a value outside its range; it has the attributes ``option`` and ``value``.
+        ArgumentError: an unknown option; the message names the nearest.
+    """
+
+    seed: int = option(0, "Seed of all random numbers.")
+    seeds: int | None = option(
+        None, "Seeds to try, from --seed on; the first in order with a plan. By default as many as workers.", least=1
+    )
+    workers: int = option(1, "Processes that try seeds at a time.", least=1)
+    time_limit: float | None = option(
+        None,
+        "Seconds after which each seed stops; by default 30, or no limit with --max-iterations.",
+        type=float,
+        unit="seconds",
+        includes_least=False,
+    )
+    max_iterations: int | None = option(None, "Search iterations after which each seed stops.", least=1)
+    improve: int | None = option(0, "Iterations that improve the plan, or all that time allows.", unlimited="all")
+    suggest: bool = option(True, "Search for changes that would help when there is no plan.", type=bool)
+    explanation_share: float | None = option(
+        None, "Share of the time limit reserved for the explanation.", type=float, below=1.0
+    )
+    skeletons_per_iteration: int = option(48, "Task plans tried in each iteration.", least=1)
+    attempts_per_action: int = option(16, "Motions tried for one action in the first iteration.", least=1)
+    attempts_per_skeleton: int = option(200, "Motions tried for one task plan in the first iteration.", least=1)
+    path_iterations: int = option(2000, "Iterations of one path search in the first iteration.", least=1)
+    task_planner: TaskPlanner[Any] | None = None
+    motion_planner: MotionPlanner | None = None
+    samplers: Samplers | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The time limit with its default; infinite for none."""
+        if self.time_limit is None:
+            return DEFAULT_TIME_LIMIT if self.max_iterations is None else math.inf
+        return self.time_limit
+
+    @property
+    def seconds_to_explain(self) -> float:
+        """The part of the time that is reserved for the explanation; infinite where there is no limit."""
+        default = _SUGGESTING if self.suggest else _EXPLAINING
+        share = default if self.explanation_share is None else self.explanation_share
+        return share * self.seconds if share else 0.0
+
+    def each_seed(self) -> Iterator[PlanningOptions]:
+        """Yield the options of each seed, alone and without further processes."""
+        for number in range(self.workers if self.seeds is None else self.seeds):
+            yield replace(self, seed=self.seed + number, seeds=None, workers=1)
+
+
+class PlanningKeywords(TypedDict, total=False):
+    """The fields of :class:`PlanningOptions` as keywords of :func:`tmkit.plan`, for type checkers and editors."""
+
+    seed: int
+    seeds: int | None
+    workers: int
+    time_limit: float | None
+    max_iterations: int | None
+    improve: int | None
+    suggest: bool
+    explanation_share: float | None
+    skeletons_per_iteration: int
+    attempts_per_action: int
+    attempts_per_skeleton: int
+    path_iterations: int
+    task_planner: TaskPlanner[Any] | None
+    motion_planner: MotionPlanner | None
+    samplers: Samplers | None
