@@ -51,6 +51,10 @@ class OptionKind:
     def checked(self, name: str, value: Any) -> Any:
         """Return a value as the option's type.
 
+        Args:
+            name: the option.
+            value: the value as it was given.
+
         Raises:
             ConfigurationError: another type, or outside the range; it has the attributes ``option`` and ``value``.
         """
@@ -75,6 +79,12 @@ def option(default: Any, help: str, *, type: type[int] | type[float] | type[bool
     """Return a dataclass field with a default, and a range as :class:`OptionKind` has it.
 
     None is valid where it is the default, or where ``unlimited`` is given.
+
+    Args:
+        default: the default.
+        help: one sentence for the command line.
+        type: ``int``, ``float`` or ``bool``.
+        range: the other attributes of :class:`OptionKind`.
     """
     return field(default=default, metadata={"kind": OptionKind(type, help, **range)})
 
@@ -85,7 +95,12 @@ def option_kinds(options: type) -> dict[str, OptionKind]:
 
 
 def unknown_option(name: str, known: Iterator[str] | Any) -> str:
-    """Return the reason that names an unknown option and the nearest valid name."""
+    """Return the reason that names an unknown option and the nearest valid name.
+
+    Args:
+        name: the name that was received.
+        known: the valid names.
+    """
     names = list(known)
     near = nearest_name(name, names)
     return f"unknown option '{name}'" + (f"; did you mean '{near}'?" if near else f" (known: {', '.join(names)})")

@@ -14,7 +14,9 @@ from tmkit._support.options import OptionKind, option_kinds
 from tmkit.errors import ConfigurationError
 from tmkit.tamp.options import PlanningOptions
 
-__all__ = ["with_options", "with_planning_flags"]
+__all__ = ["PlanningFlags", "with_options", "with_planning_flags"]
+
+PlanningFlags = Annotated[dict[str, Any], "values of the flags that are given, by field of the options"]
 
 _METAVARS = {int: "N", float: "X", bool: None}
 
@@ -48,6 +50,10 @@ def with_planning_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def with_options(options: PlanningOptions, given: dict[str, Any]) -> PlanningOptions:
     """Return options with the values that flags give.
+
+    Args:
+        options: the options without flags.
+        given: values by field.
 
     Raises:
         typer.BadParameter: a value outside its range; the message has the flag.

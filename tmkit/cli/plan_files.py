@@ -120,6 +120,11 @@ def _refuse_beside_json(path: Path, option: str, value: object) -> None:
 def refuse_beside_problem(path: Path, option: str, value: object) -> None:
     """Refuse an option beside a problem file that states the same.
 
+    Args:
+        path: the problem file.
+        option: the option.
+        value: its value; None or empty if it is not given.
+
     Raises:
         typer.BadParameter: it is given.
     """

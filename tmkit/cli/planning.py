@@ -34,7 +34,7 @@ from tmkit.cli.common import (
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
-from tmkit.cli.options import with_options, with_planning_flags
+from tmkit.cli.options import PlanningFlags, with_options, with_planning_flags
 from tmkit.cli.plan_files import (
     TmpGoal,
     TmpRobot,
@@ -111,7 +111,7 @@ def plan(
             autocompletion=complete_names(Kind.SCENES),
         ),
     ],
-    options: dict[str, Any],
+    options: PlanningFlags,
     domain: Annotated[
         str | None,
         typer.Option(
