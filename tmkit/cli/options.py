@@ -16,7 +16,9 @@ from tmkit.tamp.options import PlanningOptions
 
 __all__ = ["PlanningFlags", "with_options", "with_planning_flags"]
 
-PlanningFlags = Annotated[dict[str, Any], "values of the flags that are given, by field of the options"]
+PlanningFlags = Annotated[
+    dict[str, Any], typer.Option(help="Values of the flags that are given, by field of the options.")
+]
 
 _METAVARS = {int: "N", float: "X", bool: None}
 

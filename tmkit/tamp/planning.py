@@ -66,12 +66,18 @@ def plan(
     makes both from its keywords, which are the fields of the two classes.
 
     Args:
-        problem: the problem; in the short form the scene at the start.
-        options: the options, defaults if omitted; in the short form ``q``, the (n_joints,) configuration at the start.
+        problem: the problem.
+        options: the options; the defaults if omitted.
         on_progress: called before each search of the task planner, whenever another action has been refined, and
             whenever a plan was improved (:class:`tmkit.tamp.ImprovementProgress`).
-        keywords: short form only: ``goal``, ``domain``, ``robot`` (the ``robots`` of the problem) and ``semantics``,
-            and each field of the options, as ``seed=0``, ``time_limit=60.0``, ``improve=10``.
+        scene: short form: the scene at the start.
+        q: short form: (n_joints,) configuration at the start, in radians and metres; ready by default.
+        goal: short form: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a PDDL
+            problem file; see :class:`~tmkit.tamp.PlanningProblem`.
+        domain: short form: the domain, ``"blocks"`` by default.
+        robot: short form: an arm or several, ``"panda"`` by default.
+        semantics: short form: the domain semantics, if not beside the PDDL.
+        keywords: short form: any field of the options, as ``seed=0``, ``time_limit=60.0``, ``improve=10``.
 
     Returns:
         The plan, or why there is none.
