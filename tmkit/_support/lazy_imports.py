@@ -6,36 +6,54 @@ them as plain imports. :func:`lazy_names` reads the same block from the package'
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from importlib.abc import InspectLoader
-    from types import ModuleType
 
 __all__ = ["lazy_names"]
+
+# As ``ruff format`` writes an import within a block; parsing the whole source takes ten times as long.
+_IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+
+
+class _LazyPackage(ModuleType):
+    """A package in which a name may also be that of the submodule that defines it.
+
+    Python sets a submodule as an attribute once it is imported, which would take the place of the name.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in self.__dict__["_lazy_modules"]()):
+            super().__setattr__(name, value)
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose names are imported on first use.
 
-    A public submodule is imported on first use too: ``tmkit.relations`` needs no import statement of its own. A name
-    that is also the name of a submodule cannot be lazy: the submodule would take its place once imported.
+    A public submodule is imported on first use too: ``tmkit.relations`` needs no import statement of its own. A name of
+    the package goes before a submodule of that name.
 
     Args:
         package: the ``__name__`` of the package.
     """
     modules: dict[str, str] = {}
 
+    def names_and_modules() -> dict[str, str]:
+        if not modules:
+            modules.update(_modules_of_names(sys.modules[package]))
+        return modules
+
     def load(name: str) -> Any:
         import importlib.util
 
         module = sys.modules[package]
         is_public = not name.startswith("_") or name == "__version__"
-        if is_public and not modules:
-            modules.update(_modules_of_names(module))
-        if name in modules:
+        if is_public and name in names_and_modules():
             value = getattr(importlib.import_module(modules[name]), name)
         elif is_public and importlib.util.find_spec(f"{package}.{name}") is not None:
             value = importlib.import_module(f"{package}.{name}")
@@ -47,15 +65,18 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     def names() -> list[str]:
         return sorted(sys.modules[package].__all__)
 
+    sys.modules[package].__dict__["_lazy_modules"] = names_and_modules
+    sys.modules[package].__class__ = _LazyPackage
     return load, names
 
 
 def _modules_of_names(package: ModuleType) -> dict[str, str]:
     """Return the modules that the ``if TYPE_CHECKING`` block of a package imports its names from."""
-    import ast
-
     assert package.__spec__ is not None
     loader = cast("InspectLoader", package.__spec__.loader)
-    blocks = [node for node in ast.parse(loader.get_source(package.__name__) or "").body if isinstance(node, ast.If)]
-    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module for node in imports for alias in node.names if node.module is not None}
+    source = re.sub("#.*", "", loader.get_source(package.__name__) or "")
+    return {
+        name: module
+        for module, several, one in _IMPORT.findall(source)
+        for name in re.findall(r"(?:\w+ as )?(\w+)", several or one)
+    }

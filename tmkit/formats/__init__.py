@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.formats.scene_dump import scene_dump
 
 if TYPE_CHECKING:
     from tmkit.formats.conversion import convert_scene
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from tmkit.formats.json.scene import scene_from_dict, scene_to_dict, write_json_scene
     from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
     from tmkit.formats.scene_check import SceneReport, check_scene
+    from tmkit.formats.scene_dump import scene_dump
     from tmkit.formats.tmp_file import (
         TmpAction,
         TmpComment,

@@ -2,7 +2,7 @@
 
 The files of one load are merged in order. What one declares another may name: parents are looked up when everything has
 been read. Within one robray file, constants and classes hold for itself and what it includes; they do not leak into the
-other files of the load.
+other files of the load. The readers of JSON and SRDF are imported when such a file is read.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import resolve_name
@@ -18,21 +19,21 @@ from tmkit._support.import_notes import ImportLog, ImportNote, Note
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats.json.scene import read_json_scene
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import build_scene
-from tmkit.formats.spec.from_scene import draft_of_scene
 from tmkit.formats.spec.missing_parents import with_missing_parents
 from tmkit.formats.spec.model import SceneSpecification
-from tmkit.formats.srdf import RobotSemantics, read_srdf
 from tmkit.formats.srdf.apply import with_semantics
 from tmkit.formats.urdf.meshes import with_readable_meshes
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
 from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf import RobotSemantics
 
 __all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_drafts"]
 
@@ -101,6 +102,8 @@ def load_scene(
 def _load(paths: Sequence[Path], loader: MeshLoader, remarks: ImportLog, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
+        from tmkit.formats.json.scene import read_json_scene
+
         return read_json_scene(paths[0], loader=loader)
     semantics: list[RobotSemantics] = []
     drafts = [_read(path, loader, remarks.note, semantics) for path in paths]
@@ -186,9 +189,14 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)
     if suffix == ".srdf":
+        from tmkit.formats.srdf import read_srdf
+
         semantics.append(read_srdf(path, note=note))
         return SceneSpecification()
     if suffix == ".json":
+        from tmkit.formats.json.scene import read_json_scene
+        from tmkit.formats.spec.from_scene import draft_of_scene
+
         return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
     other = _OTHER_TOOLS.get(suffix)
     if other is not None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.manipulation.swept_volume import SweptVolume, swept_volume
 
 if TYPE_CHECKING:
     from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         sample_grasps,
         sample_placements,
     )
+    from tmkit.manipulation.swept_volume import SweptVolume, swept_volume
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

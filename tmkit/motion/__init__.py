@@ -30,7 +30,6 @@ from tmkit._core import (
     straight_line,
 )
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.motion.reachable_region import ReachableRegion, reachable_region
 
 if TYPE_CHECKING:
     from tmkit.motion.collision_rules import CollisionRules, Exemption
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         search_verified,
     )
     from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
+    from tmkit.motion.reachable_region import ReachableRegion, reachable_region
     from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
     from tmkit.motion.timing import TimedPath, time_path
 else:

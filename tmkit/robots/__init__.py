@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
-from tmkit.robots.infer_arm import InferredArm, infer_arm
-from tmkit.robots.pair_distance import pair_distance
 
 if TYPE_CHECKING:
     from tmkit.robots.chains import JointChain
+    from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
+    from tmkit.robots.infer_arm import InferredArm, infer_arm
     from tmkit.robots.manipulator import Manipulator
     from tmkit.robots.movable import is_movable, movable_frames
+    from tmkit.robots.pair_distance import pair_distance
     from tmkit.robots.robot_check import Reach, RobotReport, check_robot
     from tmkit.robots.robot_files import find_manipulator, load_manipulator
     from tmkit.robots.robot_notes import JointRow

@@ -24,7 +24,6 @@ from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_arms import manipulator_from_srdf
 
 __all__ = ["find_manipulator", "load_manipulator"]
 
@@ -100,6 +99,8 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
     if srdf is not None:
+        from tmkit.robots.srdf_arms import manipulator_from_srdf
+
         return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     if not set(manipulator.joints) & set(scene.joint_names):

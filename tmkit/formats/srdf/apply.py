@@ -11,10 +11,13 @@ Public SRDF files name links that their robot lacks. Such pairs are left out, wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tmkit._support import Note, SourceLocation
-from tmkit.formats.srdf import LinkPair, RobotSemantics
 from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf import LinkPair, RobotSemantics
 
 __all__ = ["with_semantics"]
 
@@ -44,6 +47,8 @@ def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: 
 
 def _disabled(semantics: RobotSemantics, scene: SceneGraph) -> Iterable[LinkPair]:
     """Yield the pairs that a file disables, those of links that the scene has."""
+    from tmkit.formats.srdf import LinkPair  # imported with the first SRDF file only
+
     for pair in semantics.disabled:
         if pair.link1 in scene and pair.link2 in scene:
             yield pair
