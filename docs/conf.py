@@ -1,8 +1,8 @@
 """How Sphinx builds these pages: ``sphinx-build -W -b html docs docs/_build`` with the extra ``docs`` installed.
 
 The pages are MyST Markdown; the reference is read from the docstrings of the installed package by the directive
-:class:`Room`. A name that a room re-exports from the compiled core is shown under the room, which is where users import
-it from. The core writes signatures into the first line of docstrings, which Sphinx understands for functions and
+:class:`Package`. A name that a package re-exports from the compiled core is shown under the package, from which users
+import it. The core writes signatures into the first line of docstrings, which Sphinx understands for functions and
 methods but not for constructors and static methods; the rest of this file is about those.
 """
 
@@ -11,19 +11,21 @@ from __future__ import annotations
 import importlib
 import re
 from enum import Enum
-from importlib.metadata import version as version_of
+from pathlib import Path
 
 from docutils.nodes import Node
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tmkit import __version__
+
 project = "tmkit"
 author = "The tmkit developers"
 project_copyright = "The tmkit developers, BSD 3-Clause licence"
-release = version_of("tmkit")
+release = __version__
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
@@ -32,6 +34,8 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"tmkit {release}"
 html_show_sourcelink = False
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -40,30 +44,60 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 python_use_unqualified_type_names = True
 
+_PACKAGES = tuple(
+    re.findall(
+        r"^\.\. package:: (tmkit\.\S+)$",
+        "\n".join(
+            page.read_text(encoding="utf-8") for page in sorted(Path(__file__).parent.glob("reference/api/*.md"))
+        ),
+        re.MULTILINE,
+    )
+)
 _OPERATORS = "__matmul__, __len__, __contains__"
 _SIGNATURE = re.compile(r"^\w+(\(.*\)) -> (.+)$")
 _LONG_NAMES = re.compile(r"\b(collections\.abc|numpy\.typing|numpy|tmkit\._core)\.")
 _ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+\]\]")
 
 
-class Room(SphinxDirective):
-    """``.. room:: tmkit.graph``: the docstring of a room, then each of its public names, classes first."""
+class Package(SphinxDirective):
+    """``.. package:: tmkit.graph``: the docstring of a package, then each of its public names, classes first."""
 
     required_arguments = 1
 
     def run(self) -> list[Node]:
-        """Return the nodes of the room's reference."""
+        """Return the nodes of the package's reference."""
         name = self.arguments[0]
-        room = importlib.import_module(name)
-        public = {item: getattr(room, item) for item in sorted(room.__all__)}
+        package = importlib.import_module(name)
+        public = {exported: getattr(package, exported) for exported in sorted(package.__all__)}
         lines = [f".. automodule:: {name}", "   :no-members:", ""]
-        for item, value in public.items():
+        for exported, value in public.items():
             if isinstance(value, type):
-                lines += _class_lines(f"{name}.{item}", value)
-        for item, value in public.items():
+                lines += _class_lines(f"{name}.{exported}", value)
+        for exported, value in public.items():
             if not isinstance(value, type):
                 options = [] if callable(value) else ["   :no-value:"]
-                lines += [f".. auto{'function' if callable(value) else 'data'}:: {name}.{item}", *options, ""]
+                lines += [f".. auto{'function' if callable(value) else 'data'}:: {name}.{exported}", *options, ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+class Names(SphinxDirective):
+    """``.. names:: tmkit``: an index entry, a summary and a link for each name that a module has from a package."""
+
+    required_arguments = 1
+
+    def run(self) -> list[Node]:
+        """Return the nodes of the names."""
+        module = importlib.import_module(self.arguments[0])
+        lines = []
+        for name in sorted(module.__all__, key=str.lower):
+            value = getattr(module, name)
+            homes = [home for home in _PACKAGES if getattr(importlib.import_module(home), name, None) is value]
+            if name[0] != "_" and homes:
+                kind, role = ("class", "class") if isinstance(value, type) else ("function", "func")
+                paragraphs = [" ".join(part.split()) for part in (value.__doc__ or "").strip().split("\n\n")]
+                summary = next((part for part in paragraphs if not _SIGNATURE.match(part)), "")
+                lines += [f".. py:{kind}:: {module.__name__}.{name}", ""]
+                lines += [f"   {summary} Reference: :{role}:`{homes[0]}.{name}`.", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -106,8 +140,9 @@ def _on_docstring(app: Sphinx, what: str, name: str, value: object, options: obj
 
 
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the directive and the abbreviations."""
-    app.add_directive("room", Room)
+    """Register the directives and the abbreviations."""
+    app.add_directive("package", Package)
+    app.add_directive("names", Names)
     app.connect("autodoc-process-signature", _on_signature)
     app.connect("autodoc-process-docstring", _on_docstring, priority=900)
 

@@ -3,7 +3,7 @@
 The marks are HTML comments on the line before a fenced block, invisible in the rendered page:
 
 * ``<!-- run -->``: Python, run; the blocks of a page share their names;
-* ``<!-- output -->``: what the block before it prints, exactly;
+* ``<!-- output -->``: what the block before it prints, exactly, its lines wrapped at 120 columns;
 * ``<!-- file: NAME -->``: a file of that name;
 * ``<!-- shell -->``: a command line beginning with ``tmkit``.
 
@@ -20,6 +20,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tmkit.graph import SceneGraph, tree_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+WIDTH = 120
 _BLOCK = re.compile(r"^(?:<!-- (run|output|shell|file: \S+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -55,6 +57,14 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
+def wrapped(text: str) -> str:
+    """Return a text whose lines are wrapped at blanks to the width of a page."""
+    lines = [
+        textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False) or [""] for line in text.split("\n")
+    ]
+    return "\n".join(part for line in lines for part in line)
+
+
 def run_page(page: Path) -> None:
     """Run the marked blocks of a page in the current folder."""
     names: dict[str, object] = {"__name__": "__docs__"}
@@ -67,14 +77,14 @@ def run_page(page: Path) -> None:
             printed = output.getvalue()
         elif block.mark == "shell":
             program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
-            first, *arguments = shlex.split(block.text.removeprefix("$ "))
+            first, *arguments = shlex.split(block.text.removeprefix("$ ").replace("\\\n", ""))
             assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
             command = [sys.executable, "-c", program, *arguments]
             finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
             assert finished.returncode == 0, f"{page.name}:{block.line}: {finished.stderr}"
             printed = finished.stdout
         elif block.mark == "output":
-            assert printed == block.text, f"{page.name}:{block.line}: prints otherwise"
+            assert wrapped(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
         else:
             Path(block.mark.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
 
@@ -94,11 +104,31 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     assert len(marks) == sum(block.mark != "run" or page.name != "README.md" for block in blocks_of(page))
 
 
-def test_the_reference_has_every_room() -> None:
-    """Each package of tmkit with public names is in the reference; the command has pages of its own."""
-    text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    rooms = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}) - {"cli"}
-    assert {name for name in rooms if f".. room:: tmkit.{name}\n" not in text} == set()
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES],
+    ids=lambda page: page.name,
+)
+def test_lines_of_pages_fit_the_width(page: Path) -> None:
+    """Lines have at most 120 columns, except rows of tables; pages of results are written by scripts."""
+    lines = enumerate(page.read_text(encoding="utf-8").split("\n"), start=1)
+    long = [number for number, line in lines if len(line) > WIDTH and not line.startswith("|")]
+    assert page.parent.name == "results" or long == []
+
+
+def test_the_reference_has_a_page_for_every_package() -> None:
+    """Each package of tmkit with public names has a page in the reference; the command has pages of its own."""
+    folder = ROOT / "docs" / "reference" / "api"
+    packages = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}) - {
+        "cli",
+        "_support",
+    }
+    missing = {
+        name
+        for name in packages
+        if f".. package:: tmkit.{name}\n" not in (folder / f"{name}.md").read_text(encoding="utf-8")
+    }
+    assert missing == set()
 
 
 def test_readme_shows_the_example_of_branching() -> None:
